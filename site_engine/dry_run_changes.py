@@ -54,7 +54,8 @@ def dry_run_changes(
     for planned in groups:
         digests.update(store.tasks.digests(action.id, planned.group.name))
     conditions, listed_at = last_conditions(store, action.site)
-    found = planned_differences(kind, parameters, digests, records, conditions)
+    out_of_use = store.user_states.left_out(action.site, kind.name)
+    found = planned_differences(kind, parameters, digests, records, conditions, out_of_use=out_of_use)
     goals = SiteGoals(
         action.revision,
         {},

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import ActionKind, Override
@@ -15,6 +16,8 @@ from strategy_lib.outcome import NodeCondition
 if TYPE_CHECKING:
     from site_store import NodeRecord
 
+NOBODY: Mapping[str, str] = MappingProxyType({})
+"""No node is out of use."""
 _UNLABELLED = "its new labels are not proven: "
 
 
@@ -26,17 +29,29 @@ def planned_differences(
     conditions: Mapping[str, NodeCondition],
     *,
     relabelled: bool = False,
+    out_of_use: Mapping[str, str] = NOBODY,
 ) -> Mapping[str, NodeDifference]:
     """Tell what has to be done to nodes, as `considered_differences` does, and what an action does in place of it.
 
     Parameters
     ----------
-    relabelled : see `plan_action`.
+    relabelled, out_of_use : see `plan_action`.
     """
-    found = considered_differences(kind, parameters, digests, records, conditions)
+    found = considered_differences(kind, parameters, digests, records, conditions, out_of_use)
     if kind.relabels:
         found = _with_labels(found, records, relabelled=relabelled)
-    return _with_removals(found, records, asked=kind.prunes and parameters.allows(Override.PRUNE))
+    found = _with_removals(found, records, asked=kind.prunes and parameters.allows(Override.PRUNE))
+    return leave_out(found, out_of_use)
+
+
+def leave_out(differences: Mapping[str, NodeDifference], out_of_use: Mapping[str, str]) -> Mapping[str, NodeDifference]:
+    """Say of nodes that are out of use why they are left alone, but for those that are as wanted (rules 15 and 51)."""
+    left = {
+        name: replace(differences[name], withheld=why)
+        for name, why in out_of_use.items()
+        if name in differences and differences[name].change is not Change.NONE
+    }
+    return {**differences, **left} if left else differences
 
 
 def considered_differences(
@@ -45,10 +60,12 @@ def considered_differences(
     digests: Mapping[str, str],
     records: Iterable[NodeRecord],
     conditions: Mapping[str, NodeCondition],
+    out_of_use: Collection[str] = (),
 ) -> Mapping[str, NodeDifference]:
     """Tell what has to be done to the nodes that an action considers, and which left the design.
 
-    Where it redoes what is done, or has just destroyed its target nodes (a dry run would have), it leaves none alone.
+    Where it redoes what is done, or has just destroyed its target nodes (a dry run would have), it leaves none alone;
+    those that are out of use are as wanted as they were before.
     """
     targets = parameters.target_nodes
     wanted = {name: digest for name, digest in digests.items() if targets is None or name in targets}
@@ -58,7 +75,8 @@ def considered_differences(
     if not parameters.allows(Override.REDO_DONE) and not kind.is_destructive:
         return found
     why = f"asked for with {Override.REDO_DONE}" if not kind.is_destructive else f"{kind.name} does it anew"
-    return {name: _redone(each, why) for name, each in found.items()}
+    stays = () if kind.is_destructive else out_of_use
+    return {name: each if name in stays else _redone(each, why) for name, each in found.items()}
 
 
 def _with_labels(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
 from site_engine.differences import NodeDifference, node_differences
-from site_engine.planned_differences import planned_differences
+from site_engine.planned_differences import NOBODY, planned_differences
 from site_store import IdleGroup, NodeRecord, PlannedGroup
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.errors import StrategyLibError
@@ -39,6 +39,8 @@ class Plan:
     the site in no group. ``differences`` say of each node that is considered, and of those that left the design, what
     has to be done to it, and why. ``relabel`` are nodes that get new labels in place, before the groups; ``remove`` are
     those that left the design and are destroyed after them, ``left`` those that stay, each with the reason.
+    ``out_of_use`` are those among the withheld, the left and the nodes with new labels that an administrator has taken
+    out of use, each with its state, the reason and who set it (rule 51).
     """
 
     groups: tuple[PlannedGroup, ...]
@@ -49,6 +51,12 @@ class Plan:
     relabel: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
     left: Mapping[str, str] = field(default_factory=dict)
+    out_of_use: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def settled(self) -> Mapping[str, str]:
+        """The withheld nodes that stay so: one that is out of use may be used again when its group begins."""
+        return {name: why for name, why in self.withheld.items() if name not in self.out_of_use}
 
     @property
     def redeploy(self) -> frozenset[str]:
@@ -160,6 +168,7 @@ def plan_action(
     conditions: Mapping[str, NodeCondition],
     *,
     relabelled: bool = False,
+    out_of_use: Mapping[str, str] = NOBODY,
 ) -> Plan:
     """Make the plan of an action from what is known of its nodes: the same for a task, a preview and a dry run.
 
@@ -170,14 +179,18 @@ def plan_action(
     conditions : what the provisioner says of them.
     relabelled : new labels have been given: nodes that still differ by them were not proven to have them. Else they
         count as given, where this kind of action gives them.
+    out_of_use : nodes that an administrator has taken out of use, each with the reason (`UserStates.left_out`). They
+        are not submitted, and count as not successful unless they are as wanted (rules 15 and 51).
     """
     of_site = list(records)
-    differences = planned_differences(kind, parameters, design.digests, of_site, conditions, relabelled=relabelled)
+    differences = planned_differences(
+        kind, parameters, design.digests, of_site, conditions, relabelled=relabelled, out_of_use=out_of_use
+    )
     known = Known(
         deployed=judge_deployed(differences),
         edges=design.edges,
         met=_done_of(design, of_site, conditions, labels=kind.relabels and not relabelled),
-        redeployable=redeployable_nodes(kind, parameters, differences, conditions),
+        redeployable=redeployable_nodes(kind, parameters, differences, conditions).difference(out_of_use),
         redeploy=parameters.allows(Override.ALLOW_REDEPLOY),
         serving=frozenset(name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED),
     )
@@ -186,6 +199,11 @@ def plan_action(
     removals = {name: each for name, each in differences.items() if each.change is Change.REMOVE and kind.prunes}
     return replace(
         plan,
+        out_of_use={
+            name: why
+            for name, why in out_of_use.items()
+            if name in differences and differences[name].withheld == why and (name in plan.withheld or name in removals)
+        },
         differences={**differences, **allowed},
         relabel=tuple(sorted(name for name in plan.done if differences[name].change is Change.RELABEL)),
         remove=tuple(sorted(name for name, each in removals.items() if each.withheld is None)),

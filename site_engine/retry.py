@@ -7,10 +7,10 @@ who asks, and keeps who did it. The groups then begin a new attempt by themselve
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from site_engine.actions.admission import busy_site
+from site_engine.actions.admission import busy_site, set_up_command
 from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, REPORT, VERDICT, kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.dead_actions import reconcile
@@ -82,6 +82,7 @@ class RetryPlan:
     nodes : all nodes that go again, each once.
     tasks : what is cleared in Airflow.
     warnings : what the user should know before.
+    left_out : nodes that would go again, but that an administrator has taken out of use, each with the reason.
     """
 
     action_id: str
@@ -91,6 +92,7 @@ class RetryPlan:
     nodes: tuple[str, ...]
     tasks: tuple[Task, ...]
     warnings: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 def plan_retry(store: SiteStore, action_id: str, groups: Collection[str] = ()) -> RetryPlan:
@@ -107,7 +109,8 @@ def plan_retry(store: SiteStore, action_id: str, groups: Collection[str] = ()) -
     ------
     ActionNotFound : no action has this id.
     GroupNotFound : the action has no such group; the error names the nearest.
-    RetryRefused : nothing of it failed, another action is on the site, or no DAG run carries it out.
+    RetryRefused : nothing of it failed, all nodes that would go again are out of use (rule 51), another action is on
+        the site, or no DAG run carries it out.
     """
     action = store.actions.get(action_id)
     if action.run_id is None or action.dry_run:
@@ -137,7 +140,8 @@ def plan_retry(store: SiteStore, action_id: str, groups: Collection[str] = ()) -
     steps = tuple(name for name in order if name in tasks and name not in (DEPLOY_GROUP, VERDICT))
     nodes = {name for group in found for name in group.nodes}.union(_nodes_of_step(store, action, steps))
     warnings = _warnings(store, action)
-    return RetryPlan(action.id, action.site, tuple(found), steps, tuple(sorted(nodes)), tasks, warnings)
+    plan = RetryPlan(action.id, action.site, tuple(found), steps, tuple(sorted(nodes)), tasks, warnings)
+    return _without_unused(plan, store.user_states.left_out(action.site, action.kind))
 
 
 def retry_action(
@@ -176,6 +180,23 @@ def retry_action(
         raise
     _note(store, action, RETRY, user, [group.name for group in plan.groups])
     return plan
+
+
+def _without_unused(plan: RetryPlan, out_of_use: Mapping[str, str]) -> RetryPlan:
+    """Return a retry without the nodes that are out of use. Raises `RetryRefused`: no other node would go again."""
+    left = {name: out_of_use[name] for name in plan.nodes if name in out_of_use}
+    if not left:
+        return plan
+    nodes = tuple(name for name in plan.nodes if name not in left)
+    first = next(iter(left))
+    others = f", and {len(left) - 1} more nodes are out of use" if len(left) > 1 else ""
+    said = f"node {first} is {left[first]}{others}: {set_up_command(list(left), plan.site)} comes first"
+    if not nodes:
+        raise RetryRefused(f"action {plan.action_id}: nothing can be tried again: {said}")
+    groups = tuple(
+        replace(group, nodes=tuple(name for name in group.nodes if name not in left)) for group in plan.groups
+    )
+    return replace(plan, groups=groups, nodes=nodes, warnings=(*plan.warnings, said), left_out=left)
 
 
 def _require_site(store: SiteStore, action: ActionRecord) -> None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from site_engine.design_changes import DesignUnreadable, documents_between
 from site_engine.differences import NodeDifference, node_difference, why_kept
 from site_engine.node_lists import last_conditions
-from site_engine.site_rehearsals import changes_of, rehearse_update
+from site_engine.planned_differences import leave_out
+from site_engine.site_rehearsals import UPDATE, changes_of, rehearse_update
 from strategy_lib.goals.update import Change
 from strategy_lib.goals.waves import find_node_cycles, used_edges, waves
 from strategy_lib.outcome import NodeCondition
@@ -58,7 +59,10 @@ class PlannedNode:
 
 @dataclass(frozen=True, slots=True)
 class GroupChanges:
-    """What an update has to do in a group: how many of its nodes it would add, change, …; all others are as wanted."""
+    """What an update has to do in a group: how many of its nodes it would add, change, …; all others are as wanted.
+
+    `failing`: why the group would fail even if every submitted node succeeded; None where it would not.
+    """
 
     name: str
     critical: bool
@@ -66,6 +70,7 @@ class GroupChanges:
     total: int
     counts: Mapping[Change, int]
     submitted: int
+    failing: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +127,10 @@ def plan_site(store: SiteStore, site: str, *, explained: int = MOST_EXPLAINED) -
     conditions, read_at = last_conditions(store, site)
     deployed = {name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED}
     goals = store.goals.of_site(site, deployed)
-    found = {name: _of_update(record, conditions.get(name)) for name, record in goals.records.items()}
-    rehearsal = rehearse_update(store, site, goals, found, conditions)
+    differences = {name: _of_update(record, conditions.get(name)) for name, record in goals.records.items()}
+    out_of_use = store.user_states.left_out(site, UPDATE)
+    found = leave_out(differences, out_of_use)
+    rehearsal = rehearse_update(store, site, goals, found, conditions, out_of_use)
     return explain(store, site, goals, found, read_at, rehearsal, explained=explained)
 
 
@@ -182,13 +189,13 @@ def explain(
         listed_at,
         nodes,
         {**goals.clean, **as_wanted} if as_wanted else goals.clean,
-        tuple(_of_group(group, nodes) for group in goals.groups),
+        tuple(_of_group(group, nodes, rehearsal.failing.get(group.name)) for group in goals.groups),
         *_order(goals, nodes),
         rehearsal.refusal,
     )
 
 
-def _of_group(group: GroupGoal, nodes: Mapping[str, PlannedNode]) -> GroupChanges:
+def _of_group(group: GroupGoal, nodes: Mapping[str, PlannedNode], failing: str | None) -> GroupChanges:
     its = [nodes[name] for name in group.nodes if name in nodes]
     counts = Counter(planned.difference.change for planned in its)
     counts[Change.NONE] = group.total - len(its)
@@ -199,6 +206,7 @@ def _of_group(group: GroupGoal, nodes: Mapping[str, PlannedNode]) -> GroupChange
         group.total,
         {change: counts[change] for change in Change},
         sum(1 for planned in its if planned.is_submitted),
+        failing,
     )
 
 

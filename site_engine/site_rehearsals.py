@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from site_store import GroupGoal, SiteGoals, SiteStore
     from strategy_lib.strategy import Group
 
+UPDATE = "update_site"
 REFUSED = "the whole update is refused"
 
 
@@ -37,12 +38,14 @@ class SiteRehearsal:
     kept : nodes with something to do that are not submitted, each with the reason, but for those that no plan takes.
     redeploy : deployed nodes that would be brought to another design.
     refusal : why the whole update is refused; None where it is not.
+    failing : groups that would fail even if every submitted node succeeded, each with the reason.
     """
 
     submitted: frozenset[str] = frozenset()
     kept: Mapping[str, str] = field(default_factory=dict)
     redeploy: frozenset[str] = frozenset()
     refusal: str | None = None
+    failing: Mapping[str, str] = field(default_factory=dict)
 
 
 NOTHING = SiteRehearsal()
@@ -54,6 +57,7 @@ def rehearse_update(
     goals: SiteGoals,
     found: Mapping[str, NodeDifference],
     conditions: Mapping[str, NodeCondition],
+    out_of_use: Collection[str] = (),
 ) -> SiteRehearsal:
     """Say which nodes an update of a whole site would submit if every node succeeded.
 
@@ -61,21 +65,22 @@ def rehearse_update(
     ----------
     found : what has to be done to each node that is not among the clean ones.
     conditions : what the provisioner says of nodes.
+    out_of_use : nodes that an administrator has taken out of use: `found` says so of them.
     """
     to_do = frozenset(name for name, each in found.items() if each.change in TO_DO)
-    if not to_do:
+    if not to_do and found.keys().isdisjoint(out_of_use):
         return NOTHING
     groups = [_group(goal) for goal in goals.groups if goal.definition is not None]
     stand_ins = {goal.name: _stand_ins(goal) for goal in goals.groups}
     members = {goal.name: (*goal.nodes, *stand_ins[goal.name]) for goal in goals.groups}
     clean = frozenset(name for names in stand_ins.values() for name in names)
-    kind, parameters = kind_of("update_site"), ActionParameters()
+    kind, parameters = kind_of(UPDATE), ActionParameters()
     deployed = judge_deployed(found)
     known = Known(
         replace(deployed, as_wanted=deployed.as_wanted | clean),
         goals.edges,
         frozenset(name for name in frozenset[str]().union(*goals.edges.values()) if name in goals.clean),
-        redeployable_nodes(kind, parameters, found, conditions),
+        redeployable_nodes(kind, parameters, found, conditions).difference(out_of_use),
         serving=clean.union(name for name in found if conditions.get(name) is NodeCondition.DEPLOYED),
     )
     plan = plan_groups(groups, members, known)
@@ -92,7 +97,12 @@ def rehearse_update(
     states = dict.fromkeys(plan.done, NodeState.SUCCESS)
     rehearsed = simulate_plan(plan.groups, states, withheld={**releases.refused, **plan.withheld})
     kept = {**kept_nodes(rehearsed, {goal.name: goal.nodes for goal in goals.groups}, to_do), **releases.refused}
-    return SiteRehearsal(rehearsed.submitted, kept, redeploy)
+    return SiteRehearsal(rehearsed.submitted, kept, redeploy, failing=failing_groups(rehearsed))
+
+
+def failing_groups(rehearsed: DryRun) -> dict[str, str]:
+    """Return the groups that would fail even if every submitted node succeeded, each with the reason."""
+    return {name: str(reason or "failure") for name, reason in rehearsed.failing.items()}
 
 
 def kept_nodes(rehearsed: DryRun, members: Mapping[str, Collection[str]], to_do: Collection[str]) -> dict[str, str]:

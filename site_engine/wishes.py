@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from site_engine.actions.admission import set_up_command
 from site_engine.errors import EngineError
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.outcome import NodeCondition
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 class NodesNotWanted(EngineError):
     """Nodes are named that the committed design does not have: name others, or commit a design that has them."""
+
+
+class NodesOutOfUse(EngineError):
+    """Nodes are named that an administrator has taken out of use: set them up first, or name others."""
 
 
 class CausedByAction(EngineError):
@@ -44,11 +49,21 @@ def touch_nodes(
     Raises
     ------
     NodesNotWanted : the design does not have all of them; none is touched.
+    NodesOutOfUse : an administrator has taken some of them out of use, which no override lifts; none is touched.
     site_store.VersionChanged : a record has another version by now; none is touched.
     """
     wanted = {record.name for record in store.nodes.of_site(site) if record.wanted_digest is not None}
     _require_wanted(site, nodes, wanted)
+    require_in_use(store, site, nodes)
     return store.wishes.touch(site, nodes, user, versions)
+
+
+def require_in_use(store: SiteStore, site: str, nodes: Collection[str]) -> None:
+    """Raise `NodesOutOfUse` where an administrator has taken some of these nodes out of use (rule 51)."""
+    out_of_use = store.user_states.left_out(site, "update_site")
+    named = sorted(out_of_use.keys() & frozenset(nodes))
+    if named:
+        raise NodesOutOfUse(f"node {named[0]} is {out_of_use[named[0]]}; {set_up_command(named, site)} comes first")
 
 
 def refuse_running_action(store: SiteStore, action_id: str | None) -> None:

@@ -15,7 +15,7 @@ from site_store.if_newest import NODES
 from site_store.node_status import planned_version, provisioner_owner
 from site_store.records import OperationStatus
 from site_store.tables import action, node, operation, task
-from site_store.tasks import withhold
+from site_store.tasks import explain_pending, withhold
 from site_store.tenure import require_attempt, require_site
 from site_store.user_states import left_out_nodes
 from strategy_lib.node import TaskStatus
@@ -76,6 +76,7 @@ def claim(
     if phase.is_node_step:
         left = _left_out(tx, now, action_id, site, nodes)
         claimed = _claim_for_step(tx, now, action_id, phase, op, [name for name in nodes if name not in left])
+        explain_pending(tx, action_id, phase, left)
     elif phase.is_of_nodes:
         if again:
             _try_again(tx, now, action_id, site, group, sorted(frozenset(again).intersection(nodes)))

@@ -146,6 +146,17 @@ def plan_node_step(
     tx.execute(rows.on_conflict_do_nothing())
 
 
+def explain_pending(tx: Connection, action_id: str, phase: Phase, reasons: Mapping[str, str]) -> None:
+    """Keep in the caller's transaction why nodes are not submitted for a step, where they still wait for it."""
+    if not reasons:
+        return
+    connection = tx.scalar(select(action.c.connection).where(action.c.id == action_id))
+    plan_node_step(tx, action_id, connection, phase, reasons)
+    why = pairs(tx, reasons)
+    mine = (task.c.action_id == action_id, task.c.phase == phase, task.c.status == TaskStatus.PENDING)
+    tx.execute(update(task).where(*mine, task.c.node == why.c.key).values(error=why.c.value))
+
+
 class Tasks(Repository):
     """Tasks of nodes. A claim takes them (`claims.py`), and an outcome settles them (`outcomes.py`)."""
 

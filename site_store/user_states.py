@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Select, delete, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, delete, or_, select, true
 from ulid import ULID
 
 from site_store.database import Repository
@@ -79,10 +79,13 @@ def left_out_nodes(tx: Connection, now: datetime, site_name: str, kind: str, nod
     Until the transaction ends nobody sets another state on the site.
     """
     tx.execute(select(site.c.name).where(site.c.name == site_name).with_for_update(read=True))
-    query = _in_force(now).where(user_state.c.site == site_name).where(among(tx, user_state.c.node, nodes))
+    return _left_out(tx, now, site_name, kind, among(tx, user_state.c.node, nodes))
+
+
+def _left_out(tx: Connection, now: datetime, site_name: str, kind: str, which: ColumnElement[bool]) -> dict[str, str]:
     found = {}
-    for row in tx.execute(query):
-        why = left_out(kind, UserState(_A(row.state), row.reason))
+    for row in tx.execute(_in_force(now).where(user_state.c.site == site_name, which)):
+        why = left_out(kind, UserState(_A(row.state), row.reason), row.set_by)
         if why is not None:
             found[row.node] = why
     return found
@@ -124,9 +127,16 @@ class UserStates(Repository):
 
         return self._database.read(work)
 
-    def left_out(self, site_name: str, kind: str, nodes: Collection[str]) -> dict[str, str]:
-        """Return those of these nodes that an action of this kind would leave out, each with the reason."""
-        return self._database.write(lambda tx: left_out_nodes(tx, self._shared_now(tx), site_name, kind, nodes))
+    def left_out(self, site_name: str, kind: str) -> dict[str, str]:
+        """Return the nodes of a site that an action of this kind would leave out now, each with the reason.
+
+        Another state may be set right afterwards; what is claimed asks again, in the transaction of the claim.
+        """
+
+        def work(tx: Connection) -> dict[str, str]:
+            return dict(sorted(_left_out(tx, self._shared_now(tx), site_name, kind, true()).items()))
+
+        return self._database.read(work)
 
     def change(
         self,
@@ -176,9 +186,10 @@ def write_by_controller(
             _write(tx, now, site_name, [name], wanted, None, user, ())
 
 
-def _in_force(now: datetime) -> Select[tuple[str, str, str]]:
+def _in_force(now: datetime) -> Select[tuple[str, str, str, str]]:
     ends = or_(user_state.c.until.is_(None), user_state.c.until > now)
-    return select(user_state.c.node, user_state.c.state, user_state.c.reason).where(user_state.c.state != _A.UP, ends)
+    facts = (user_state.c.node, user_state.c.state, user_state.c.reason, user_state.c.set_by)
+    return select(*facts).where(user_state.c.state != _A.UP, ends)
 
 
 def _write(

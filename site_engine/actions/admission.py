@@ -43,6 +43,7 @@ class Ground(StrEnum):
     SECRETS = "Secrets"
     CRITICAL_GROUPS = "CriticalGroups"
     REDEPLOYS = "ManyRedeploys"
+    OUT_OF_USE = "OutOfUse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,33 @@ def judge_design(
         details = tuple(_not_there(name, known if place < _HINTS else ()) for place, name in named)
         found.append(Refusal(Ground.TARGETS, text, details))
     return found
+
+
+def judge_out_of_use(
+    kind: ActionKind, parameters: ActionParameters, site: str, out_of_use: Mapping[str, str]
+) -> list[Refusal]:
+    """Return that an action names nodes that an administrator has taken out of use (rule 51).
+
+    Parameters
+    ----------
+    out_of_use : nodes that an action of this kind leaves out, each with the reason (`UserStates.left_out`).
+    """
+    named = sorted(out_of_use.keys() & frozenset(parameters.target_nodes or ()))
+    if not named:
+        return []
+    nodes = "1 node" if len(named) == 1 else f"{len(named)} nodes"
+    text = (
+        f"{kind.name} names {nodes} out of use, and no override helps: set what is to be used again up, or name other "
+        f"nodes: {set_up_command(named, site)}"
+    )
+    details = tuple(f"{name} is {out_of_use[name]}" for name in named[:_MOST_DETAILS])
+    return [Refusal(Ground.OUT_OF_USE, text, details)]
+
+
+def set_up_command(nodes: Sequence[str], site: str) -> str:
+    """Return the command that takes nodes into use again; of many it names the first ones."""
+    shown = " ".join(nodes[:_DETAILS_IN_A_SENTENCE]) + (" …" if len(nodes) > _DETAILS_IN_A_SENTENCE else "")
+    return f"`slipway set node-state {shown} up --site {site}`"
 
 
 def judge_critical_groups(

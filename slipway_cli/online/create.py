@@ -201,7 +201,7 @@ def _confirm_deployed(
     found = answer.get("preview") or {}
     removed = found.get("removed") or []
     touched = [name for name in found.get("deployed") or [] if name not in removed]
-    notable = touched or any(found.get(part) for part in ("withheld", "released", "refused"))
+    notable = touched or any(found.get(part) for part in ("withheld", "out_of_use", "released", "refused"))
     if not notable and not removed:
         return
     print_messages(console(stderr=True), answer.get("notes") or [])

@@ -101,16 +101,20 @@ def set_user_state(
     return Change(modified=force or not objections, objections=tuple(objections))
 
 
-def left_out(kind: str, user: UserState | None) -> str | None:
+def left_out(kind: str, user: UserState | None, by: str = "the user") -> str | None:
     """Return why an action of this kind leaves a node out, None where it does not (rules 51 and 52).
 
     It holds as soon as the user state is set, published or not (rule 54), and no override of an action lifts it.
+
+    Parameters
+    ----------
+    by : who set it.
     """
     if user is None or user.state is _A.UP:
         return None
     if kind == Phase.DESTROY and user.state in (_A.RETIRED, _A.DOWN):
         return None
-    return f"set to {user.state} by the user: {user.reason}" if user.reason else f"set to {user.state} by the user"
+    return f"set to {user.state} by {by}" + (f": {user.reason}" if user.reason else "")
 
 
 def fewest_groups(groups: Sequence[GuardedGroup], nodes: Collection[str], most: int) -> int | None:

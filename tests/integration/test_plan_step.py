@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from site_store import ActionState
+from site_store import ActionState, SiteStore
+from strategy_lib.node_states.generated import NodeAvailability
 from tests.support.dag_runs import Runs
 from tests.support.sites import document, group, node, site
 
@@ -74,3 +75,18 @@ def test_rule_11_a_dry_run_refuses_what_the_run_would_refuse_to_prepare(runs: Ru
     assert (left["name"], left["withheld"], left["message"].startswith(why)) == ("a", True, True)
     (changed,) = [one for one in report["changes"]["nodes"] if "a" in one["nodes"]]
     assert (changed["submitted"], changed["withheld"]) == (False, left["message"])
+
+
+@pytest.mark.endurance
+def test_rule_51_nodes_out_of_use_are_in_the_reports_of_a_dry_run_and_of_the_run(runs: Runs) -> None:
+    runs.commit(site(AB, [group("all", critical=False)]))
+    why = "set to maintenance by ann: new disk"
+    with SiteStore.open() as store:
+        store.user_states.change("alpha", ["a"], NodeAvailability.MAINTENANCE, "new disk", "ann", force=True)
+    for dry_run in (True, False):
+        assert runs.run(dry_run=dry_run)[0] == "success"
+        report = runs.last_report()
+        (left,) = [one for one in report["nodes"] if one["name"] == "a"]
+        assert (left["state"], left["withheld"], left["message"]) == ("not_started", True, why)
+        assert f"Out of use, left out unless set up meanwhile: a: {why}." in report["notes"]
+    assert {name for sent in runs.simulator.submissions() for name in sent[1]} == {"b"}

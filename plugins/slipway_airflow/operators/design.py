@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from design_rendering.design import read_design
 from design_rendering.drydock_nodes import nodes_from_documents
-from site_engine.actions.admission import Refusal, judge_critical_groups, judge_design, judge_parameters
+from site_engine.actions.admission import (
+    Refusal,
+    judge_critical_groups,
+    judge_design,
+    judge_out_of_use,
+    judge_parameters,
+)
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.designs import REFUSAL_STAYS, DesignCheck, check_design
@@ -45,11 +51,14 @@ class LoadDesignOperator(SiteOperator):
         action = self.action(store, context)
         revision, documents = self.read_revision(store, action.site, action.revision)
         design = read_design(documents)
-        parameters = parameters_of(action)
+        kind, parameters = kind_of(action.kind), parameters_of(action)
+        # A run may be started in Airflow, where nobody has looked at this before.
+        out_of_use = store.user_states.left_out(action.site, action.kind)
         _require_none(
             [
-                *judge_parameters(kind_of(action.kind), parameters),
+                *judge_parameters(kind, parameters),
                 *judge_design(parameters, action.site, revision.number, design, exposed_in(store, revision)),
+                *judge_out_of_use(kind, parameters, action.site, out_of_use),
             ],
             self.log,
         )

@@ -100,7 +100,10 @@ class RelabelFoundNodesOperator(_FoundNodesOperator):
         targets = parameters.target_nodes
         strategy = design.strategy if targets is None else targeted_strategy(targets)
         conditions = {name: node.condition for name, node in listed.items()}
-        plan = plan_action(kind_of(action.kind), parameters, design, strategy, records, conditions)
+        out_of_use = store.user_states.left_out(action.site, action.kind)
+        plan = plan_action(
+            kind_of(action.kind), parameters, design, strategy, records, conditions, out_of_use=out_of_use
+        )
         # Another try goes on with these, whatever they differ by then.
         store.tasks.plan_step(action.id, Phase.RELABEL, plan.relabel)
         return plan.relabel

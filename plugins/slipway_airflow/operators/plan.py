@@ -80,7 +80,17 @@ class PlanGroupsOperator(SiteOperator):
         records = store.nodes.of_site(action.site)
         kind, parameters = kind_of(action.kind), parameters_of(action)
         # New labels have been given before, where they were to be: not in a dry run.
-        plan = plan_action(kind, parameters, design, strategy, records, conditions, relabelled=not action.dry_run)
+        out_of_use = store.user_states.left_out(action.site, action.kind)
+        plan = plan_action(
+            kind,
+            parameters,
+            design,
+            strategy,
+            records,
+            conditions,
+            relabelled=not action.dry_run,
+            out_of_use=out_of_use,
+        )
         self._require_few_redeploys(store, action, plan, design, conditions)
         for planned in plan.groups:
             word = "critical" if planned.group.critical else "not critical"
@@ -93,15 +103,16 @@ class PlanGroupsOperator(SiteOperator):
             )
         if plan.done:
             self.log.info("Already as wanted, not submitted: %s.", names(plan.done))
-        for line in withheld(plan.withheld):
+        for line in withheld(plan.settled):
             self.log.warning("%s", line)
+        self._tell_out_of_use(store, action, plan)
         self._tell_removals(store, action, plan)
         refused = self._tell_releases(store, action, plan, listed)
         self._tell_approvals(store, action, plan, refused)
         # An action on named nodes considers no other (rule 21): its report names those alone.
         other = () if parameters.target_nodes else plan.other
         # A dry run judges no group: its report says what would become of each.
-        idle = () if action.dry_run else idle_groups(plan.groups, plan.done, plan.withheld)
+        idle = () if action.dry_run else idle_groups(plan.groups, plan.done, plan.settled)
         _require_mappable(len(plan.groups) - len(idle))
         store.groups.save_plan(
             action.id,
@@ -110,7 +121,7 @@ class PlanGroupsOperator(SiteOperator):
             design.digests,
             other,
             # A run decides about these again, right before it prepares them; a dry run has to say so now.
-            {**refused, **plan.withheld} if action.dry_run else plan.withheld,
+            {**refused, **plan.withheld} if action.dry_run else plan.settled,
             group_step=kind.group_step,
             idle=idle,
             plan_key=plan_key,
@@ -180,18 +191,27 @@ class PlanGroupsOperator(SiteOperator):
         """
         if kind_of(action.kind).is_destructive:
             return {}  # they are destroyed anyway
-        found = releases_of(store, action.site, plan.groups, listed)
+        used = {name: node for name, node in listed.items() if name not in plan.out_of_use}
+        found = releases_of(store, action.site, plan.groups, used)
         lines = [f"Erased and released before they are prepared: {names(found.release)}."] if found.release else []
         for line in (*lines, *withheld(found.refused)):
             self.log.warning("%s", line)
             store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
         return found.refused
 
+    def _tell_out_of_use(self, store: SiteStore, action: ActionRecord, plan: Plan) -> None:
+        """Say in the report which nodes an administrator has taken out of use, by whom and why (rule 51)."""
+        for reason, nodes in by_reason(plan.out_of_use).items():
+            line = f"Out of use, left out unless set up meanwhile: {names(nodes)}: {reason}."
+            self.log.warning("%s", line)
+            store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
+
     def _tell_removals(self, store: SiteStore, action: ActionRecord, plan: Plan) -> None:
         """Say which nodes left the design: those that are destroyed after the groups, and those that stay, and why."""
         if plan.remove:
             self.log.warning("No longer in the design, destroyed after the groups: %s.", names(plan.remove))
-        for reason, nodes in by_reason(plan.left).items():
+        left = {name: why for name, why in plan.left.items() if name not in plan.out_of_use}
+        for reason, nodes in by_reason(left).items():
             line = f"No longer in the design: {names(nodes)}: {reason}."
             self.log.warning("%s", line)
             store.events.add(action.site, STEP_WARNING, line, action_id=action.id)

@@ -13,6 +13,7 @@ from site_engine.retry import RetryPlan, plan_retry, retry_action
 from site_store import ApprovalRecord
 from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import ActionId, find_action, take_version
+from slipway_api.actions.preview import WithheldNode
 from slipway_api.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
@@ -45,6 +46,9 @@ class Retry(BaseModel):
     groups: list[RetriedGroup]
     steps: list[str] = Field(examples=[["report", "release"]])
     nodes: list[str] = Field(examples=[["node-3"]], description="All that go again.")
+    left_out: list[WithheldNode] = Field(
+        examples=[[]], description="Nodes out of use, each with the reason: they do not go again."
+    )
     warnings: list[str] = Field(examples=[[]])
 
 
@@ -179,6 +183,7 @@ def shown_retry(plan: RetryPlan) -> dict[str, Any]:
         ],
         "steps": list(plan.steps),
         "nodes": list(plan.nodes),
+        "left_out": [{"name": name, "reason": why} for name, why in plan.left_out.items()],
         "warnings": list(plan.warnings),
     }
 

@@ -24,6 +24,7 @@ from slipway_api.actions.request import (
     is_over,
     kind_of_request,
     parameters_of_request,
+    require_in_use,
     require_none,
     revision_of_request,
     settle_owner,
@@ -66,9 +67,9 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
 
     Raises `ApiError` 400: no such kind, wrong parameters, no committed revision, a revision that is not valid, no such
     node. 403: the caller may not trigger this DAG. 409: it is switched off, commits were skipped, critical groups would
-    fall short, or another action is on the site. 503: it is not known whether Airflow started the run; the action is
-    pending. 503: the provisioner could not be asked to check the design. Raises `ConnectionLookupFailed`: it is not
-    known which provisioner is the site's: nothing was started.
+    fall short, named nodes are out of use, or another action is on the site. 503: it is not known whether Airflow
+    started the run; the action is pending. 503: the provisioner could not be asked to check the design. Raises
+    `ConnectionLookupFailed`: it is not known which provisioner is the site's: nothing was started.
     """
     kind = kind_of_request(request.kind)
     caller.require_create(kind.name)
@@ -88,6 +89,7 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
         # It runs with the rights of the run: who asks for the one has to have them for the other.
         caller.require_create(follows)
     require_none(judge_design(parameters, request.site, revision, validated.design, _exposed(validated)))
+    require_in_use(store, kind, parameters, request.site)
     notes: list[dict[str, Any]] = []
     if validated.design is not None:
         conditions, found = _preview(store, kind, parameters, validated.design, request.site)
@@ -120,7 +122,8 @@ def previewed(
     The action on the site is closed if its run is over or gone (rule 24), as it is when one is created.
 
     Raises `ApiError` 400: no such kind, wrong parameters, no committed revision, one that cannot be read, no such
-    node. 403: the caller may not trigger this DAG. 409: commits were skipped. Raises `ProvisionerError`,
+    node. 403: the caller may not trigger this DAG. 409: commits were skipped, or named nodes are out of use. Raises
+    `ProvisionerError`,
     `SettingsError` or `ConnectionLookupFailed`: it could not be learnt which nodes are deployed, and the action would
     take such nodes down.
     """
@@ -131,6 +134,7 @@ def previewed(
     revision, skipped = revision_of_request(store, kind, parameters, request.site)
     design = design_of(store, request.site, revision)
     require_none(judge_design(parameters, request.site, revision, design, ()))
+    require_in_use(store, kind, parameters, request.site)
     found = _preview(store, kind, parameters, design, request.site)[1]
     return revision, found, [*skipped, *messages_of(kind.name, found)]
 

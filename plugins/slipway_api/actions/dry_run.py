@@ -12,7 +12,7 @@ from site_engine.actions.admission import judge_critical_groups, judge_design, j
 from site_engine.node_lists import last_list
 from site_engine.reports import dry_run_verdict
 from site_engine.site_plans import explain
-from site_engine.site_rehearsals import SiteRehearsal, kept_nodes
+from site_engine.site_rehearsals import SiteRehearsal, failing_groups, kept_nodes
 from site_store import GroupGoal, SiteGoals
 from slipway_api import airflow_access as access
 from slipway_api.actions.preview import Preview, ShownPreview, gates_of, messages_of, preview
@@ -23,6 +23,7 @@ from slipway_api.actions.request import (
     design_of,
     kind_of_request,
     parameters_of_request,
+    require_in_use,
     require_none,
     revision_of_request,
     settle_owner,
@@ -132,7 +133,8 @@ def dry_run(
     Raises
     ------
     ApiError : 400: no such kind, wrong parameters, no committed revision, one that cannot be read, no such node. 403:
-        the caller may not trigger this DAG. 409: commits were skipped, or critical groups would fall short.
+        the caller may not trigger this DAG. 409: commits were skipped, critical groups would fall short, or named
+        nodes are out of use.
     ProvisionerError, SettingsError, ConnectionLookupFailed : the provisioner cannot be asked.
     """
     kind = kind_of_request(request.kind)
@@ -142,6 +144,7 @@ def dry_run(
     revision, skipped = revision_of_request(store, kind, parameters, request.site)
     design = design_of(store, request.site, revision)
     require_none(judge_design(parameters, request.site, revision, design, ()))
+    require_in_use(store, kind, parameters, request.site)
     listed = None if fresh else last_list(store, request.site)
     if listed is None:
         read = read_list(store, request.site)
@@ -159,7 +162,7 @@ def dry_run(
     if problem is not None and kind.has_groups:
         raise ApiError(400, problem, "Bad Request")
     assert found.rehearsal is not None
-    kept_back = bool(found.withheld or found.refused)
+    kept_back = bool(found.withheld or found.refused or found.out_of_use)
     verdict, text = dry_run_verdict(found.rehearsal, groups=bool(found.groups), withheld=kept_back)
     return {
         "name": kind.name,
@@ -209,7 +212,9 @@ def _changes(
     members = {each.group.name: each.nodes for each in found.groups}
     to_do = {name for name, each in found.differences.items() if each.change in TO_DO}
     kept = kept_nodes(found.rehearsal, members, to_do) if found.rehearsal is not None else {}
-    rehearsal = SiteRehearsal(frozenset(found.submitted), {**kept, **(found.refused or {})}, found.redeploy)
+    failing = failing_groups(found.rehearsal) if found.rehearsal is not None else {}
+    kept |= found.refused or {}
+    rehearsal = SiteRehearsal(frozenset(found.submitted), kept, found.redeploy, failing=failing)
     goals = SiteGoals(revision, {}, records, groups, edges)
     plan = explain(store, site, goals, found.differences, listed_at, rehearsal)
     return shown_changes(plan, with_unchanged=True)

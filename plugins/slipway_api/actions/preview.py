@@ -56,6 +56,10 @@ class ShownPreview(BaseModel):
     removed: list[str] = Field(examples=[[]])
     left: list[WithheldNode] = Field(examples=[[]])
     withheld: list[WithheldNode]
+    out_of_use: list[WithheldNode] = Field(
+        examples=[[{"name": "node-4", "reason": "set to maintenance by ann: new disk"}]],
+        description="Nodes that an administrator has taken out of use, and that are not as wanted: left out.",
+    )
     failing: list[str] = Field(examples=[[]])
 
 
@@ -83,6 +87,7 @@ class Preview:
     refused : nodes that cannot be prepared as they are, and so are not submitted, each with the reason.
     as_wanted : deployed nodes that are as wanted, and are not submitted.
     withheld : deployed nodes that are not as wanted and not submitted either, each with the reason.
+    out_of_use : nodes that an administrator has taken out of use, and that are not as wanted, each with the reason.
     failing : critical groups that would fail all the same.
     groups : the plan's, in processing order.
     rehearsal : every provisioner task that would be submitted, in order.
@@ -102,6 +107,7 @@ class Preview:
     refused: Mapping[str, str] | None = None
     as_wanted: tuple[str, ...] = ()
     withheld: Mapping[str, str] | None = None
+    out_of_use: Mapping[str, str] | None = None
     failing: tuple[str, ...] = ()
     groups: tuple[PlannedGroup, ...] = ()
     rehearsal: DryRun | None = None
@@ -117,7 +123,7 @@ class Preview:
     def is_notable(self) -> bool:
         """Whether it is more than a deployment of empty nodes."""
         of_site = self.deployed or self.released or self.refused or self.as_wanted or self.withheld
-        return bool(of_site or self.relabelled or self.removed or self.left)
+        return bool(of_site or self.relabelled or self.removed or self.left or self.out_of_use)
 
     def to_data(self) -> dict[str, Any]:
         return {
@@ -131,6 +137,7 @@ class Preview:
             "removed": list(self.removed),
             "left": _with_reasons(self.left),
             "withheld": _with_reasons(self.withheld),
+            "out_of_use": _with_reasons(self.out_of_use),
             "failing": list(self.failing),
         }
 
@@ -162,7 +169,8 @@ def preview(
     deployed_now = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
     strategy = design.strategy if targets is None else targeted_strategy(targets)
     records = store.nodes.of_site(site)
-    plan = plan_action(kind_of(kind), parameters, design, strategy, records, conditions)
+    out_of_use = store.user_states.left_out(site, kind)
+    plan = plan_action(kind_of(kind), parameters, design, strategy, records, conditions, out_of_use=out_of_use)
     step = kind_of(kind).node_step
     if step is not None:
         chosen = tuple(targets or ())
@@ -176,7 +184,8 @@ def preview(
             rehearsal=simulate_plan(groups, {}, step, chosen),
             mapped=len(groups),
         )
-    releases = releases_of(store, site, plan.groups, listed)
+    used = {name: node for name, node in listed.items() if name not in plan.out_of_use}
+    releases = releases_of(store, site, plan.groups, used)
     kept_back = {**releases.refused, **plan.withheld}
     rehearsal = simulate_plan(
         plan.groups,
@@ -200,9 +209,10 @@ def preview(
         refused=releases.refused,
         as_wanted=tuple(sorted(plan.done.difference(plan.relabel))),
         withheld={
-            **{name: reason for name, reason in plan.withheld.items() if name in grouped},
+            **{name: reason for name, reason in plan.settled.items() if name in grouped},
             **{name: f"stays as it is: {rehearsal.kept[name]}" for name in sorted(stays)},
         },
+        out_of_use={name: why for name, why in plan.out_of_use.items() if name in grouped or name in plan.left},
         failing=rehearsal.judgement.critical,
         groups=plan.groups,
         rehearsal=rehearsal,
@@ -211,8 +221,8 @@ def preview(
         serving=deployed_now.intersection(design.digests),
         relabelled=plan.relabel,
         removed=plan.remove,
-        left=plan.left,
-        mapped=len(plan.groups) - len(idle_groups(plan.groups, plan.done, plan.withheld)),
+        left={name: why for name, why in plan.left.items() if name not in plan.out_of_use},
+        mapped=len(plan.groups) - len(idle_groups(plan.groups, plan.done, plan.settled)),
     )
 
 
@@ -268,6 +278,8 @@ def _sentences(kind: str, found: Preview) -> Iterable[tuple[str, str]]:
         yield f"{count(len(nodes), 'node')} no longer in the design: {names(nodes)}: {reason}", "Info"
     for reason, nodes in by_reason(found.withheld or {}).items():
         yield f"{count(len(nodes), 'deployed node')} not to be touched: {names(nodes)}: {reason}", "Warning"
+    for reason, nodes in by_reason(found.out_of_use or {}).items():
+        yield f"{count(len(nodes), 'node')} out of use, left out: {names(nodes)}: {reason}", "Warning"
     if found.failing:
         some = "critical group" if len(found.failing) == 1 else "critical groups"
         yield f"{some} {', '.join(found.failing)} would fail even if every submitted node succeeded", "Warning"

@@ -11,7 +11,15 @@ from fastapi import Depends, Query, Request
 from pydantic import BaseModel, Field
 
 from design_rendering.design import read_design
-from site_engine.actions.admission import Ground, Refusal, judge_parameters, judge_revision, passed_over, requested_kind
+from site_engine.actions.admission import (
+    Ground,
+    Refusal,
+    judge_out_of_use,
+    judge_parameters,
+    judge_revision,
+    passed_over,
+    requested_kind,
+)
 from site_engine.actions.parameters import ActionParameters, ParameterError, parse_parameters
 from site_engine.dead_actions import reconcile
 from site_engine.designs import read_revision
@@ -40,6 +48,7 @@ _ANSWERS = {
     Ground.SECRETS: (400, "Secrets"),
     Ground.CRITICAL_GROUPS: (409, "Critical Groups"),
     Ground.REDEPLOYS: (409, "Many Redeploys"),
+    Ground.OUT_OF_USE: (409, "Out of Use"),
 }
 
 
@@ -123,6 +132,12 @@ def refused_by(refusals: Sequence[Refusal]) -> ApiError:
 
 def _messages(refusal: Refusal) -> list[dict[str, Any]]:
     return [plain_message(said, name=refusal.ground.value) for said in refusal.details or (refusal.text,)]
+
+
+def require_in_use(store: SiteStore, kind: ActionKind, parameters: ActionParameters, site: str) -> None:
+    """Refuse an action that names nodes which an administrator has taken out of use. Raises `ApiError` 409."""
+    if parameters.target_nodes:
+        require_none(judge_out_of_use(kind, parameters, site, store.user_states.left_out(site, kind.name)))
 
 
 def revision_of_request(

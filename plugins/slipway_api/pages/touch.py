@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from site_engine.differences import node_difference
 from site_engine.node_lists import last_conditions
-from site_engine.wishes import NodesNotWanted, touch_nodes
+from site_engine.wishes import NodesNotWanted, NodesOutOfUse, require_in_use, touch_nodes
 from slipway_api import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
@@ -36,6 +36,10 @@ def ask(request: Request, site: str, node: NodeName, store: Store) -> Response:
     record = next((one for one in store.nodes.of_site(site) if one.name == node), None)
     if record is None or record.wanted_digest is None:
         raise _not_wanted(f"the design of site {site} has no node {node[:64]!r}")
+    try:
+        require_in_use(store, site, [node])
+    except NodesOutOfUse as error:
+        raise _out_of_use(error) from error
     said = effects(record, last_conditions(store, site)[0].get(node))
     return page(
         request, "touch.html", {"site": site, "name": node, "effects": said, "running": store.locks.owner(site)}
@@ -50,6 +54,8 @@ def do(request: Request, site: str, node: NodeName, store: Store, user: access.U
         touch_nodes(store, site, [node], user)
     except NodesNotWanted as error:
         raise _not_wanted(str(error)) from error
+    except NodesOutOfUse as error:
+        raise _out_of_use(error) from error
     root = request.scope.get("root_path", "")
     return RedirectResponse(f"{root}/ui/sites/{segment(site)}/nodes/{segment(node)}", 303)
 
@@ -80,6 +86,10 @@ def effects(record: NodeRecord, condition: NodeCondition | None) -> list[str]:
         said.append("Its failures are forgotten: the next try is due at once.")
     said.append("Nothing is started by this. It is recorded with your name.")
     return said
+
+
+def _out_of_use(error: NodesOutOfUse) -> ApiError:
+    return ApiError(409, str(error), "Out of Use")
 
 
 def _not_wanted(message: str) -> ApiError:

@@ -8,7 +8,14 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from site_engine.wishes import CausedByAction, NodesNotWanted, plan_adoption, refuse_running_action, touch_nodes
+from site_engine.wishes import (
+    CausedByAction,
+    NodesNotWanted,
+    NodesOutOfUse,
+    plan_adoption,
+    refuse_running_action,
+    touch_nodes,
+)
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, answers
 from slipway_api.http.api_errors import ApiError
@@ -104,6 +111,8 @@ def touch(
         touched = touch_nodes(store, site, nodes, user, versions)
     except NodesNotWanted as error:
         raise ApiError(404, str(error), "Node not found") from error
+    except NodesOutOfUse as error:
+        raise ApiError(409, str(error), "Out of Use") from error
     shown = [{"name": name, "wanted_version": version} for name, version in sorted(touched.items())]
     return JSONResponse({"site": site, "nodes": shown}, headers=version_headers(store, site, nodes))
 

@@ -70,6 +70,9 @@ class ChangedGroup(BaseModel):
     nodes: int = Field(examples=[20])
     counts: dict[Change, int] = Field(examples=[{"change": 20}])
     submitted: int = Field(examples=[0])
+    failing: str | None = Field(
+        examples=["prepare_criteria"], description="Why it would fail even if every submitted node succeeded."
+    )
 
 
 class UsedEdge(BaseModel):
@@ -149,6 +152,7 @@ def shown_changes(plan: SitePlan, *, with_unchanged: bool) -> dict[str, Any]:
                 "nodes": group.total,
                 "counts": _words(group.counts),
                 "submitted": group.submitted,
+                "failing": group.failing,
             }
             for group in plan.groups
         ],

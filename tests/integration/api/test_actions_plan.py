@@ -10,6 +10,7 @@ import pytest
 import requests
 
 from site_store import SiteStore
+from strategy_lib.node_states.generated import NodeAvailability
 from tests.integration.api.airflow_runs import ACTIONS, DESIGN, commit
 from tests.integration.api.test_service import assert_failure
 from tests.support.revisions import commit_design
@@ -122,3 +123,45 @@ def test_what_is_wrong_is_said(user: httpx.Client, viewer: httpx.Client, store: 
     assert_failure(viewer.post(PLAN, json={"name": "deploy_site"}), 403, "Airflow does not let viewer")
     assert_failure(user.post(PLAN, json={"name": "paint_site"}), 400, "paint_site")
     assert_failure(user.post(f"{PLAN}?site=nort", json={"name": "deploy_site"}), 404, "there is no site 'nort'")
+
+
+@pytest.mark.usefixtures("known")
+def test_rule_51_nodes_out_of_use_are_named_with_who_set_them_and_criteria_are_foretold(
+    user: httpx.Client, store: SiteStore
+) -> None:
+    users = store.user_states
+    assert users.change("default", ["n1"], NodeAvailability.MAINTENANCE, "new disk", "ann", force=True).change.modified
+    why = "set to maintenance by ann: new disk"
+    found = planned(user, force=True)
+    assert found["preview"]["out_of_use"] == [{"name": "n1", "reason": why}]
+    assert (found["preview"]["withheld"], found["preview"]["submitted"]) == ([], ["n2", "n3"])
+    assert (found["verdict"], found["preview"]["failing"]) == ("failure", ["control"])
+    assert {one["name"]: one["failing"] for one in found["changes"]["groups"]} == {
+        "control": "prepare_criteria",
+        "compute": None,
+    }
+    said = [note["message"] for note in found["notes"] if note["name"] == "Preview"]
+    assert f"1 node out of use, left out: n1: {why}" in said
+    previewed = user.post(f"{ACTIONS}/preview", json={"name": "update_site"}).json()["preview"]
+    assert previewed["out_of_use"] == found["preview"]["out_of_use"]
+    of_site = user.get("/api/v1.0/sites/default/plan").json()
+    assert {one["name"]: one["withheld"] for one in of_site["nodes"]} == {"n1": why, "n2": None, "n3": None}
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("path", [PLAN, f"{ACTIONS}/preview", ACTIONS])
+def test_rule_51_a_named_node_out_of_use_is_refused_and_force_does_not_help(
+    user: httpx.Client, store: SiteStore, path: str
+) -> None:
+    users = store.user_states
+    assert users.change("default", ["n3"], NodeAvailability.RETIRED, "moves out", "ann", force=True).change.modified
+    for kind in ("redeploy_server", "deploy_site", "relabel_nodes"):
+        parameters = {"target_nodes": "n2,n3", **({"force": True} if kind != "relabel_nodes" else {})}
+        refused = user.post(path, json={"name": kind, "parameters": parameters})
+        assert_failure(refused, 409, "`slipway set node-state n3 up --site default`")
+        messages = refused.json()["details"]["messageList"]
+        assert [one["message"] for one in messages] == ["n3 is set to retired by ann: moves out"], kind
+    assert store.actions.newest("default") == []
+    if path != ACTIONS:
+        allowed = user.post(path, json={"name": "destroy_nodes", "parameters": {"target_nodes": "n3"}})
+        assert allowed.status_code == 200, "that is how retired nodes are emptied (rules 51 and 52)"

@@ -7,6 +7,7 @@ import pytest
 import requests
 
 from site_store import ActionState, SiteStore
+from strategy_lib.node_states.generated import NodeAvailability
 from tests.integration.api.airflow_runs import DESIGN, commit
 from tests.integration.api.test_service import assert_failure
 from tests.support.simulators import Simulator
@@ -72,3 +73,11 @@ def test_deployed_nodes_are_taken_over_and_others_are_named_with_the_reason(
     assert again["nodes"] == ["n2"]
     assert again["skipped"][0] == {"name": "n1", "reason": "it is as wanted, since revision 1"}
     assert_failure(user.post(ADOPT, json={"nodes": ["n9"]}), 404, "has no node 'n9'")
+
+
+def test_rule_51_a_node_out_of_use_is_not_asked_for_again(user: httpx.Client, store: SiteStore) -> None:
+    commit(store)
+    assert store.user_states.change("default", ["n2"], NodeAvailability.DOWN, "scrap", "ann", force=True)
+    why = "node n2 is set to down by ann: scrap; `slipway set node-state n2 up --site default` comes first"
+    assert_failure(user.post(TOUCH, json={"nodes": ["n1", "n2"]}), 409, why)
+    assert {one.touched_by for one in store.nodes.of_site("default")} == {None}

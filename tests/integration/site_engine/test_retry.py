@@ -11,6 +11,7 @@ from site_engine.actions.kinds import kind_of
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.retry import RETRY, RetryRefused, Task, plan_retry, retry_action
 from site_store import ActionState, GroupNotFound, SiteStore, StepState
+from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.phase import Phase
 from tests.support.driving import Begin, Driving
 from tests.support.fake_provisioner import FakeProvisioner
@@ -208,3 +209,17 @@ def test_an_action_that_succeeded_and_a_dry_run_have_nothing_to_try_again(begin:
     dry = store.actions.create("deploy_site", "alpha", 1, {}, "ann", context_marker=None, exclusive=False, dry_run=True)
     with pytest.raises(RetryRefused, match="a dry run: create it again"):
         plan_retry(store, dry.id)
+
+
+def test_rule_51_a_node_out_of_use_is_not_tried_again_and_with_no_other_nothing_is(failed: Driving) -> None:
+    users = failed.store.user_states
+    assert users.change("alpha", ["b"], NodeAvailability.MAINTENANCE, "new disk", "ann", force=True).change.modified
+    plan = plan_retry(failed.store, failed.action.id)
+    assert ([group.nodes for group in plan.groups], plan.nodes) == ([(), ("c",), ("d",)], ("c", "d"))
+    assert plan.left_out == {"b": "set to maintenance by ann: new disk"}
+    assert plan.warnings == (
+        "node b is set to maintenance by ann: new disk: `slipway set node-state b up --site alpha` comes first",
+    )
+    assert users.change("alpha", ["c", "d"], NodeAvailability.RETIRED, "", "ann", force=True).change.modified
+    with pytest.raises(RetryRefused, match=r"nothing can be tried again: .*, and 2 more nodes are out of use: .* up "):
+        plan_retry(failed.store, failed.action.id)

@@ -22,6 +22,7 @@ from site_engine.site_plans import SitePlan, plan_site
 from site_store import ActionState, PlannedGroup, SiteStore
 from strategy_lib.goals.update import Change
 from strategy_lib.node import NodeState
+from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.outcome import NodeCondition
 from tests.support.driving import Begin, Driving
 from tests.support.revisions import commit_design
@@ -299,3 +300,20 @@ def test_a_site_without_a_list_or_a_commit_has_a_plan_too(store: SiteStore) -> N
         "c": ("add", True),
         "d": ("add", False),
     }
+
+
+def test_rule_51_nodes_out_of_use_are_named_beforehand_and_what_fails_by_them_is_foretold(done: Driving) -> None:
+    store = done.store
+    strict = [group("one", ["a", "b"], percent_successful_nodes=100), group("two", ["c"], percent_successful_nodes=100)]
+    commit_design(store, "alpha", design("noble", strategy=strict))
+    show(store, a=NodeCondition.READY, b=NodeCondition.READY)
+    for name, state in (("a", NodeAvailability.MAINTENANCE), ("c", NodeAvailability.RETIRED)):
+        assert store.user_states.change("alpha", [name], state, "new disk", "ann", force=True).change.modified
+    plan = plan_site(store, "alpha")
+    assert changes(plan) == {"a": ("change", False), "b": ("change", True), "d": ("add", False)}
+    assert plan.nodes["a"].withheld == "set to maintenance by ann: new disk"
+    assert "c" in plan.unchanged, "it is as wanted, and counts so (rule 15)"
+    assert {one.name: one.failing for one in plan.groups} == {"one": "prepare_criteria", "two": None}
+    assert store.user_states.change("alpha", ["a"], NodeAvailability.UP, "", "ann", force=True).change.modified
+    again = plan_site(store, "alpha")
+    assert (changes(again)["a"], again.groups[0].failing) == (("change", True), None)

@@ -55,7 +55,7 @@ def test_rule_54_a_node_that_is_set_is_claimed_by_nobody_though_nothing_is_publi
     withheld = store.tasks.withheld(action.id, "a")
     assert list(withheld) == ["n1"]
     (told,) = [one for one in store.reports.facts(action.id).nodes if one.node == "n1"]
-    assert told.prepare.error == "set to maintenance by the user: new disk"
+    assert told.prepare.error == "set to maintenance by ann: new disk"
 
 
 def test_rule_54_it_holds_between_prepare_and_deploy(store: SiteStore, site: Scenario) -> None:
@@ -78,6 +78,9 @@ def test_rule_51_retired_and_down_nodes_can_be_destroyed_and_nodes_in_maintenanc
         store.locks.acquire(action.id)
         begun = store.operations.begin(action.id, SITE, None, 1, Phase.DESTROY, NAMES, "file:///design")
         assert begun.nodes == expected
+        why = {name: task.error for name, task in store.tasks.of_step(action.id, Phase.DESTROY) if task.error}
+        assert why["n3"] == "set to maintenance by ann: broken", "its report says why"
+        assert set(why) == set(NAMES).difference(expected)
         store.actions.close(action.id, ActionState.FAILED, "")
 
 
@@ -160,3 +163,17 @@ def test_what_the_controller_sets_never_replaces_what_a_person_took_out_of_use(
     down = {"n1": UserState(DOWN, "crashed 5 times, at most 4 are accepted")}
     store._database.write(lambda tx: write_by_controller(tx, clock(), SITE, down, "slipway"))
     assert store.user_states.in_force(SITE)["n1"].state is after
+
+
+def test_a_plan_reads_what_each_kind_of_action_leaves_out_and_who_set_it(store: SiteStore, clock: FakeClock) -> None:
+    want(store, 1, dict.fromkeys(NAMES, "d"))
+    forced(store, RETIRED, "n1", reason="moves out")
+    store.user_states.change(SITE, ["n2"], MAINTENANCE, "", "bob", until=clock() + timedelta(hours=1), force=True)
+    assert store.user_states.left_out(SITE, "update_site") == {
+        "n1": "set to retired by ann: moves out",
+        "n2": "set to maintenance by bob",
+    }
+    assert list(store.user_states.left_out(SITE, "destroy_nodes")) == ["n2"]
+    clock.move(3600)
+    assert list(store.user_states.left_out(SITE, "update_site")) == ["n1"]
+    assert store.user_states.left_out("other", "update_site") == {}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from design_rendering.design import Design
 from design_rendering.digests import VERSION
+from site_engine.actions.admission import judge_out_of_use
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import parse_parameters
-from site_engine.planned_differences import considered_differences
+from site_engine.planned_differences import NOBODY, considered_differences
 from site_engine.planning import (
     Deployed,
     Known,
@@ -89,13 +91,22 @@ DONE = NodeRecord("alpha", "a", 2, BLUE, 7, 1, RED, None, "deployed", wanted_ver
 GONE = NodeRecord("alpha", "z", None, None, 8, 1, RED, None, "deployed", wanted_version=1, done_version=1)
 
 
-def planned_update(*records: NodeRecord, relabelled: bool = False, **given: bool) -> Plan:
+def planned_update(
+    *records: NodeRecord, relabelled: bool = False, out_of_use: Mapping[str, str] = NOBODY, **given: bool
+) -> Plan:
     kind = KINDS["update_site"]
     nodes = tuple(node for node in NODES if node.name in ("a", "b"))
     design = Design(DeploymentConfiguration(), STRATEGY, nodes, {"a": BLUE, "b": f"{VERSION}:raid:blue"}, ())
     conditions = {record.name: NodeCondition.DEPLOYED for record in records}
     return plan_action(
-        kind, parse_parameters(given, kind), design, STRATEGY, records, conditions, relabelled=relabelled
+        kind,
+        parse_parameters(given, kind),
+        design,
+        STRATEGY,
+        records,
+        conditions,
+        relabelled=relabelled,
+        out_of_use=out_of_use,
     )
 
 
@@ -141,3 +152,44 @@ def test_rule_21_a_node_that_is_as_wanted_is_left_alone_unless_it_is_redone(
     )
     assert {name: each.change for name, each in found.items()} == {"a": change}
     assert (judge_deployed(found) == Deployed()) is submitted
+
+
+OUT = {"a": "set to maintenance by ann: new disk", "b": "set to retired by bob", "elsewhere": "set to down by bob"}
+
+
+def test_rule_51_nodes_out_of_use_are_withheld_and_stay_named_apart() -> None:
+    plan = planned_update(DONE, out_of_use=OUT)
+    assert (plan.relabel, plan.done) == ((), frozenset()), "they get no new labels either"
+    assert plan.withheld == plan.out_of_use == {"a": OUT["a"], "b": OUT["b"]}
+    assert plan.settled == {}, "they may be set up before their group begins"
+    assert {name: each.withheld for name, each in plan.differences.items()} == plan.out_of_use
+
+
+@pytest.mark.parametrize("redo", [False, True])
+def test_rule_15_a_node_out_of_use_that_is_done_as_wanted_counts_as_successful(redo: bool) -> None:
+    plan = planned_update(replace(DONE, done_digest=BLUE, done_version=2), out_of_use=OUT, redo_done=redo)
+    assert (plan.done, list(plan.out_of_use)) == (frozenset("a"), ["b"])
+
+
+def test_rule_51_no_override_lifts_it() -> None:
+    deployed = replace(DONE, done_digest=f"{VERSION}:raid:red")
+    assert planned_update(deployed, allow_redeploy=True).redeploy == {"a"}
+    plan = planned_update(deployed, out_of_use=OUT, allow_redeploy=True, redo_done=True, below_criteria=True)
+    assert (plan.redeploy, list(plan.withheld)) == (frozenset(), ["a", "b"])
+
+
+def test_rule_51_what_left_the_design_and_is_out_of_use_is_not_destroyed() -> None:
+    plan = planned_update(GONE, prune=True, out_of_use={"z": OUT["a"]})
+    assert (plan.remove, plan.left, plan.out_of_use) == ((), {"z": OUT["a"]}, {"z": OUT["a"]})
+
+
+@pytest.mark.parametrize(("kind", "named"), [("deploy_site", "a,b"), ("redeploy_server", "a"), ("deploy_site", "")])
+def test_rule_51_a_request_for_a_node_out_of_use_is_refused_and_says_what_to_do(kind: str, named: str) -> None:
+    given = {"target_nodes": named} if named else {}
+    parameters = parse_parameters({**given, "force": True} if kind == "deploy_site" else given, KINDS[kind])
+    refusals = judge_out_of_use(KINDS[kind], parameters, "alpha", OUT)
+    assert bool(refusals) is bool(named), "an action on the whole site leaves them out"
+    for refusal in refusals:
+        assert not refusal.is_overridden
+        assert refusal.details[0] == "a is set to maintenance by ann: new disk"
+        assert f"`slipway set node-state {named.replace(',', ' ')} up --site alpha`" in refusal.text

@@ -174,6 +174,8 @@ def test_other_words_are_refused() -> None:
 )
 def test_rule_51_which_actions_leave_a_node_out(kind: str, user: UserState | None, reason: str | None) -> None:
     assert left_out(kind, user) == reason
+    if reason is not None:
+        assert left_out(kind, user, "ann") == reason.replace("by the user", "by ann")
 
 
 def test_until_ends_by_itself() -> None:
