@@ -204,6 +204,7 @@ def test_rule_21_only_what_is_not_as_wanted_is_submitted(runs: Runs) -> None:
     assert [nodes for _, nodes in submitted_by("deploy_site", force=True)] == [["a"], ["a"], ["b"], ["b"]]
 
 
+@pytest.mark.endurance
 def test_a_dry_run_shows_what_would_be_done_and_does_nothing(runs: Runs, capfd: pytest.CaptureFixture[str]) -> None:
     runs.commit(PLAIN)
     state, tasks = runs.run(dry_run=True)

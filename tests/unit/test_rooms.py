@@ -142,7 +142,7 @@ def test_no_name_is_imported_for_the_type_checker_and_again_at_runtime() -> None
         for path in sorted((ROOT / folder).rglob("*.py")):
             tree = tree_of(path)
             checked = [
-                node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+                node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
             ]
             names = {name for node in checked for name in imported_names(node.body)}
             twice += [f"{path}: {name}" for name in imported_names(tree.body) if name in names]

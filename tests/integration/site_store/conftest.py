@@ -22,27 +22,17 @@ from tests.support.processes import guarded
 HERE = Path(__file__).parent
 # Where the engines may well differ: SQL by hand, what a kill leaves. Elsewhere SQLite is for `make endurance`.
 BOTH_ENGINES = {
-    "test_address.py",
     "test_counting.py",
     "test_dirty.py",
     "test_crash.py",
     "test_leases.py",
     "test_metrics.py",
     "test_trees.py",
-    "test_outbox.py",
-    "test_owners.py",
-    "test_reporters.py",
     "test_storable.py",
     "test_if_newest.py",
-    "test_node_errors.py",
-    "test_unsent.py",
     "test_node_status.py",
     "test_schema_version.py",
-    "test_site_groups.py",
-    "test_standing.py",
     "test_upgrade.py",
-    "test_upgrade_0003.py",
-    "test_upgrade_0005.py",
 }
 
 _numbers = itertools.count(1)

@@ -103,6 +103,7 @@ def test_a_repeated_copy_changes_nothing(old: Path, empty_url: str) -> None:
     assert _counts(empty_url) == before
 
 
+@pytest.mark.endurance
 def test_an_older_schema_is_brought_up_to_date_on_the_way(tmp_path: Path, empty_url: str) -> None:
     file = tmp_path / "old.db"
     first_schema.make(f"sqlite:///{file}")
@@ -129,6 +130,7 @@ copying.copy_sqlite(Path(sys.argv[1]), sys.argv[2])
 """
 
 
+@pytest.mark.endurance
 def test_a_copy_that_is_killed_is_made_again(old: Path, empty_url: str) -> None:
     with subprocess.Popen(
         tied(sys.executable, "-c", _COPY_AND_HANG, str(old), empty_url), stdout=subprocess.PIPE, text=True
@@ -141,6 +143,7 @@ def test_a_copy_that_is_killed_is_made_again(old: Path, empty_url: str) -> None:
     assert sorted(path.name for path in old.parent.iterdir() if "copying" in path.name) == []
 
 
+@pytest.mark.endurance
 def test_what_processes_hold_for_the_moment_is_neither_copied_nor_in_the_way(old: Path, empty_url: str) -> None:
     SiteStore.upgrade(empty_url)
     with SiteStore.open(empty_url) as store:

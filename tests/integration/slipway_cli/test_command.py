@@ -35,6 +35,7 @@ def test_a_real_process_exits_0_1_and_2(process: Process, example: Path) -> None
     assert process("plan", "missing.yaml").returncode == 2
 
 
+@pytest.mark.endurance
 def test_a_pipe_gets_no_colours_and_whole_lines(process: Process, example: Path) -> None:
     done = process("plan", "-", stdin=example.read_bytes(), FORCE_COLOR="")
     text = done.stdout.decode()
@@ -42,6 +43,7 @@ def test_a_pipe_gets_no_colours_and_whole_lines(process: Process, example: Path)
     assert re.search(r"^control-nodes +r3-control-01, .*, r3-control-10 *$", text, re.MULTILINE)
 
 
+@pytest.mark.endurance
 def test_no_color_is_obeyed(process: Process, example: Path) -> None:
     coloured = process("simulate", example, FORCE_COLOR="1").stdout
     assert b"\x1b[32m" in coloured
@@ -75,12 +77,14 @@ def test_output_that_cannot_be_written_is_told_in_one_line(example: Path, option
     )
 
 
+@pytest.mark.endurance
 def test_output_that_is_closed_gives_no_traceback(example: Path) -> None:
     line = f"{sys.executable} -m slipway_cli plan {example} >&-"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False)
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.endurance
 def test_a_terminal_that_knows_only_ascii_gives_no_traceback(process: Process, example: Path) -> None:
     done = process("plan", example, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, b"")

@@ -112,6 +112,7 @@ def test_another_file_never_replaces_what_is_in_postgresql(cluster: PostgresClus
     assert (home / "slipway.db").exists()
 
 
+@pytest.mark.endurance
 def test_a_database_that_the_user_names_is_left_where_it_is(cluster: PostgresCluster) -> None:
     home = cluster.folder.parent
     old_store(home)
@@ -122,6 +123,7 @@ def test_a_database_that_the_user_names_is_left_where_it_is(cluster: PostgresClu
     assert not (home / "store.url").exists()
 
 
+@pytest.mark.endurance
 def test_a_new_home_gets_an_empty_store_beside_airflows_database(cluster: PostgresCluster) -> None:
     assert carry_out(a_move(cluster)) == []
     with SiteStore.open((cluster.folder.parent / "store.url").read_text()) as store:

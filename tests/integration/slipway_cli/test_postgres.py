@@ -144,6 +144,7 @@ def test_a_role_that_is_not_ours_is_refused(server: Server) -> None:
         connect(server[0], STORE, user="stranger")
 
 
+@pytest.mark.endurance
 def test_no_rights_of_folders_that_were_there_change(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     home = closed / "home"
@@ -199,6 +200,7 @@ def test_files_of_another_user_are_refused_by_name(tmp_path: Path) -> None:
         cluster.open()
 
 
+@pytest.mark.endurance
 def test_files_that_were_half_made_are_made_anew(tmp_path: Path) -> None:
     half = tmp_path / "postgresql" / "new"
     half.mkdir(parents=True)
@@ -210,6 +212,7 @@ def test_files_that_were_half_made_are_made_anew(tmp_path: Path) -> None:
     assert not half.exists()
 
 
+@pytest.mark.endurance
 def test_a_server_whose_supervisor_is_gone_ends_by_itself(tmp_path: Path) -> None:
     code = (
         "import sys, time; from pathlib import Path; from tests.support.postgres import start_server\n"
@@ -228,6 +231,7 @@ def test_a_server_whose_supervisor_is_gone_ends_by_itself(tmp_path: Path) -> Non
         assert pid not in servers_of(cluster.data)
 
 
+@pytest.mark.endurance
 def test_a_server_that_is_left_over_is_named_and_ended(tmp_path: Path) -> None:
     cluster, process = start_server(tmp_path)
     said = end_leftovers(tmp_path, cluster.data)
@@ -236,6 +240,7 @@ def test_a_server_that_is_left_over_is_named_and_ended(tmp_path: Path) -> None:
     process.is_running()
 
 
+@pytest.mark.endurance
 @as_root
 def test_program_files_that_its_user_cannot_reach_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     (package,) = packages()

@@ -113,6 +113,7 @@ def drive(deployment: Deployment, fates: Fates) -> tuple[list[Step], tuple[Group
     return steps, deployment.groups, deployment.verdict
 
 
+@pytest.mark.endurance
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(strategies(), nodes, outcomes)
 def test_rule_08_one_group_at_once_is_what_a_real_action_does(
