@@ -6,15 +6,17 @@ Backends (`drydock`, others later) stand beside it as equals and need not inheri
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from strategy_lib.outcome import Evidence, NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 
+NO_ADDRESSES: Final[Mapping[str, str]] = MappingProxyType({})
 LONG_AGO: Final = math.inf
 """So many seconds ago that a request can have no effect any more that is not to be seen."""
 
@@ -101,12 +103,16 @@ class TaskTree:
 
 @dataclass(frozen=True, slots=True)
 class ListedNode:
-    """A node in the provisioner's list. `status_name` is its own word, `condition` ours."""
+    """A node in the provisioner's list. `status_name` is its own word, `condition` ours.
+
+    `addresses` are those that it says of the node: `boot_ip`, `power_address`; what it does not say is left out.
+    """
 
     name: str
     condition: NodeCondition
     status_name: str
     power_state: str | None
+    addresses: Mapping[str, str] = field(default_factory=lambda: NO_ADDRESSES, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

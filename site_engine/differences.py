@@ -145,7 +145,7 @@ def _reason(found: Difference, record: NodeRecord | None, *, newest: bool) -> st
     if record is None:
         return found.reason
     if found.change is Change.REDO and record.error is not None and record.doubt is None and has_failed(record):
-        return f"failed: {record.error}"
+        return f"failed: {record.error}" if record.error_action is not None else record.error
     if newest and record.done_version is not None:
         return found.reason
     since = "" if record.done_revision is None else f"revision {record.done_revision}"

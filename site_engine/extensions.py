@@ -1,4 +1,4 @@
-"""What other packages add to Slipway by entry points: policies over designs, and watchers of their changes.
+"""What other packages add to Slipway by entry points: policies over designs, watchers of changes, checks of nodes.
 
 All of them are looked up once in a process, and checked before any is used (rule 42): one that is wrong is refused with
 its package, its name and what would be right, and then nothing is registered.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +20,13 @@ from typing import Any, Final
 from design_rendering.objects import OBJECT_KINDS
 from design_rendering.policies import DesignPolicy, every_node_has_a_group
 from site_engine.errors import EngineError
+from site_engine.node_states.checks import OWN_CHECKS, NodeCheck
 from site_engine.watchers import DesignWatcher
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import StrategyError
 from strategy_lib.goals.actors import WEBHOOK, Registration, Watcher, check_registrations, check_watchers
 
+CHECKS: Final = "slipway.checks"
 POLICIES: Final = "slipway.policies"
 WATCHERS: Final = "slipway.watchers"
 OWN_POLICIES: Mapping[str, DesignPolicy] = {"default-group": every_node_has_a_group}
@@ -59,10 +62,16 @@ def installed_watchers() -> Mapping[str, DesignWatcher]:
     return watcher_set(entry_points(group=WATCHERS))
 
 
+@cache
+def installed_checks() -> Mapping[str, NodeCheck]:
+    """Return the checks of nodes that are installed, by name. Raises `ExtensionError`: one of them cannot be used."""
+    return check_set(entry_points(group=CHECKS))
+
+
 def check_installed() -> None:
     """Look all that is installed up, as a server does at its start. Raises `ExtensionError` with all that is wrong."""
     wrong = []
-    for look_up in (installed_policies, installed_watchers):
+    for look_up in (installed_policies, installed_watchers, installed_checks):
         try:
             look_up()
         except ExtensionError as error:
@@ -99,6 +108,14 @@ def watcher_set(found: Iterable[EntryPoint]) -> Mapping[str, DesignWatcher]:
     except StrategyError as error:
         raise ExtensionError("; ".join(problem.message for problem in error.problems)) from error
     return made
+
+
+def check_set(found: Iterable[EntryPoint]) -> Mapping[str, NodeCheck]:
+    """Return Slipway's own checks and those that these entry points stand for.
+
+    Raises `ExtensionError`: two have one name; one cannot be loaded, or is no check.
+    """
+    return {**OWN_CHECKS, **_load(_once(found), "check", _problem_of_check, own=OWN_CHECKS)}
 
 
 def _once(found: Iterable[EntryPoint]) -> list[EntryPoint]:
@@ -170,6 +187,17 @@ def _problem_of_watcher(found: Any) -> str | None:
     others = [name for name in found.touches if name != "node" and not name.startswith("node/")]
     if others:
         return f"touches {', '.join(map(repr, others))}: only nodes can be asked for again, 'node' or 'node/gw01'"
+    return None
+
+
+def _problem_of_check(found: Any) -> str | None:
+    right = "it must be a site_engine.node_states.checks.NodeCheck(check, interval)"
+    if not isinstance(found, NodeCheck):
+        return f"is a {type(found).__name__}: {right}"
+    if not callable(found.check) or not _takes_one(found.check):
+        return "has a `check` that cannot be called with one argument, a node that was done"
+    if not isinstance(found.interval, int | float) or not 0 <= found.interval < math.inf:
+        return "has an `interval` that is no number of seconds from 0"
     return None
 
 

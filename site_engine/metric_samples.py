@@ -10,6 +10,8 @@ from site_engine.metrics import (
     ACTION_OUTCOMES,
     ACTIONS_RUNNING,
     CALL_SECONDS,
+    DRIFTS,
+    DRIFTS_EVER,
     GROUP_OUTCOMES,
     GROUP_SECONDS,
     NODES,
@@ -51,6 +53,8 @@ def read_samples(store: SiteStore) -> list[Sample]:
     for count in store.object_changes.counts():
         results = {"waiting": count.waiting, "told": count.told, "failed": count.failed}
         found += [Sample(WATCHER_CHANGES, (count.watcher, result), number) for result, number in results.items()]
+    for site, (now, ever) in store.drifts.counts().items():
+        found += [Sample(DRIFTS, (site,), now), Sample(DRIFTS_EVER, (site,), ever)]
     return found
 
 

@@ -93,6 +93,8 @@ WATCHER_CHANGES = Metric(
     "Changes of objects by watcher and result (waiting, told, failed), of those that are kept.",
     ("watcher", "result"),
 )
+DRIFTS = Metric("slipway_drifts", Shape.GAUGE, "Nodes that were done and are not as they were left.", ("site",))
+DRIFTS_EVER = Metric("slipway_drifts_total", Shape.COUNTER, "Drifts of nodes that were found.", ("site",))
 METRICS: Final = (
     NODES,
     ACTIONS_RUNNING,
@@ -105,6 +107,8 @@ METRICS: Final = (
     OWNER_UNRESPONSIVE,
     NOTIFICATIONS_WAITING,
     WATCHER_CHANGES,
+    DRIFTS,
+    DRIFTS_EVER,
 )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from provisioner_client.protocol import ListedNode
+from provisioner_client.protocol import NO_ADDRESSES, ListedNode
 from site_store import StoreError
 from strategy_lib.outcome import NodeCondition
 
@@ -84,7 +84,8 @@ def last_conditions(store: SiteStore, site: str) -> tuple[dict[str, NodeConditio
 
 
 def _to_data(node: ListedNode) -> dict[str, Any]:
-    return {"status": node.status_name, "power": node.power_state, "condition": node.condition.value}
+    said = {"status": node.status_name, "power": node.power_state, "condition": node.condition.value}
+    return {**said, "addresses": dict(node.addresses)} if node.addresses else said
 
 
 def _left_so(name: str, condition: NodeCondition, listed: ListedNode | None) -> ListedNode:
@@ -96,7 +97,7 @@ def _left_so(name: str, condition: NodeCondition, listed: ListedNode | None) -> 
 
 
 def _from_data(name: str, data: Mapping[str, Any]) -> ListedNode:
-    return ListedNode(name, _condition(data), data["status"], data["power"])
+    return ListedNode(name, _condition(data), data["status"], data["power"], data.get("addresses", NO_ADDRESSES))
 
 
 def _condition(data: Mapping[str, Any]) -> NodeCondition:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from site_engine.controller import Job
 from site_engine.errors import AccountRefused, EngineError
+from site_store.node_troubles import TROUBLED
 from site_store.object_changes import changes_of
 from strategy_lib.notifications import NotificationKind
 
@@ -54,12 +55,29 @@ def headline(event: OutboxRecord, objects: Collection[str] = ()) -> str:
             failed = [str(report["node"]) for report in data.get("reports", ())]
             more = f" and {len(failed) - MOST_NAMED} more" if len(failed) > MOST_NAMED else ""
             said = f"{len(failed)} nodes have failed: {', '.join(failed[:MOST_NAMED])}{more}"
+        case NotificationKind.NODE_TROUBLE:
+            said = _edges_text(data.get("edges", ()))
         case NotificationKind.OBJECTS_CHANGED:
             said = _changes_text(event, objects)
         case _:
             said = event.kind
     about = f" [action {action}]" if action else ""
     return " ".join(f"Site {event.site}: {said}{about}".split())
+
+
+def _edges_text(edges: Collection[Mapping[str, Any]]) -> str:
+    """Say which nodes came into error or undefined, with the first reason of each status, and which are out of it."""
+    by_status: dict[str, list[Mapping[str, Any]]] = {}
+    for edge in edges:
+        by_status.setdefault(edge["after"] if edge["after"] in TROUBLED else "", []).append(edge)
+    parts = []
+    for status, these in sorted(by_status.items(), reverse=True):
+        named = ", ".join(edge["node"] for edge in these[:MOST_NAMED])
+        more = f" and {len(these) - MOST_NAMED} more" if len(these) > MOST_NAMED else ""
+        nodes = f"{len(these)} {'node is' if len(these) == 1 else 'nodes are'}"
+        why = f" ({these[0]['message']})" if status and these[0].get("message") else ""
+        parts.append(f"{nodes} now {status}: {named}{more}{why}" if status else f"{nodes} out of it: {named}{more}")
+    return "; ".join(parts)
 
 
 def _changes_text(event: OutboxRecord, objects: Collection[str]) -> str:

@@ -38,6 +38,8 @@ class EventKind(StrEnum):
     ADOPTED = "adopted"
     USER_STATE = "user_state"
     NODE_STATE = "node_state"
+    DRIFT = "drift"
+    NODE_TROUBLE = "node_trouble"
 
 
 KEPT = (EventKind.NEW_ATTEMPT, EventKind.ACTION_REOPENED)

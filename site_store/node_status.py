@@ -127,7 +127,10 @@ def follow_tasks(
     failed = task.c.status.in_((TaskStatus.UNKNOWN, TaskStatus.ERROR))
     done, succeeded, destroyed, spoilt = _ends(None if of is None else of.phase)
     ended = or_(succeeded, destroyed)
-    repeated = and_(ended, node.c.error.is_not(None), node.c.error_action == task.c.action_id, literal(not late))
+    # The error of a drift names no action.
+    own = and_(ended, node.c.error_action == task.c.action_id)
+    drifted = and_(succeeded, node.c.error_action.is_(None))
+    repeated = and_(or_(own, drifted), node.c.error.is_not(None), literal(not late))
     values: dict[str, Any] = {
         fact: case((destroyed, null()), else_=node.c[fact])
         for fact in ("done_revision", "done_digest", "done_version", "done_at", "doubt")

@@ -13,6 +13,7 @@ from site_store.approvals import Approvals
 from site_store.buffers import Buffers
 from site_store.counting import Counts
 from site_store.database import Database
+from site_store.drifts import Drifts
 from site_store.events import Events
 from site_store.goals import Goals
 from site_store.groups import Groups
@@ -20,6 +21,7 @@ from site_store.leases import Checks, Leases
 from site_store.metrics import Metrics
 from site_store.node_errors import NodeErrors
 from site_store.node_reports import NodeReports
+from site_store.node_troubles import NodeTroubles
 from site_store.nodes import Nodes
 from site_store.object_changes import ObjectChanges
 from site_store.objects import Objects
@@ -89,6 +91,8 @@ class SiteStore:
         self.waits = Waits(database)
         self.user_states = UserStates(database)
         self.site_views = SiteViews(database)
+        self.drifts = Drifts(database)
+        self.node_troubles = NodeTroubles(database)
 
     @classmethod
     def open(

@@ -101,6 +101,7 @@ def _lead_sites(
     store: SiteStore, url: str, account: ServiceAccount, sessions: contextlib.ExitStack, owner: str
 ) -> Callable[[], None]:
     """Have a thread lead sites beside the other jobs; return what ends it, with its leases given up."""
+    from site_engine.extensions import installed_checks
     from site_engine.node_states.leaders import SiteLeaders
 
     # One for each question that may be under way: sessions are not for several threads.
@@ -113,7 +114,7 @@ def _lead_sites(
         here.slipway.observe(site, held.owner, held.epoch)
 
     ended = threading.Event()
-    leaders = SiteLeaders(store, owner, observe)
+    leaders = SiteLeaders(store, owner, observe, checks=installed_checks())
     thread = threading.Thread(target=leaders.run, args=(ended.wait,), name="sites")
     thread.start()
 

@@ -28,10 +28,15 @@ class NotificationKind(StrEnum):
     OWNER_UNRESPONSIVE = "owner_unresponsive"
     OWNER_BACK = "owner_back"
     NODE_REPORT = "node_report"
+    NODE_TROUBLE = "node_trouble"
     OBJECTS_CHANGED = "objects_changed"
 
 
-UNLESS_NAMED = frozenset(NotificationKind) - {NotificationKind.NODE_REPORT, NotificationKind.OBJECTS_CHANGED}
+UNLESS_NAMED = frozenset(NotificationKind) - {
+    NotificationKind.NODE_REPORT,
+    NotificationKind.NODE_TROUBLE,
+    NotificationKind.OBJECTS_CHANGED,
+}
 """What a target is told whose document names no events: what may be much has to be named."""
 
 

@@ -74,6 +74,7 @@ class Group:
     allow_redeploy : destroy, prepare and deploy nodes that are deployed in another design, a batch after the other.
     max_unavailable : how many nodes may be away at once meanwhile: a number, or a percentage as text ("25%"); None: as
         many as the criteria leave room for.
+    monitor : whether its nodes are looked at between actions, and repaired (rule 56).
     """
 
     name: str
@@ -87,6 +88,7 @@ class Group:
     retries: Retries = NO_RETRIES
     allow_redeploy: bool = False
     max_unavailable: int | str | None = None
+    monitor: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,8 @@ def group_to_data(group: Group) -> dict[str, Any]:
         data["allow_redeploy"] = True
     if group.max_unavailable is not None:
         data["max_unavailable"] = group.max_unavailable
+    if not group.monitor:
+        data["monitor"] = False
     return data
 
 

@@ -82,6 +82,7 @@ def _group(entry: Any) -> Group:
         retries=Retries(**{phase: int(number) for phase, number in entry.get("retries", {}).items()}),
         allow_redeploy=entry.get("allow_redeploy", False),
         max_unavailable=_max_unavailable(entry.get("max_unavailable")),
+        monitor=entry.get("monitor", True),
     )
 
 

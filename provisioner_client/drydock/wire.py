@@ -12,6 +12,7 @@ from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_errors import one_line
 from provisioner_client.protocol import (
+    NO_ADDRESSES,
     ListedNode,
     ProvisionerTask,
     TaskMessage,
@@ -34,6 +35,8 @@ ACTIONS: Final[Mapping[Phase, str]] = {
     Phase.RELABEL: "relabel_nodes",
 }
 """Drydock's word for what is asked of it."""
+ADDRESSES: Final = ("boot_ip", "power_address")
+"""What it says of a node's addresses in its list."""
 
 _STATES: Final = {
     "requested": TaskState.QUEUED,
@@ -207,7 +210,9 @@ def nodes_from(data: object) -> dict[str, ListedNode]:
         if not isinstance(name, str) or not name or not isinstance(status, str):
             continue  # a machine that was never given a name, or of which nothing is known
         power = raw.get("power_state")
-        node = ListedNode(name, condition_of(status), one_line(status), power if isinstance(power, str) else None)
+        node = ListedNode(
+            name, condition_of(status), one_line(status), power if isinstance(power, str) else None, _addresses(raw)
+        )
         if name in nodes and nodes[name].condition is not node.condition:
             doubtful.add(name)
         nodes[name] = node
@@ -215,6 +220,11 @@ def nodes_from(data: object) -> dict[str, ListedNode]:
         log.warning("node %s is listed twice with different states and is left out", name)
         del nodes[name]
     return nodes
+
+
+def _addresses(raw: dict[str, Any]) -> Mapping[str, str]:
+    found = {key: value for key in ADDRESSES if isinstance(value := raw.get(key), str) and value}
+    return found or NO_ADDRESSES
 
 
 def condition_of(status_name: str) -> NodeCondition:

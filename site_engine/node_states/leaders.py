@@ -1,7 +1,7 @@
 """All sites that this process leads or waits to lead: their leases, their looks, and the questions to provisioners.
 
-One thread looks at every site, twice a second where there are few; what may take long, the questions, is done by a few
-others. Sites that share a provisioner take turns.
+One thread looks at every site, twice a second where there are few; what may take long, the questions and the checks of
+nodes, is done by a few others. Sites that share a provisioner take turns.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from site_engine.errors import EngineError
+from site_engine.node_states.checks import OWN_CHECKS, NodeCheck
+from site_engine.node_states.drift_watch import LOOK_EVERY, DriftWatch
 from site_engine.node_states.leader import SiteLeader
 from site_store import LeaseLost, StoreError
 from site_store.user_states import lease_of
@@ -38,6 +40,8 @@ BUSY_SHARE: Final = 0.1
 BACK_OFF: Final = (0.1, 0.25, 1.0, 5.0)
 """Seconds to wait after so many failed questions in a row."""
 MOST_ASKED: Final = 8
+MOST_WATCHED: Final = 2
+"""So many sites have their nodes checked at once."""
 
 Observe = Callable[[str, "Lease"], None]
 """Has the provisioner of a site asked for its list, which is kept in the store. Raises `EngineError`: it has none."""
@@ -77,6 +81,16 @@ class Poll:
         return self.took * (1 / BUSY_SHARE - 1)
 
 
+@dataclass(slots=True)
+class Watch:
+    """The watch over one site's nodes: its next look, and the one that is under way."""
+
+    drifts: DriftWatch
+    due: float = 0.0
+    failures: int = 0
+    answer: Future[None] | None = None
+
+
 @dataclass
 class SiteLeaders:
     """The loop of one process over all sites.
@@ -85,6 +99,7 @@ class SiteLeaders:
     ----------
     owner : names this process, as no other is named.
     lease_seconds : a site whose leader was killed is led by another after so long.
+    checks : of nodes that were done, by name.
     """
 
     store: SiteStore
@@ -92,9 +107,11 @@ class SiteLeaders:
     observe: Observe
     lease_seconds: float = LEASE_SECONDS
     monotonic: Callable[[], float] = time.monotonic
+    checks: Mapping[str, NodeCheck] = field(default_factory=lambda: OWN_CHECKS)
     _led: dict[str, SiteLeader] = field(default_factory=dict)
     _renewed: dict[str, float] = field(default_factory=dict)
     _polls: dict[str, Poll] = field(default_factory=dict)
+    _watches: dict[str, Watch] = field(default_factory=dict)
     _free: dict[str, float] = field(default_factory=dict)
     _sites_due: float = 0.0
     _away: bool = False
@@ -107,20 +124,27 @@ class SiteLeaders:
         pause : waits for so many seconds; returns True as soon as this process is told to stop.
         """
         pool = ThreadPoolExecutor(MOST_ASKED, thread_name_prefix="observe")
+        watchers = ThreadPoolExecutor(MOST_WATCHED, thread_name_prefix="watch")
         try:
             while True:
                 began = self.monotonic()
-                self.look(pool)
+                self.look(pool, watchers)
                 took = self.monotonic() - began
                 if pause(max(TICK - took, min(took * (1 / BUSY_SHARE - 1), LONGEST_TICK))):
                     return
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for threads in (pool, watchers):
+                threads.shutdown(wait=False, cancel_futures=True)
             for leader in list(self._led.values()):
                 self._give_up(leader)
 
-    def look(self, pool: ThreadPoolExecutor) -> None:
-        """Take leases that are free, and look at each site that this process leads. What fails is tried again."""
+    def look(self, pool: ThreadPoolExecutor, watchers: ThreadPoolExecutor | None = None) -> None:
+        """Take leases that are free, and look at each site that this process leads. What fails is tried again.
+
+        Parameters
+        ----------
+        pool, watchers : threads that ask provisioners, and that check nodes; None: nodes are not checked.
+        """
         try:
             if self.monotonic() >= self._sites_due:
                 self._take_free()
@@ -130,6 +154,9 @@ class SiteLeaders:
             # Who has waited longest comes first: of sites that share a provisioner each has its turn.
             for leader in sorted(self._led.values(), key=lambda one: self._polls[one.site].due):
                 self._ask(leader, pool)
+            if watchers is not None:
+                for leader in self._led.values():
+                    self._watch(leader, watchers)
             if self._away:
                 log.info("The store answers again.")
                 self._away = False
@@ -153,6 +180,7 @@ class SiteLeaders:
             self._led[site] = SiteLeader(self.store, site, held, self.store.now().timestamp())
             self._renewed[site] = self.monotonic()
             self._polls[site] = Poll()
+            self._watches[site] = Watch(DriftWatch(self.store, site, self.checks, self.monotonic))
 
     def _look_at(self, leader: SiteLeader) -> None:
         site = leader.site
@@ -193,6 +221,22 @@ class SiteLeaders:
             self._free[provisioner] = math.inf
             poll.answer = pool.submit(self._observe, poll, site, leader.held)
 
+    def _watch(self, leader: SiteLeader, pool: ThreadPoolExecutor) -> None:
+        """Have the nodes of a site checked again, once the last look is over."""
+        watch, now = self._watches[leader.site], self.monotonic()
+        if watch.answer is not None:
+            if not watch.answer.done():
+                return
+            problem, watch.answer = watch.answer.exception(), None
+            watch.due = now + (POLL_SECONDS if problem is not None else LOOK_EVERY)
+            watch.failures = watch.failures + 1 if problem is not None else 0
+            if watch.failures == 1 and isinstance(problem, StoreError):
+                log.warning("The nodes of site %s are not checked: %s", leader.site, problem)
+            elif watch.failures == 1:
+                log.error("A check of the nodes of site %s has failed.", leader.site, exc_info=problem)
+        if leader.is_ready and now >= watch.due:
+            watch.answer = pool.submit(watch.drifts.look, leader.held)
+
     def _observe(self, poll: Poll, site: str, held: Lease) -> None:
         began = self.monotonic()
         try:
@@ -211,5 +255,5 @@ class SiteLeaders:
         poll = self._polls.get(site)
         if poll is not None and poll.answer is not None:
             self._free.pop(poll.provisioner, None)
-        for known in (self._led, self._renewed, self._polls):
+        for known in (self._led, self._renewed, self._polls, self._watches):
             known.pop(site, None)

@@ -25,7 +25,14 @@ from site_store.tables.documents import (
 )
 from site_store.tables.events import check_result, delivery, event, lease, outbox
 from site_store.tables.metadata import metadata
-from site_store.tables.node_states import node_view, site_view, site_view_change, user_state
+from site_store.tables.node_states import (
+    node_drift,
+    node_trouble,
+    node_view,
+    site_view,
+    site_view_change,
+    user_state,
+)
 from site_store.tables.objects import design_object, node_error, object_use, site_audit
 from site_store.tables.status import (
     STANDING,
@@ -62,7 +69,9 @@ __all__ = [
     "lease",
     "metadata",
     "node",
+    "node_drift",
     "node_error",
+    "node_trouble",
     "node_view",
     "object_use",
     "operation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Float, Index, Integer, String, Table, Text
+from sqlalchemy import Column, Float, Index, Integer, String, Table, Text, text
 
 from site_store.dialects import CompressedText, Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
@@ -77,4 +77,33 @@ site_view_change = Table(
     # Node to its state before and after, and why; NULL for a state before it came or after it went.
     Column("changes", CompressedText, nullable=False),
     Index("ix_site_view_change_published_at", "published_at"),
+)
+
+_OPEN = text("ended IS NULL")
+
+# A node that was done and is no longer as it was left (rule 56): one row for each drift, kept when it is over.
+node_drift = Table(
+    "node_drift",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("node", String, primary_key=True),
+    # When it was first seen.
+    Column("since", UtcDateTime, primary_key=True),
+    Column("reason", Text, nullable=False),
+    # The newest operation of the node then; NULL: it was adopted.
+    Column("op", Serial),
+    Column("ended", UtcDateTime),
+    Index("ix_node_drift_open", "site", "node", sqlite_where=_OPEN, postgresql_where=_OPEN),
+    sqlite_with_rowid=False,
+)
+
+# Nodes that are in error or undefined, as far as others were told: the next edge is told against it.
+node_trouble = Table(
+    "node_trouble",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("node", String, primary_key=True),
+    Column("status", String, nullable=False),
+    Column("since", UtcDateTime, nullable=False),
+    sqlite_with_rowid=False,
 )

@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 BOTH_ENGINES = {
     "test_counting.py",
     "test_dirty.py",
+    "test_drifts.py",
     "test_crash.py",
     "test_leases.py",
     "test_metrics.py",

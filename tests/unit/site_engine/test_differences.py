@@ -22,7 +22,7 @@ def known(done: str | None, doubt: str | None = None, **facts: Any) -> NodeRecor
     return replace(record, wanted_version=2, done_version=1 if done else None, **facts)
 
 
-FAILED: dict[str, Any] = {"status": "error", "error": "no PXE answer", "error_revision": 2}
+FAILED: dict[str, Any] = {"error_action": "01A", "status": "error", "error": "no PXE answer", "error_revision": 2}
 
 
 UNPROVEN = (
@@ -77,6 +77,14 @@ UNPROVEN = (
             "failed: no PXE answer",
             "failed: no PXE answer: it needs redeploy (redeploy_server)",
             id="failed",
+        ),
+        pytest.param(
+            known("1", **{**FAILED, "error": "drifted: power is off", "error_action": None}),
+            DEPLOYED,
+            "redo",
+            "drifted: power is off",
+            "drifted: power is off: it needs redeploy (redeploy_server)",
+            id="drifted",
         ),
         pytest.param(
             known("1", **{**FAILED, "error_revision": 1}),

@@ -1,0 +1,272 @@
+"""Drift on a real store: two looks in a row, the error that it is, how it ends, and who wins over it (rules 51, 56)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from site_engine.node_states.checks import OK, OWN_CHECKS, CheckedNode, Finding, NodeCheck, drift
+from site_engine.node_states.drift_watch import DriftWatch
+from site_engine.notifications import headline
+from site_engine.status_trees import site_tree
+from site_engine.trees.nodes import site_nodes
+from site_store import ActionState, LeaseLost, PlannedGroup, SiteStore
+from site_store.drifts import FoundDrift
+from site_store.records import Lease, OperationStatus
+from site_store.user_states import lease_of
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.outcome import Outcome
+from strategy_lib.phase import Phase
+from strategy_lib.status.words import Status
+from strategy_lib.strategy import Group
+from tests.integration.site_store.scenario import SITE, FakeClock
+from tests.support.revisions import commit_design
+from tests.support.sites import group, node, site
+from tests.support.stores import new_store
+
+ON, OFF, READY = ("Deployed", "on"), ("Deployed", "off"), ("Ready", "off")
+NODES = ("n1", "n2")
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: FakeClock) -> Iterator[SiteStore]:
+    with SiteStore.open(new_store(tmp_path), clock) as opened:
+        yield opened
+
+
+def commit(store: SiteStore, *, profile: str = "compute", **group_fields: Any) -> None:
+    groups = [{**group("g", list(NODES)), **group_fields}]
+    commit_design(store, SITE, site([node(name, profile=profile) for name in NODES], groups, region=SITE))
+
+
+def deploy(store: SiteStore, *names: str, failed: tuple[str, ...] = ()) -> None:
+    """An action that deploys these nodes as they are wanted."""
+    digests = {one.name: one.wanted_digest or "" for one in store.nodes.of_site(SITE)}
+    action = store.actions.create("deploy_site", SITE, None, {}, "ann", context_marker=None, exclusive=True)
+    store.locks.acquire(action.id)
+    store.groups.save_plan(action.id, [PlannedGroup(Group("g", critical=True), names)], (), digests)
+    attempt = store.groups.open_attempt(action.id, "g", "first")
+    for phase in (Phase.PREPARE, Phase.DEPLOY):
+        found = dict.fromkeys(names, "ready")
+        operation = store.operations.begin(action.id, SITE, "g", attempt.attempt, phase, names, "file:///d", found)
+        store.operations.acquire_lease(operation.op, "me", 30, sending=True)
+        store.operations.mark_submitted(operation.op, f"task-{operation.op}")
+        bad = failed if phase is Phase.DEPLOY else ()
+        result = Outcome(frozenset(names) - set(bad), frozenset(bad), frozenset())
+        store.operations.record_outcome(operation.op, result, status=OperationStatus.COMPLETE, result="success")
+    store.actions.close(action.id, ActionState.SUCCESS, "done")
+
+
+def lists(store: SiteStore, clock: FakeClock, **nodes: tuple[str, str]) -> None:
+    clock.move(5)
+    conditions = {"Deployed": "deployed", "Ready": "ready"}
+    said = {
+        name: {"status": word, "power": power, "condition": conditions[word]} for name, (word, power) in nodes.items()
+    }
+    store.provisioner_lists.save(SITE, "c", said)
+
+
+def lead(store: SiteStore, owner: str = "me") -> Lease:
+    held = store.leases.take(lease_of(SITE), owner, 3600)
+    assert held is not None
+    return held
+
+
+def standings(store: SiteStore) -> dict[str, tuple[str, str | None]]:
+    return {one.name: (one.standing, one.error) for one in store.nodes.of_site(SITE)}
+
+
+def events(store: SiteStore, name: str, kind: str) -> list[str]:
+    return [event.message for event in store.site_nodes.past(SITE, name).events if event.kind == kind]
+
+
+def watched(store: SiteStore, clock: FakeClock, **group_fields: Any) -> tuple[DriftWatch, Lease]:
+    """A site with two nodes that are done and up."""
+    commit(store, **group_fields)
+    deploy(store, *NODES)
+    lists(store, clock, n1=ON, n2=ON)
+    return DriftWatch(store, SITE), lead(store)
+
+
+SAID = "drifted: power is off, since 2026-11-21 12:00:10 UTC"
+
+
+def test_rule_56_two_polls_make_a_drift_and_it_ends_by_itself(store: SiteStore, clock: FakeClock) -> None:
+    watch, held = watched(store, clock)
+    watch.look(held)
+    lists(store, clock, n1=OFF, n2=ON)
+    watch.look(held)
+    watch.look(held)
+    assert standings(store)["n1"] == (Status.SUCCESS, None), "the same list twice is one look"
+    lists(store, clock, n1=OFF, n2=ON)
+    watch.look(held)
+    assert standings(store) == {"n1": (Status.ERROR, SAID), "n2": (Status.SUCCESS, None)}
+    tree = site_tree(store, SITE)
+    assert tree.root.status is Status.ERROR
+    (shown, _) = site_nodes(store, SITE)["nodes"]
+    assert (shown["status"], shown["message"]) == ("error", SAID)
+    assert store.counts.verify().differences == ()
+    assert store.drifts.counts() == {SITE: (1, 1)}
+
+    lists(store, clock, n1=READY, n2=ON)
+    watch.look(held)
+    said = "drifted: the provisioner says Ready, since 2026-11-21 12:00:10 UTC"
+    assert standings(store)["n1"] == (Status.ERROR, said), "another reason, and since when as before"
+
+    lists(store, clock, n1=ON, n2=ON)
+    watch.look(held)
+    assert standings(store)["n1"] == (Status.SUCCESS, None)
+    assert store.counts.verify().differences == ()
+    assert store.drifts.counts() == {SITE: (0, 1)}
+    assert events(store, "n1", "drift")[::-1] == [SAID, said, "it is as it was left again"]
+
+
+def test_rule_56_a_blink_is_no_drift(store: SiteStore, clock: FakeClock) -> None:
+    watch, held = watched(store, clock)
+    for power in (OFF, ON, OFF, ON):
+        lists(store, clock, n1=power, n2=ON)
+        watch.look(held)
+    assert standings(store)["n1"] == (Status.SUCCESS, None)
+
+
+def test_a_new_leader_goes_on_with_a_drift(store: SiteStore, clock: FakeClock) -> None:
+    watch, held = watched(store, clock)
+    for _ in range(2):
+        lists(store, clock, n1=OFF, n2=ON)
+        watch.look(held)
+    clock.move(3601)
+    new, its_lease = DriftWatch(store, SITE), lead(store, "other")
+    lists(store, clock, n1=OFF, n2=ON)
+    new.look(its_lease)
+    assert standings(store)["n1"] == (Status.ERROR, SAID)
+    lists(store, clock, n1=ON, n2=ON)
+    with pytest.raises(LeaseLost):
+        watch.look(held)
+    assert standings(store)["n1"] == (Status.ERROR, SAID), "one who was replaced writes nothing (rule 55)"
+    new.look(its_lease)
+    assert standings(store)["n1"] == (Status.SUCCESS, None)
+
+
+@pytest.mark.parametrize("state", [NodeAvailability.MAINTENANCE, NodeAvailability.RETIRED, NodeAvailability.DOWN])
+def test_rule_51_a_node_that_is_not_to_be_up_is_not_judged(
+    store: SiteStore, clock: FakeClock, state: NodeAvailability
+) -> None:
+    watch, held = watched(store, clock)
+    assert store.user_states.change(SITE, ["n1"], state, "disk", "ann", force=True).change.modified
+    for _ in range(3):
+        lists(store, clock, n1=OFF, n2=ON)
+        watch.look(held)
+    assert standings(store)["n1"] == (Status.SUCCESS, None)
+
+
+def test_a_group_that_is_not_monitored_is_left_out(store: SiteStore, clock: FakeClock) -> None:
+    watch, held = watched(store, clock, monitor=False)
+    for _ in range(3):
+        lists(store, clock, n1=OFF, n2=ON)
+        watch.look(held)
+    assert standings(store)["n1"] == (Status.SUCCESS, None)
+
+
+def test_a_list_without_any_node_of_the_site_says_nothing(store: SiteStore, clock: FakeClock) -> None:
+    watch, held = watched(store, clock)
+    for _ in range(3):
+        lists(store, clock)
+        watch.look(held)
+    assert {status for status, _ in standings(store).values()} == {Status.SUCCESS}
+
+
+def test_rule_45_what_was_written_after_the_look_wins(store: SiteStore, clock: FakeClock) -> None:
+    """A drift that was judged before a commit, a touch or an operation is not written over it."""
+    watch, held = watched(store, clock)
+    late = store.drifts.judged(SITE)[0]
+    store.wishes.touch(SITE, ["n1"], "ann")
+    found = FoundDrift(late, "power is off", clock(), "drifted: power is off")
+    assert store.drifts.record(held, SITE, [found]) == frozenset()
+    assert standings(store)["n1"] == (Status.PENDING, None)
+    deploy(store, "n1")
+    assert store.drifts.record(held, SITE, [found]) == frozenset()
+    assert standings(store)["n1"] == (Status.SUCCESS, None)
+    watch.look(held)
+    assert store.drifts.counts() == {}
+
+
+def test_rule_46_a_drift_belongs_to_the_version_that_the_node_was_done_in(store: SiteStore, clock: FakeClock) -> None:
+    watch, held = watched(store, clock)
+    for _ in range(2):
+        lists(store, clock, n1=OFF, n2=ON)
+        watch.look(held)
+    assert standings(store)["n1"][0] == Status.ERROR
+    store.wishes.touch(SITE, ["n1"], "ann")
+    assert standings(store)["n1"][0] == Status.PENDING
+
+
+def test_rule_56_success_after_a_drift_has_a_warning(store: SiteStore, clock: FakeClock) -> None:
+    watch, held = watched(store, clock)
+    for _ in range(2):
+        lists(store, clock, n1=READY, n2=ON)
+        watch.look(held)
+    deploy(store, "n1")
+    (record,) = (one for one in store.nodes.of_site(SITE) if one.name == "n1")
+    said = "drifted: the provisioner says Ready, since 2026-11-21 12:00:10 UTC"
+    assert (record.standing, record.error) == (Status.SUCCESS, None)
+    assert record.fixed == f"{said} (succeeded at 2026-11-21 12:00:15 UTC)"
+    lists(store, clock, n1=ON, n2=ON)
+    watch.look(held)
+    assert store.drifts.counts() == {SITE: (0, 1)}
+    assert store.counts.verify().differences == ()
+
+
+def test_checks_of_other_packages_have_their_own_interval(store: SiteStore, clock: FakeClock) -> None:
+    _, held = watched(store, clock)
+    asked: list[str] = []
+    time = [0.0]
+
+    def check(seen: CheckedNode) -> Finding:
+        asked.append(seen.name)
+        if seen.name == "n2":
+            raise RuntimeError("broken")
+        return drift("no\nssh") if time[0] < 130 else OK
+
+    checks: Mapping[str, NodeCheck] = {**OWN_CHECKS, "ssh": NodeCheck(check, 60)}
+    watch = DriftWatch(store, SITE, checks, lambda: time[0])
+    for seconds, status in ((0, "success"), (30, "success"), (61, "error"), (100, "error"), (131, "success")):
+        time[0] = seconds
+        lists(store, clock, n1=ON, n2=ON)
+        watch.look(held)
+        assert standings(store)["n1"][0] == status, seconds
+    assert asked == ["n1", "n2"] * 3
+    assert events(store, "n1", "drift")[-1].startswith("drifted: no ssh, since")
+    assert standings(store)["n2"] == (Status.SUCCESS, None), "a check that fails says nothing"
+
+
+def test_edges_are_told_once_and_together(store: SiteStore, clock: FakeClock) -> None:
+    watch, held = watched(store, clock)
+    watch.look(held)
+    assert {one.kind for one in store.outbox.newest(SITE)}.isdisjoint({"node_trouble"})
+    for _ in range(3):
+        lists(store, clock, n1=OFF, n2=READY)
+        watch.look(held)
+    (told,) = [one for one in store.outbox.newest(SITE) if one.kind == "node_trouble"]
+    edges = told.data["edges"]
+    assert [(edge["node"], edge["before"], edge["after"]) for edge in edges] == [
+        ("n1", None, "error"),
+        ("n2", None, "error"),
+    ]
+    assert headline(told) == f"Site {SITE}: 2 nodes are now error: n1, n2 ({SAID})"
+    lists(store, clock, n1=ON, n2=READY)
+    watch.look(held)
+    DriftWatch(store, SITE).look(held)
+    told, _ = (one for one in store.outbox.newest(SITE) if one.kind == "node_trouble")
+    (edge,) = told.data["edges"]
+    assert (edge["node"], edge["before"], edge["after"]) == ("n1", "error", "success")
+    assert headline(told) == f"Site {SITE}: 1 node is out of it: n1"
+    assert edge["id"] not in {one["id"] for one in edges}
+    assert events(store, "n1", "node_trouble")[::-1] == [f"well -> error: {SAID}", "error -> success"]

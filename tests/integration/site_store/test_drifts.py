@@ -1,0 +1,120 @@
+"""Drifts and what is told of nodes in trouble, in both databases: the roll-up stays exact, and the newest wins."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from site_store import ActionState, LeaseLost, SiteStore
+from site_store.drifts import FoundDrift
+from site_store.records import Lease
+from site_store.user_states import lease_of
+from strategy_lib.phase import Phase
+from strategy_lib.status.words import Status
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
+
+DIGESTS = {"a": "a1", "b": "b1", "c": "c1"}
+
+
+def lead(store: SiteStore, owner: str = "me") -> Lease:
+    held = store.leases.take(lease_of(SITE), owner, 60)
+    assert held is not None
+    return held
+
+
+def done(store: SiteStore, site: Scenario, *failed: str) -> None:
+    """Deploy all three nodes; some fail."""
+    want(store, 1, DIGESTS)
+    action = site.running({"g": tuple(DIGESTS)}, digests=DIGESTS)
+    record = site.open(action, "g")
+    site.do(record, Phase.PREPARE)
+    good = frozenset(DIGESTS) - set(failed)
+    site.do(record, Phase.DEPLOY, outcome(good, failed))
+    store.actions.close(action.id, ActionState.SUCCESS, "done")
+
+
+def found(store: SiteStore, clock: FakeClock, reason: str) -> list[FoundDrift]:
+    return [
+        FoundDrift(node, reason, node.drifted_since or clock(), f"drifted: {reason}" if reason else "")
+        for node in store.drifts.judged(SITE)
+    ]
+
+
+def standings(store: SiteStore) -> dict[str, str]:
+    return {one.name: one.standing for one in store.nodes.of_site(SITE)}
+
+
+def test_rule_56_a_drift_is_an_error_and_the_roll_up_stays_exact(
+    store: SiteStore, site: Scenario, clock: FakeClock
+) -> None:
+    done(store, site, "c")
+    held = lead(store)
+    drifts = found(store, clock, "off")
+    assert [one.node.name for one in drifts] == ["a", "b"], "one that failed has not drifted"
+    assert store.drifts.record(held, SITE, drifts) == {"a", "b"}
+    assert standings(store) == {"a": Status.ERROR, "b": Status.ERROR, "c": Status.ERROR}
+    assert store.counts.verify().differences == ()
+    assert store.drifts.record(held, SITE, drifts) == frozenset(), "the records have changed since"
+    clock.move(5)
+    again = store.drifts.judged(SITE)
+    assert [(one.name, one.drifted, one.drifted_since) for one in again] == [
+        (name, "off", clock() - timedelta(seconds=5)) for name in ("a", "b")
+    ]
+    assert store.drifts.record(held, SITE, found(store, clock, "")) == {"a", "b"}
+    assert standings(store) == {"a": Status.SUCCESS, "b": Status.SUCCESS, "c": Status.ERROR}
+    assert store.counts.verify().differences == ()
+    assert store.drifts.counts() == {SITE: (0, 2)}
+
+
+def test_rule_45_a_late_drift_never_overwrites_a_newer_result(
+    store: SiteStore, site: Scenario, clock: FakeClock
+) -> None:
+    done(store, site)
+    held = lead(store)
+    late = found(store, clock, "off")
+    action = site.running({"g": ("a",)}, "run-2", digests=DIGESTS)
+    site.begin(site.open(action, "g"), Phase.PREPARE)
+    want(store, 2, DIGESTS | {"b": "b2"})
+    assert store.drifts.record(held, SITE, late) == {"c"}
+    assert standings(store) == {"a": Status.PROCESSING, "b": Status.PENDING, "c": Status.ERROR}
+
+
+def test_rule_55_one_who_was_replaced_writes_nothing(store: SiteStore, site: Scenario, clock: FakeClock) -> None:
+    done(store, site)
+    held = lead(store)
+    clock.move(61)
+    lead(store, "other")
+    with pytest.raises(LeaseLost):
+        store.drifts.record(held, SITE, found(store, clock, "off"))
+    assert set(standings(store).values()) == {Status.SUCCESS}
+
+
+def test_a_drift_ends_with_an_operation_on_its_node(store: SiteStore, site: Scenario, clock: FakeClock) -> None:
+    done(store, site)
+    held = lead(store)
+    store.drifts.record(held, SITE, found(store, clock, "off"))
+    action = site.running({"g": ("a",)}, "run-2", digests=DIGESTS)
+    record = site.open(action, "g")
+    site.begin(record, Phase.PREPARE)
+    store.drifts.close_others(held, SITE)
+    assert store.drifts.counts() == {SITE: (3, 3)}, "its repair is under way"
+    want(store, 2, {"a": "a1", "c": "c1"})
+    store.drifts.close_others(held, SITE)
+    assert store.drifts.counts() == {SITE: (3, 3)}
+
+
+def test_each_edge_is_told_once_also_by_another_leader(store: SiteStore, site: Scenario, clock: FakeClock) -> None:
+    done(store, site, "b", "c")
+    held = lead(store)
+    assert store.node_troubles.tell(held, SITE) == 2
+    assert store.node_troubles.tell(held, SITE) == 0
+    clock.move(61)
+    other = lead(store, "other")
+    assert store.node_troubles.tell(other, SITE) == 0
+    want(store, 2, DIGESTS | {"b": "b2"})
+    with pytest.raises(LeaseLost):
+        store.node_troubles.tell(held, SITE)
+    assert store.node_troubles.tell(other, SITE) == 1
+    (edge,) = store.outbox.newest(SITE)[0].data["edges"]
+    assert (edge["node"], edge["before"], edge["after"], edge["message"]) == ("b", "error", "pending", None)
