@@ -29,13 +29,12 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.pages.node_changes import MOST_EDGES, MOST_ROWS, count_changes, fold_changes
+from slipway_api.pages.node_changes import shown_changes
 from slipway_api.pages.rendering import page
 from slipway_api.pages.sites import require_site
 from slipway_api.pages.wording import counted, segment
 from slipway_api.shipyard.headers import context_marker
 from strategy_lib.approval import ApprovalMoment
-from strategy_lib.goals.change_words import waits
 from strategy_lib.phase import Verdict
 
 if TYPE_CHECKING:
@@ -234,15 +233,10 @@ def _shown_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
     outlook = f"{said[:1].upper()}{said[1:]}."
     if plan["verdict"] == Verdict.SUCCESS and any(one["nodes"] for one in plan["submissions"]):
         outlook = "If every node succeeds, the action succeeds."
-    changes = plan["changes"]
     return {
         "plan": plan,
         "outlook": outlook,
-        "counts": count_changes(changes["counts"]),
-        "rows": fold_changes(changes["nodes"]),
-        "waiting": waits(changes["edges"]),
-        "most_rows": MOST_ROWS,
-        "most_edges": MOST_EDGES,
+        "changes": shown_changes(plan["changes"]),
     }
 
 

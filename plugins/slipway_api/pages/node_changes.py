@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slipway_api.pages.wording import counted
-from strategy_lib.goals.change_words import CHANGE_WORDS, value_text
+from strategy_lib.goals.change_words import CHANGE_WORDS, value_text, waits
 from strategy_lib.goals.update import TO_DO, Change
 
-MOST_ROWS = 100
-"""Rows of a page; `slipway plan -o json` has all nodes."""
-MOST_EDGES = 200
-"""Lines that say who waits for whom."""
+# `slipway plan -o json` has all nodes, and who waits for whom.
+_MOST_ROWS = 100
+_MOST_EDGES = 200
 _LONGEST = 120
 """Characters of a value."""
 _ELSEWHERE = "…"
@@ -54,6 +53,17 @@ class ChangeRow:
     left_alone: bool
     nodes: tuple[str, ...]
     parts: tuple[ChangedPart, ...] | None
+
+
+def shown_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `parts/node_changes.html` shows of `changes` of a dry run: `counts`, `nodes` and `edges`."""
+    return {
+        "counts": count_changes(changes["counts"]),
+        "rows": fold_changes(changes["nodes"]),
+        "waiting": waits(changes["edges"]),
+        "most_rows": _MOST_ROWS,
+        "most_edges": _MOST_EDGES,
+    }
 
 
 def fold_changes(nodes: Iterable[Mapping[str, Any]]) -> list[ChangeRow]:

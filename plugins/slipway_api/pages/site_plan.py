@@ -9,11 +9,10 @@ from site_engine.site_plans import plan_site
 from slipway_api import airflow_access as access
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.pages.node_changes import MOST_EDGES, MOST_ROWS, count_changes, fold_changes
+from slipway_api.pages.node_changes import shown_changes
 from slipway_api.pages.rendering import page
 from slipway_api.pages.sites import require_site
 from slipway_api.sites.site_plans import shown_plan
-from strategy_lib.goals.change_words import waits
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
 
@@ -23,13 +22,4 @@ def site_plan(request: Request, site: str, store: Store) -> Response:
     """Show what an update of a site would do, by the list of the provisioner that was read last (rule 36)."""
     require_site(store, site)
     plan = shown_plan(plan_site(store, site), with_unchanged=False)
-    values = {
-        "site": site,
-        "plan": plan,
-        "counts": count_changes(plan["counts"]),
-        "rows": fold_changes(plan["nodes"]),
-        "waiting": waits(plan["edges"]),
-        "most_rows": MOST_ROWS,
-        "most_edges": MOST_EDGES,
-    }
-    return page(request, "site_plan.html", values)
+    return page(request, "site_plan.html", {"site": site, "plan": plan, "changes": shown_changes(plan)})
