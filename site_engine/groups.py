@@ -49,7 +49,8 @@ class GroupRequest:
     ``attempt_key`` tells a retry by Airflow (same key) from a person's clear (another key), rule 23.
     ``release_times`` are those of releasing nodes before they are prepared. ``redo_done`` also submits nodes that are
     deployed by now; ``ignore_older_tasks`` submits nodes although an older provisioner task still holds them;
-    ``below_criteria`` redeploys nodes of a critical group although its criteria leave no room for that.
+    ``below_criteria`` redeploys nodes of a critical group although its criteria leave no room for that. ``kind`` is
+    that of the action.
     """
 
     action_id: str
@@ -62,6 +63,7 @@ class GroupRequest:
     redo_done: bool = False
     ignore_older_tasks: bool = False
     below_criteria: bool = False
+    kind: str = "deploy_site"
 
 
 class GroupSubject:
@@ -147,7 +149,10 @@ class GroupSubject:
         found = {name: node.condition for name, node in listed.items()}
         if due.phase is Phase.PREPARE:
             rounds = Rounds(self._rounds())
-            nodes = self._to_release(listed, rounds, due.again)
+            # The claim says of these why they are left out.
+            unused = self._store.user_states.left_out(request.site, request.kind)
+            used = {name: node for name, node in listed.items() if name not in unused}
+            nodes = self._to_release(used, rounds, due.again)
             if nodes:
                 return NextOperation(
                     Phase.RELEASE,

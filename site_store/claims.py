@@ -10,15 +10,18 @@ from sqlalchemy import Connection, Text, and_, case, exists, func, literal, null
 
 from site_store import dialects
 from site_store.dialects import pairs
+from site_store.errors import SiteStateChanged
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.if_newest import NODES
 from site_store.node_status import planned_version, provisioner_owner
 from site_store.records import OperationStatus
+from site_store.site_views import read_version
 from site_store.tables import action, node, operation, task
 from site_store.tasks import explain_pending, withhold
 from site_store.tenure import require_attempt, require_site
 from site_store.user_states import left_out_nodes
 from strategy_lib.node import TaskStatus
+from strategy_lib.node_states.publication import Version
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GROUP_PHASES, Phase
 from strategy_lib.status.words import Status
@@ -53,6 +56,7 @@ def claim(
     number: int,
     due: Collection[str],
     again: Collection[str],
+    site_state: Version | None = None,
 ) -> int:
     """Carry out `Operations.begin` in the caller's transaction; return the operation's number."""
     key = {"action_id": action_id, "group_name": group, "attempt": attempt, "phase": phase, "round": number}
@@ -63,6 +67,8 @@ def claim(
     require_site(tx, action_id, site)
     if group is not None:
         require_attempt(tx, action_id, group, attempt)
+    if site_state is not None:
+        _require_newest(tx, site, site_state)
     op: int | None = tx.scalar(
         dialects.insert(tx, operation)
         .values(**key, site=site, nodes=[], design_ref=design_ref, created=now, status=OperationStatus.INTENDED)
@@ -103,10 +109,22 @@ def claim(
         EventKind.OPERATION_BEGUN,
         f"operation {op}: {phase}" + (f" of {len(claimed)} nodes" if phase.is_of_nodes else ""),
         group,
-        data={"op": op, "phase": phase, "attempt": attempt, "round": number},
+        data={"op": op, "phase": phase, "attempt": attempt, "round": number}
+        | ({} if site_state is None else {"site_state": str(site_state)}),
     )
     write_events(tx, now, site, action_id, [begun])
     return op
+
+
+def _require_newest(tx: Connection, site: str, planned_with: Version) -> None:
+    """Refuse a claim that was planned with an older version of the states of nodes; nobody publishes meanwhile."""
+    newest = read_version(tx, site, lock=True)
+    if newest.replaces(planned_with):
+        raise SiteStateChanged(
+            f"version {newest} of the states of the nodes of site {site} was published since this was planned with "
+            f"{planned_with}: plan again",
+            newest,
+        )
 
 
 def _left_out(tx: Connection, now: datetime, action_id: str, site: str, nodes: list[str]) -> dict[str, str]:

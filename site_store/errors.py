@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from site_store.design_records import DocumentKey
     from site_store.records import LockOwner
+    from strategy_lib.node_states.publication import Version as SiteVersion
 
 
 class StoreError(Exception):
@@ -133,6 +134,19 @@ class SiteNotHeld(StoreError):
 
 class AttemptNotOpen(StoreError):
     """This attempt of the group is over or was replaced: open the group's attempt before it starts anything."""
+
+
+class SiteStateChanged(StoreError):
+    """A newer version of the states of the site's nodes was published since this was planned: plan again by that one.
+
+    Attributes
+    ----------
+    newest : that version.
+    """
+
+    def __init__(self, message: str, newest: SiteVersion) -> None:
+        super().__init__(message)
+        self.newest = newest
 
 
 class LeaseLost(StoreError):

@@ -15,6 +15,7 @@ from site_store.node_status import follow_operation
 from site_store.outcomes import apply_late_outcome, apply_outcome
 from site_store.records import Operation, OperationStatus
 from site_store.tables import operation, site_lock
+from strategy_lib.node_states.publication import Version
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 
@@ -99,6 +100,7 @@ class Operations(Repository):
         number: int = 0,
         due: Collection[str] = (),
         again: Collection[str] = (),
+        site_state: Version | None = None,
     ) -> Operation:
         """Write down the intent to submit something to the provisioner, and claim the nodes for it.
 
@@ -124,6 +126,7 @@ class Operations(Repository):
         number : its round: a group's attempt may have several operations of a phase (`Operation.round`).
         due : nodes that were to be claimed; those that are not are kept as `left_out`.
         again : of the nodes, those that failed before in this attempt: they are tried once more (rule 44).
+        site_state : the version of the states of the site's nodes that it was planned with; None: whichever it was.
 
         Returns
         -------
@@ -135,6 +138,7 @@ class Operations(Repository):
         ------
         SiteNotHeld : the action does not hold the site.
         AttemptNotOpen : the group's attempt has its verdict or was replaced.
+        SiteStateChanged : a newer version of the states of nodes was published; nothing is claimed.
         """
         wanted = sorted(frozenset(nodes))
 
@@ -155,6 +159,7 @@ class Operations(Repository):
                 number,
                 due,
                 again,
+                site_state,
             )
             return read_operation(tx, op)
 

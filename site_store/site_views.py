@@ -33,7 +33,7 @@ from site_store.user_states import write_by_controller
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.publication import Version
+from strategy_lib.node_states.publication import NOTHING_PUBLISHED, Version
 from strategy_lib.node_states.site_states import NodeMemory
 from strategy_lib.node_states.user_state import UserState
 
@@ -83,6 +83,18 @@ class Pulse:
     users: tuple[int, datetime | None]
     op: int
     provisioner: str | None
+
+
+def read_version(tx: Connection, site: str, *, lock: bool = False) -> Version:
+    """Return the newest version of a site in the caller's transaction, `NOTHING_PUBLISHED` before the first.
+
+    Parameters
+    ----------
+    lock : nobody publishes a newer one until the transaction ends.
+    """
+    query = select(site_view.c.epoch, site_view.c.number).where(site_view.c.site == site)
+    row = tx.execute(query.with_for_update(read=True) if lock else query).one_or_none()
+    return NOTHING_PUBLISHED if row is None else Version(row.epoch, row.number)
 
 
 class SiteViews(Repository):
@@ -163,6 +175,10 @@ class SiteViews(Repository):
         query = select(*columns).where(site_view.c.site == site)
         row = self._database.read(lambda tx: tx.execute(query).one_or_none())
         return None if row is None else _record(row)
+
+    def version(self, site: str) -> Version:
+        """Return the newest version of a site, `NOTHING_PUBLISHED` before the first."""
+        return self._database.read(lambda tx: read_version(tx, site))
 
     def body(self, site: str) -> tuple[Version, str] | None:
         """Return the newest version of a site with its bytes, which are the same for all who read it."""

@@ -68,6 +68,28 @@ def shared_options(command: Command) -> Command:
     return command
 
 
+class SiteStateType(click.ParamType[dict[str, int]]):
+    """A version of the states of nodes, `<epoch>.<version>`, as a request names it."""
+
+    name = "version"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> dict[str, int]:
+        """Return epoch and version; what is none is a usage error."""
+        if isinstance(value, dict):
+            return value
+        epoch, _, number = str(value).partition(".")
+        if not all(part.isascii() and part.isdigit() and len(part) <= 18 for part in (epoch, number)):
+            self.fail(f"{value!r} is no version: write EPOCH.VERSION, as `slipway get site-state` shows it")
+        return {"epoch": int(epoch), "version": int(number)}
+
+
+site_state_option = click.option(
+    "--site-state",
+    type=SiteStateType(),
+    metavar="EPOCH.VERSION",
+    help="Only if no newer version of the states of nodes is published.",
+)
+
 _DIGITS = 12
 """More than any revision's number has."""
 VERSIONS = ("buffer", "committed", "last_site_action", "successful_site_action")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from site_engine import log_messages
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, record_end
 from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_store import SiteStateChanged
 
 if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
@@ -92,6 +93,10 @@ class Subject(Protocol[Verdict]):
         """
 
 
+MOST_PLANS = 3
+"""So often at most what is due is planned for one claim, where newer states of nodes are published meanwhile."""
+
+
 class SubjectDriver:
     """Drives subjects.
 
@@ -104,6 +109,8 @@ class SubjectDriver:
         self.operations = operations
         self.store = operations.store
         self.log = operations.log
+        # How often what is due was planned already and not claimed, as the states of nodes were newer by then.
+        self._outdated = 0
 
     def run(self, subject: Subject[Verdict]) -> Verdict | StillRunning:
         """Go on until the subject has its verdict, or a long wait is better deferred.
@@ -133,25 +140,35 @@ class SubjectDriver:
             free = self._free_nodes(subject, due, unfinished)
             if isinstance(free, StillRunning):
                 return free
+            # Read first: all that the plan goes by is at least as new.
+            site_state = self.store.site_views.version(owner.site)
             ready = subject.prepare(due, free)
             if ready is None:
                 return None
             wanted = due.nodes if ready.phase is due.phase else ready.nodes
             due = ready
-            operation = self.store.operations.begin(
-                owner.action_id,
-                owner.site,
-                owner.group,
-                owner.attempt or 0,
-                due.phase,
-                due.nodes,
-                due.design_ref or request.design_ref,
-                due.found,
-                due.digests,
-                number=due.number,
-                due=wanted,
-                again=due.again,
-            )
+            try:
+                operation = self.store.operations.begin(
+                    owner.action_id,
+                    owner.site,
+                    owner.group,
+                    owner.attempt or 0,
+                    due.phase,
+                    due.nodes,
+                    due.design_ref or request.design_ref,
+                    due.found,
+                    due.digests,
+                    number=due.number,
+                    due=wanted,
+                    again=due.again,
+                    # The claim looks at what administrators have set in any case: the last plan counts whatever comes.
+                    site_state=site_state if self._outdated < MOST_PLANS - 1 else None,
+                )
+            except SiteStateChanged as changed:
+                self._outdated += 1
+                self.log.info("The states of nodes are newer by now (%s): planning again.", changed.newest)
+                return None
+            self._outdated = 0
         if not operation.nodes:
             self.log.info("%s: none of the nodes can be submitted now.", log_messages.word(due.phase))
             return None

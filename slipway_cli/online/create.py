@@ -16,7 +16,7 @@ from slipway_cli.online.control import follow_to_the_end
 from slipway_cli.online.online_command import TargetGroup, answered, confirm, node_names, online, show_answer
 from slipway_cli.online.reporters import create_reporter
 from slipway_cli.online.server import Failed, SiteServer, print_messages
-from slipway_cli.options import REVISION, examples, option_alias
+from slipway_cli.options import REVISION, examples, option_alias, site_state_option
 from slipway_cli.output import console, listed
 
 _MOST = 20
@@ -57,6 +57,7 @@ def _override_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--dry-run", is_flag=True, help="Only find out what would be done.")
 @click.option("--allow-intermediate-commits", is_flag=True, help="deploy_site: pass over revisions never deployed.")
 @click.option("--continue-on-fail", is_flag=True, help="Start although the revision is not valid, if it can be read.")
+@site_state_option
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask where servers are deployed already.")
 @click.option("--yes-destroy", is_flag=True, help="Do not ask for the site's name before nodes are destroyed.")
@@ -78,6 +79,7 @@ def create_action(
     dry_run: bool,
     allow_intermediate_commits: bool,
     continue_on_fail: bool,
+    site_state: dict[str, int] | None,
     following: bool,
     yes: bool,
     yes_destroy: bool,
@@ -120,7 +122,8 @@ def create_action(
     nodes, known = node_names(parameters.get("target_nodes")), kind_of(kind)
     if known.targeted and not nodes:
         raise click.UsageError(f"{kind} needs its nodes: --target-node NODE, once for each, or NODE,NODE")
-    body = {"name": kind} | ({"parameters": parameters} if parameters else {})
+    body: dict[str, Any] = {"name": kind} | ({"parameters": parameters} if parameters else {})
+    body |= {"site_state": site_state} if site_state is not None else {}
     query = {"allow-intermediate-commits": allow_intermediate_commits}
     if str(parameters.get("dry_run", "")).lower() != "true":
         _confirm(server, known, nodes, yes, yes_destroy)

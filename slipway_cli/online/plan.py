@@ -14,7 +14,7 @@ from slipway_cli.node_changes import print_changes
 from slipway_cli.online.completion import NODES
 from slipway_cli.online.online_command import node_names, online, show_answer
 from slipway_cli.online.server import SiteServer, print_messages
-from slipway_cli.options import REVISION, examples
+from slipway_cli.options import REVISION, examples, site_state_option
 from slipway_cli.output import console, counted, listed, printable
 from slipway_cli.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members
 from strategy_lib.duration import duration_words
@@ -41,6 +41,7 @@ from strategy_lib.phase import Verdict
 @click.option("--prune", is_flag=True, help="Also destroy nodes that are no longer in the design.")
 @click.option("--explain", is_flag=True, help="Also every field that differs, and which edges of the order are used.")
 @click.option("--allow-intermediate-commits", is_flag=True, help="deploy_site: pass over revisions never deployed.")
+@site_state_option
 @online
 def plan_action(
     server: SiteServer,
@@ -55,6 +56,7 @@ def plan_action(
     prune: bool,
     explain: bool,
     allow_intermediate_commits: bool,
+    site_state: dict[str, int] | None,
 ) -> None:
     """Show what an action would do now, node by node and group by group, if every node succeeded. Nothing is started.
 
@@ -73,7 +75,8 @@ def plan_action(
         )
         if value
     }
-    body = {"name": kind} | ({"parameters": parameters} if parameters else {})
+    body: dict[str, Any] = {"name": kind} | ({"parameters": parameters} if parameters else {})
+    body |= {"site_state": site_state} if site_state is not None else {}
     query = {"fresh": True if fresh else None, "allow-intermediate-commits": allow_intermediate_commits}
     answer = server.send("POST", "/actions/plan", query, json=body, timeout=VALIDATION_TIMEOUT)
     show_answer(answer, output, lambda planned: _show(console(), planned, explain=explain))

@@ -15,6 +15,10 @@ class Version:
     epoch: int
     number: int
 
+    def __str__(self) -> str:
+        """Return `<epoch>.<version>`, as it is written everywhere."""
+        return f"{self.epoch}.{self.number}"
+
     def next(self, epoch: int) -> Version:
         """Return the version that this epoch's leader publishes after this one.
 
@@ -28,6 +32,10 @@ class Version:
     def replaces(self, own: Version | None) -> bool:
         """Tell whether a reader that has `own` accepts this version; None: it has none yet."""
         return own is None or self > own
+
+
+NOTHING_PUBLISHED = Version(0, 0)
+"""Stands for the version of a site of which none was published."""
 
 
 def next_epoch(last: int, database_clock: float) -> int:

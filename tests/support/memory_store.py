@@ -26,6 +26,7 @@ from site_store import (
 )
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState, TaskStatus, node_state
+from strategy_lib.node_states.publication import NOTHING_PUBLISHED, Version
 from strategy_lib.outcome import NodeCondition, Outcome
 from strategy_lib.phase import GroupState, Phase, Reason
 
@@ -47,6 +48,8 @@ class MemoryStore:
         self.events = _Events()
         self.waits = _Waits(self)
         self.provisioner_lists = _ProvisionerLists()
+        self.site_views = _SiteViews()
+        self.user_states = _UserStates()
 
     def now(self) -> datetime:
         """Return the time."""
@@ -80,6 +83,7 @@ class _Operations:
         number: int = 0,
         due: Collection[str] = (),
         again: Collection[str] = (),
+        site_state: Version | None = None,
     ) -> Operation:
         asked, op, now = Phase(str(phase)), len(self.all) + 1, self._store.now()
         for known in self.all.values():
@@ -381,6 +385,20 @@ class _ProvisionerLists:
 
     def save(self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]]) -> None:
         self.kept = nodes
+
+
+class _SiteViews:
+    """Nothing is published."""
+
+    def version(self, site: str) -> Version:
+        return NOTHING_PUBLISHED
+
+
+class _UserStates:
+    """All nodes are in use."""
+
+    def left_out(self, site: str, kind: str) -> dict[str, str]:
+        return {}
 
 
 class _Events:

@@ -99,6 +99,7 @@ class DeployGroupOperator(WaitingOperator):
             redo_done=parameters.allows(Override.REDO_DONE),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
             below_criteria=parameters.allows(Override.BELOW_CRITERIA),
+            kind=action.kind,
         )
         subject: Subject[GroupRecord | ApprovalRecord] = GroupSubject(operations, request)
         result = SubjectDriver(operations).run(subject)

@@ -26,6 +26,7 @@ from slipway_api.actions.request import (
     parameters_of_request,
     require_in_use,
     require_none,
+    require_site_state,
     revision_of_request,
     settle_owner,
 )
@@ -78,6 +79,7 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
     if parameters.allows(Override.PRUNE):
         # It destroys nodes: who asks for it has to have the right to do so.
         caller.require_create(Phase.DESTROY.value)
+    require_site_state(store, request)
     settle_owner(store, airflow, request.site)
     revision, skipped = revision_of_request(store, kind, parameters, request.site)
     # Decided once: whatever becomes of the site's connections, this action uses no other.
@@ -130,6 +132,7 @@ def previewed(
     kind = kind_of_request(request.kind)
     caller.require_create(kind.name)
     parameters = parameters_of_request(kind, request)
+    require_site_state(store, request)
     settle_owner(store, airflow, request.site)
     revision, skipped = revision_of_request(store, kind, parameters, request.site)
     design = design_of(store, request.site, revision)

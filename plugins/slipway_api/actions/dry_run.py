@@ -25,6 +25,7 @@ from slipway_api.actions.request import (
     parameters_of_request,
     require_in_use,
     require_none,
+    require_site_state,
     revision_of_request,
     settle_owner,
 )
@@ -140,6 +141,7 @@ def dry_run(
     kind = kind_of_request(request.kind)
     caller.require_create(kind.name)
     parameters = parameters_of_request(kind, request)
+    require_site_state(store, request)
     settle_owner(store, airflow, request.site)
     revision, skipped = revision_of_request(store, kind, parameters, request.site)
     design = design_of(store, request.site, revision)

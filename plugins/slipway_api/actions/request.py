@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
 from design_rendering.design import read_design
 from site_engine.actions.admission import (
@@ -29,6 +29,8 @@ from slipway_api.http.bodies import JsonObject
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName
 from slipway_api.shipyard.headers import context_marker
 from strategy_lib.errors import StrategyLibError
+from strategy_lib.node_states.publication import NOTHING_PUBLISHED
+from strategy_lib.node_states.publication import Version as SiteVersion
 
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
@@ -61,6 +63,14 @@ class ActionRequest:
     site: str
     allow_intermediate: bool
     context_marker: str
+    site_state: SiteVersion | None = None
+
+
+class GivenVersion(BaseModel):
+    """A version of the states of a site's nodes."""
+
+    epoch: int = Field(ge=0, examples=[1763836800])
+    version: int = Field(ge=0, examples=[7])
 
 
 class ActionBody(BaseModel):
@@ -68,6 +78,11 @@ class ActionBody(BaseModel):
 
     name: str = Field(examples=["redeploy_server"])
     parameters: dict[str, Any] | None = Field(default=None, examples=[{"target_nodes": ["r1-control-1"]}])
+    site_state: GivenVersion | None = Field(
+        default=None,
+        examples=[None],
+        description="The published states of nodes that the request goes by: 409 where a newer version is published.",
+    )
 
 
 def _wanted_action(
@@ -89,7 +104,20 @@ def _wanted_action(
         site=site,
         allow_intermediate=allow_intermediate,
         context_marker=context_marker(request),
+        site_state=_version_of(body.get("site_state")),
     )
+
+
+def _version_of(given: object) -> SiteVersion | None:
+    """Return the version that a body names. Raises `ApiError` 400: it is none."""
+    if given is None:
+        return None
+    try:
+        found = GivenVersion.model_validate(given, strict=True)
+    except ValidationError as error:
+        text = 'site_state must be a version of the states of nodes, such as {"epoch": 1763836800, "version": 7}'
+        raise ApiError(400, text, "Bad Request") from error
+    return SiteVersion(found.epoch, found.version)
 
 
 WantedAction = Annotated[ActionRequest, Depends(_wanted_action)]
@@ -132,6 +160,32 @@ def refused_by(refusals: Sequence[Refusal]) -> ApiError:
 
 def _messages(refusal: Refusal) -> list[dict[str, Any]]:
     return [plain_message(said, name=refusal.ground.value) for said in refusal.details or (refusal.text,)]
+
+
+def require_site_state(store: SiteStore, request: ActionRequest) -> None:
+    """Refuse a request that goes by another version of the states of nodes than the one that is published.
+
+    Raises `ApiError` 409: a newer one is published, which the answer has, or there is no such one.
+    """
+    given = request.site_state
+    if given is None:
+        return
+    newest = store.site_views.version(request.site)
+    if given == newest != NOTHING_PUBLISHED:
+        return
+    message: dict[str, Any] = {}
+    if newest == NOTHING_PUBLISHED:
+        text = f"site_state is {given}, and no version of the states of the nodes of site {request.site} is published"
+    elif newest.replaces(given):
+        text = (
+            f"version {newest} of the states of the nodes of site {request.site} was published since {given}: read it "
+            "(`slipway get site-state`), and repeat this with it"
+        )
+        message = {"site_state": {"epoch": newest.epoch, "version": newest.number}}
+    else:
+        text = f"site {request.site} has no version {given} of the states of its nodes: the newest is {newest}"
+        message = {"site_state": {"epoch": newest.epoch, "version": newest.number}}
+    raise ApiError(409, text, "Site State", [plain_message(text, name="SiteState") | message])
 
 
 def require_in_use(store: SiteStore, kind: ActionKind, parameters: ActionParameters, site: str) -> None:

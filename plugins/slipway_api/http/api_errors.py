@@ -75,6 +75,13 @@ class WorkingAction(BaseModel):
     user: str
 
 
+class NewerVersion(BaseModel):
+    """The published version of the states of a site's nodes, where a request goes by another."""
+
+    epoch: int = Field(examples=[1763836800])
+    version: int = Field(examples=[7])
+
+
 class Finding(BaseModel):
     """One thing that was found: Airship's validation message, and where it is."""
 
@@ -91,6 +98,7 @@ class Finding(BaseModel):
     path: str = Field(default_factory=str, examples=["$.data.groups[1].selectors"])
     line: int | None = Field(default_factory=int, examples=[12])
     action: WorkingAction = Field(default_factory=lambda: WorkingAction.model_construct())
+    site_state: NewerVersion = Field(default_factory=lambda: NewerVersion.model_construct())
 
 
 class Findings(BaseModel):

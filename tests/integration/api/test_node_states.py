@@ -15,6 +15,7 @@ from site_engine.node_states.leader import SiteLeader
 from site_store import SiteStore
 from site_store.user_states import lease_of
 from slipway_api.sites import node_states
+from strategy_lib.node_states.publication import Version
 from tests.integration.api.airflow_runs import DESIGN
 from tests.integration.api.test_service import assert_failure
 from tests.support.revisions import commit_design
@@ -215,3 +216,33 @@ def test_only_the_controller_that_leads_has_the_list_read(
     kept = led.store.provisioner_lists.get("default")
     assert kept is not None
     assert (done.json()["nodes"], kept.connection) == (3, "slipway_provisioner")
+
+
+@pytest.mark.usefixtures("dags")
+@pytest.mark.parametrize("path", ["actions", "actions/preview", "actions/plan"])
+def test_an_action_that_goes_by_an_older_version_is_told_the_newer_one(
+    user: httpx.Client, store: SiteStore, connected: Simulator, path: str
+) -> None:
+    commit_design(store, "default", DESIGN)
+    body: dict[str, Any] = {"name": "update_site", "site_state": {"epoch": 1, "version": 1}}
+    url = f"/api/v1.0/{path}"
+    assert_failure(user.post(url, json=body), 409, "site_state is 1.1, and no version of the states")
+    led = Led(store)
+    led.sees()
+    first = store.site_views.version("default")
+    led.sees(n3="Deploying")
+    newest = store.site_views.version("default")
+    assert newest.replaces(first)
+    shown = {"epoch": newest.epoch, "version": newest.number}
+    for given, why in (
+        (first, f"version {newest} of the states of the nodes of site default was published since {first}"),
+        (Version(newest.epoch, newest.number + 1), f"the newest is {newest}"),
+    ):
+        refused = user.post(url, json={**body, "site_state": {"epoch": given.epoch, "version": given.number}})
+        assert_failure(refused, 409, why)
+        assert refused.json()["details"]["messageList"][0]["site_state"] == shown
+    for wrong in ("1.1", {"epoch": 1}, {"epoch": -1, "version": 1}, {"epoch": "1", "version": 1}, [1, 1]):
+        assert_failure(user.post(url, json={**body, "site_state": wrong}), 400, "site_state must be a version")
+    assert store.actions.newest("default") == []
+    if path == "actions/preview":
+        assert user.post(url, json={**body, "site_state": shown}).status_code == 200

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from site_store import LeaseLost, SiteStore
+from site_store import LeaseLost, Operation, SiteStateChanged, SiteStore
 from site_store.events import EventKind, NewEvent
 from site_store.records import Lease
 from site_store.user_states import lease_of
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.publication import Version
+from strategy_lib.node_states.publication import NOTHING_PUBLISHED, Version
 from strategy_lib.node_states.site_states import NodeMemory
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.phase import Phase
@@ -123,3 +123,28 @@ def test_the_site_s_nodes_are_those_that_are_wanted_or_done(store: SiteStore, si
     assert store.site_views.nodes(SITE) == {"n1", "n2"}
     want(store, 2, {"n1": "d"})
     assert store.site_views.nodes(SITE) == {"n1"}
+
+
+def test_rule_54_a_claim_that_was_planned_with_an_older_version_is_told_to_plan_again(
+    store: SiteStore, site: Scenario
+) -> None:
+    action = site.running({"a": ["n1", "n2"]})
+    record = site.open(action, "a")
+    planned_with = store.site_views.version(SITE)
+    assert planned_with == NOTHING_PUBLISHED
+    held = store.leases.take(lease_of(SITE), "me", 600)
+    assert held is not None
+    newest = store.site_views.publish(held, SITE, {"nodes": {}}, PublishedState(NodeAvailability.UP), {}).version
+
+    def begin(version: Version) -> Operation:
+        facts = (action.id, SITE, "a", record.attempt, Phase.PREPARE, ["n1", "n2"], "file:///design")
+        return store.operations.begin(*facts, site_state=version)
+
+    with pytest.raises(SiteStateChanged, match=f"version {newest} .* planned with 0.0: plan again") as told:
+        begin(planned_with)
+    assert told.value.newest == newest == store.site_views.version(SITE)
+    assert store.operations.of_action(action.id) == [], "nothing was claimed"
+    assert site.states(action) == {"n1": "not_started", "n2": "not_started"}
+    begun = begin(newest)
+    assert begun.nodes == ("n1", "n2")
+    assert begin(planned_with) == begun, "what was begun is gone on with, whatever was published since"

@@ -198,3 +198,14 @@ def test_rule_11_nodes_that_would_be_erased_first_are_asked_about(
     assert result.exit_code == 1
     assert "released first: n3" in result.stderr
     assert "update_site of site default at http://127.0.0.1:1: go on?" in result.stderr
+
+
+def test_a_version_of_the_states_of_nodes_is_sent_if_it_is_given(slipway: Slipway, server: Server) -> None:
+    server.on("POST", "/actions", action(), 201)
+    options = ("deploy_site", "--dry-run", "--site-state")
+    assert slipway("create", "action", *options, "1763836800.7").exit_code == 0
+    assert json.loads(server.request.body)["site_state"] == {"epoch": 1763836800, "version": 7}
+    for wrong in ("7", "1.", "a.b", "1.2.3", "-1.2"):
+        refused = slipway("create", "action", *options, wrong)
+        assert refused.exit_code == 2
+        assert "write EPOCH.VERSION" in refused.stderr
