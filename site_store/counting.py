@@ -109,6 +109,20 @@ class Counts(Repository):
         return self._database.write(work)
 
 
+def touch_site(tx: Connection, site: str) -> None:
+    """Note in the caller's transaction that what views of a site show has changed: their change token is another one.
+
+    For what no trigger sees: the states of nodes.
+    """
+    if tx.dialect.name == "postgresql":
+        tx.execute(text("SELECT slipway_touch('', :site)"), {"site": site})
+        return
+    row = dict.fromkeys(_KEYS, "") | {"site": site, "phase": TOUCH, "fresh": True, "part": 0, "records": 1}
+    added = insert(tx, status_count).values(row)
+    more = {"records": status_count.c.records + added.excluded.records}
+    tx.execute(added.on_conflict_do_update(index_elements=[*_KEYS, "part"], set_=more))
+
+
 # One statement: it sees, takes away and adds the same rows. A part that it sees is that of a transaction that is over.
 _MERGE = """
 WITH parts AS (DELETE FROM status_count WHERE part <> 0 RETURNING *),

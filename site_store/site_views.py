@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, delete, func, or_, select
 
+from site_store.counting import touch_site
 from site_store.database import Repository
 from site_store.dialects import among, insert
 from site_store.events import EventKind, NewEvent, write_events
@@ -38,7 +39,6 @@ from strategy_lib.node_states.site_states import NodeMemory
 from strategy_lib.node_states.user_state import UserState
 
 _A = NodeAvailability
-_MOST_ROWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,15 @@ class ViewChange:
     published_at: datetime
     owner: str
     changes: Mapping[str, tuple[str | None, str | None, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteVersion:
+    """A version in the log of a site, when it was published, and by which controller."""
+
+    version: Version
+    published_at: datetime
+    owner: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +164,18 @@ class SiteViews(Repository):
         def work(tx: Connection) -> None:
             now = self._shared_now(tx)
             require_lease(tx, held, now)
-            for start in range(0, len(rows), _MOST_ROWS):
-                new = insert(tx, node_view).values(rows[start : start + _MOST_ROWS])
+            if rows:
+                new = insert(tx, node_view)
                 columns = [column.name for column in node_view.c if not column.primary_key]
                 changes = {name: new.excluded[name] for name in columns}
-                tx.execute(new.on_conflict_do_update(index_elements=["site", "node"], set_=changes))
+                # One statement for each row: one for many would be made anew each time, which takes far longer.
+                tx.execute(new.on_conflict_do_update(index_elements=["site", "node"], set_=changes), rows)
             if gone:
                 tx.execute(delete(node_view).where(node_view.c.site == site, among(tx, node_view.c.node, gone)))
             if taken_down:
                 write_by_controller(tx, now, site, taken_down, held.owner)
             write_events(tx, now, site, None, events)
+            touch_site(tx, site)
 
         if rows or gone or taken_down or events:
             self._database.write(work)
@@ -261,6 +272,28 @@ class SiteViews(Repository):
                 for row in tx.execute(query)
             ]
         )
+
+    def log(self, site: str, limit: int, before: Version | None = None) -> list[SiteVersion]:
+        """Return the versions in the log, the newest first, or those before one; without what they changed."""
+        columns = (site_view_change.c.epoch, site_view_change.c.number)
+        query = select(*columns, site_view_change.c.published_at, site_view_change.c.owner)
+        query = query.where(site_view_change.c.site == site)
+        if before is not None:
+            older = and_(columns[0] == before.epoch, columns[1] < before.number)
+            query = query.where(or_(columns[0] < before.epoch, older))
+        query = query.order_by(columns[0].desc(), columns[1].desc()).limit(limit)
+        return self._database.read(
+            lambda tx: [
+                SiteVersion(Version(row.epoch, row.number), row.published_at, row.owner) for row in tx.execute(query)
+            ]
+        )
+
+    def changes_of(self, site: str, version: Version) -> Mapping[str, tuple[str | None, str | None, str]]:
+        """Return what one version changed, as `ViewChange.changes`; nothing where it is not in the log any more."""
+        this = (site_view_change.c.epoch == version.epoch, site_view_change.c.number == version.number)
+        query = select(site_view_change.c.changes).where(site_view_change.c.site == site, *this)
+        text = self._database.read(lambda tx: tx.scalar(query))
+        return {} if text is None else {name: (one[0], one[1], one[2]) for name, one in json.loads(text).items()}
 
     def prune(self, held: Lease, site: str, before: datetime) -> int:
         """Forget the log of versions that are older; return how many. Raises `LeaseLost`."""

@@ -13,6 +13,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Connection, Select, delete, or_, select, true
 from ulid import ULID
 
+from site_store.counting import touch_site
 from site_store.database import Repository
 from site_store.dialects import among, insert, names
 from site_store.events import EventKind, NewEvent, write_events
@@ -213,6 +214,7 @@ def _write(
     audit = {"id": str(ULID.from_datetime(now)), "site": site_name, "command": f"set {wanted.state}", "nodes": nodes}
     tx.execute(insert(tx, site_audit).values(**audit, detail=text, created_by=user, at=now))
     data = {"user": user, "state": str(wanted.state), "reason": wanted.reason}
+    touch_site(tx, site_name)
     write_events(
         tx, now, site_name, None, [NewEvent(EventKind.USER_STATE, text, node=name, data=data) for name in nodes]
     )

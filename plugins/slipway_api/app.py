@@ -24,6 +24,7 @@ from slipway_api.pages import routes as pages
 from slipway_api.shipyard import workflows
 from slipway_api.shipyard.headers import ShipyardHeaders
 from slipway_api.sites import (
+    controller_status,
     node_states,
     node_wishes,
     observing,
@@ -92,7 +93,8 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
     # A reporter is no user of Airflow's.
     for_reporters = APIRouter(prefix="/api/v1.0", dependencies=[Depends(accept_verbosity)], responses=ERRORS)
     for_reporters.include_router(reporter_routes.reported_router)
-    for router in (metrics.router, openapi.router, keystone.router, design.router, api, for_reporters, pages.router):
+    others = (metrics, openapi, keystone, design, controller_status, pages)
+    for router in (*(module.router for module in others), api, for_reporters):
         app.include_router(router)
     describe(app)
     add_error_answers(app)

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from site_engine.actions.kinds import KINDS
+from site_engine.node_states.shown import taken_down_by_groups
 from site_engine.trees.nodes import node_history, site_nodes
 from site_store import NodeQuery, SiteStore
 from slipway_api import airflow_access as access
@@ -28,6 +29,8 @@ TARGETED = {kind.name: kind for kind in KINDS.values() if kind.targeted}
 """Kinds of actions on named nodes."""
 NODES_SHOWN = 50
 ACTIONS_SHOWN = 30
+NOTES_SHOWN = 30
+"""Notes on the states of a node."""
 COMPARING = 1.5
 """Seconds for which the page of a node waits for the comparison of two revisions."""
 
@@ -87,9 +90,13 @@ def node(request: Request, site: str, node: str, store: Store, caller: access.Ca
         if found is None:
             raise ApiError(404, f"nothing is known of a node {node[:64]!r} of site {site[:64]!r}", "Node not found")
         readable = [action for action in found["actions"] if caller.may_read(action["kind"])]
-        return {"history": {**found, "actions": readable}, **_differing(store, site, found["node"])}
+        states = store.state_table.of_node(site, node, taken_down_by_groups(store, site))
+        noted = store.state_table.history_of(site, node, NOTES_SHOWN)
+        shown = {"states": states, "noted": noted, "history": {**found, "actions": readable}}
+        return shown | _differing(store, site, found["node"])
 
-    fresh = {"site": site, "name": node, "may": may, "may_touch": caller.may_create(access.COMMIT_DAG)}
+    may_touch, may_set = caller.may_create(access.COMMIT_DAG), caller.may_control(access.COMMIT_DAG)
+    fresh = {"site": site, "name": node, "may": may, "may_touch": may_touch, "may_set": may_set}
     # A running action of the site changes the past of its nodes, and not the token of the site: nothing is kept.
     running = store.locks.owner(site) is not None
     return live_page(

@@ -47,8 +47,16 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     for filter_ in (
-        *(wording.badge, wording.clock, wording.counted, wording.criterion, wording.duration, wording.elapsed),
-        *(wording.number, wording.segment, wording.short_criterion, wording.symbol),
+        *(
+            wording.badge,
+            wording.clock,
+            wording.clock_of,
+            wording.counted,
+            wording.criterion,
+            wording.duration,
+            wording.elapsed,
+        ),
+        *(wording.minute, wording.number, wording.segment, wording.short_criterion, wording.symbol),
         *(status_bar.bar, status_bar.count_words, status_bar.legend, group_graph.drawn_box),
     ):
         made.filters[filter_.__name__] = filter_

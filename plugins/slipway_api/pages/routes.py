@@ -8,9 +8,11 @@ from slipway_api.pages import (
     actions,
     approval,
     doing,
+    node_states,
     nodes,
     owners,
     run_tab,
+    set_states,
     site_plan,
     sites,
     static_files,
@@ -19,5 +21,8 @@ from slipway_api.pages import (
 )
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
-for module in (sites, site_plan, nodes, touch, actions, tasks, approval, doing, owners, run_tab, static_files):
+for module in (
+    *(sites, site_plan, nodes, node_states, set_states, touch),
+    *(actions, tasks, approval, doing, owners, run_tab, static_files),
+):
     router.include_router(module.router)

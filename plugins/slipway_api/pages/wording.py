@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -81,6 +81,16 @@ def clock(at: str | datetime | None) -> str:
         return NOTHING
     text = found.strftime("%Y-%m-%d %H:%M:%S UTC")
     return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(found.isoformat(), text, text)
+
+
+def clock_of(seconds: float | None) -> str:
+    """Return the same of a time in seconds, as the states of nodes have it."""
+    return clock(None if seconds is None else datetime.fromtimestamp(seconds, UTC))
+
+
+def minute(at: datetime) -> str:
+    """Return a time to come: `2026-03-02 12:00 UTC`."""
+    return at.strftime("%Y-%m-%d %H:%M UTC")
 
 
 def elapsed(start: str | datetime | None, end: str | datetime | None, now: datetime) -> str:

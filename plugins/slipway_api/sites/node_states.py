@@ -27,7 +27,8 @@ router = APIRouter(tags=["node states"])
 
 LONGEST_WAIT = 60.0
 """Seconds after which the answer says what is missing."""
-_LONGEST_REASON = 1000
+LONGEST_REASON = 1000
+"""Characters of the reason for a user state."""
 
 NodeName = Annotated[str, Path(max_length=500, description="The node's name.", examples=["n1"])]
 
@@ -36,7 +37,7 @@ class Wanted(BaseModel):
     """What is set, and why."""
 
     state: Literal["up", "retired", "maintenance", "down"] = Field(examples=["maintenance"])
-    reason: str = Field(default="", max_length=_LONGEST_REASON, examples=["new disk"])
+    reason: str = Field(default="", max_length=LONGEST_REASON, examples=["new disk"])
 
 
 class SetState(BaseModel):

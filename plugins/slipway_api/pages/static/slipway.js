@@ -152,6 +152,12 @@
     typing = setTimeout(() => filter(form), 250);
   });
 
+  /* --- All marks of a page at once. */
+  document.addEventListener("change", (event) => {
+    if (!event.target.hasAttribute?.("data-mark-all")) return;
+    for (const box of event.target.form.querySelectorAll("input[data-mark]")) box.checked = event.target.checked;
+  });
+
   /* --- A graph that is larger than its box begins with the group at work, else with the first that failed. */
   function showWork() {
     for (const box of document.querySelectorAll(".drawing:has(.graph)")) {

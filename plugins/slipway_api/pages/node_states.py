@@ -1,0 +1,122 @@
+"""The page "Nodes" of a site: which nodes can be used, by their three states, and the versions that were published."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from site_engine.node_states.shown import shown_view, taken_down_by_groups
+from site_store.state_query import FILTERED_BY, UNSEEN, StateQuery
+from site_store.state_table import MOST_COUNTED
+from slipway_api import airflow_access as access
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import Store, require_site
+from slipway_api.pages.live import live_page
+from slipway_api.pages.nodes import Column
+from slipway_api.pages.wording import segment
+from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
+from strategy_lib.node_states.publication import Version
+
+router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+
+NODES_SHOWN: Final = 50
+VERSIONS_SHOWN: Final = 10
+COLUMNS: Final = (
+    Column("node", "Node"),
+    Column("state", "Published"),
+    Column("since", "Since"),
+    Column("why", "Why", sorted=False),
+    Column("reported", "Reported"),
+    Column("user", "Set"),
+    Column("crashes", "Crashes"),
+    Column("rack", "Rack"),
+)
+_ASKED: Final = ("q", "group", *FILTERED_BY)
+_WORDS: Final = [str(state) for state in NodeAvailability]
+CHOICES: Final = {
+    "state": [*_WORDS, UNSEEN],
+    "reported": [*(word for word in _WORDS if word in REPORTED), UNSEEN],
+    "user": [word for word in _WORDS if word in USER],
+}
+"""What may be chosen as a state, by column."""
+
+
+@router.get("/sites/{site}/states", dependencies=[access.may_read])
+def node_states(request: Request, site: str, store: Store, caller: access.CallerDep) -> Response:
+    """Show the states of a site's nodes."""
+    require_site(store, site)
+    may_set = caller.may_control(access.COMMIT_DAG)
+    token = f"{store.state_table.token(site)}|{store.trees.site_token(site)}"
+    asked = asked_states(request)
+    before = _version(request.query_params.get("versions_before", ""))
+    fresh = {"site": site, "may_set": may_set, "filters": asked}
+
+    def values() -> Mapping[str, Any]:
+        return {"view": shown_view(store, site, VERSIONS_SHOWN, before), "versions_before": before} | _table(
+            request, store, site, asked
+        )
+
+    return live_page(
+        request,
+        store,
+        "node_states.html",
+        token=token,
+        reader="may set" if may_set else "",
+        values=values,
+        fresh=fresh,
+        rest=lambda: {"choices": CHOICES},
+    )
+
+
+def asked_states(request: Request) -> dict[str, str]:
+    """Return what the query filters by."""
+    found = {name: request.query_params.get(name, "").strip()[:200] for name in _ASKED}
+    return {name: text for name, text in found.items() if text}
+
+
+def _table(request: Request, store: Store, site: str, asked: Mapping[str, str]) -> dict[str, Any]:
+    sort = request.query_params.get("sort", "state")
+    descending = request.query_params.get("order") == "desc"
+    after = request.query_params.get("after")
+    query = StateQuery(
+        text=asked.get("q", ""),
+        group=asked.get("group"),
+        columns={name: asked[name] for name in FILTERED_BY if name in asked},
+        sort=sort,
+        descending=descending,
+        limit=NODES_SHOWN,
+        after=after,
+        taken_down=taken_down_by_groups(store, site),
+    )
+    address = f"{request.scope.get('root_path', '')}/ui/sites/{segment(site)}/states"
+
+    def link(**changes: str) -> str:
+        given = {"sort": sort, "order": "desc" if descending else "asc"} | changes
+        return f"{address}?{urlencode({**asked, **given})}"
+
+    def sorted_by(column: str) -> str:
+        # The most crashes and the newest states are looked for first.
+        downward = not descending if column == sort else column in ("crashes", "since")
+        return link(sort=column, order="desc" if downward else "asc")
+
+    found = store.state_table.page(site, query)
+    return {
+        "found": found,
+        "most_counted": MOST_COUNTED,
+        "columns": COLUMNS,
+        "sort": sort,
+        "descending": descending,
+        "sort_links": {column.name: sorted_by(column.name) for column in COLUMNS if column.sorted},
+        "next_link": link(after=found.after) if found.after else "",
+        "first_link": link() if after else "",
+        "state_link": lambda state: f"{address}?{urlencode({'state': state})}",
+    }
+
+
+def _version(text: str) -> Version | None:
+    return Version(*map(int, text.split("."))) if re.fullmatch(r"[0-9]{1,18}\.[0-9]{1,18}", text) else None

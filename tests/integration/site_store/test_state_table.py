@@ -1,0 +1,181 @@
+"""The table of a site's nodes with their three states: filtered, sorted, paged, and under one change token."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from site_store import SiteStore, ValueRefused
+from site_store.records import Lease
+from site_store.state_query import STATE_COLUMNS, UNSEEN, StateQuery
+from site_store.state_table import StatePage
+from site_store.user_states import lease_of
+from strategy_lib.node_states.availability import PublishedState
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.history import NodeHistory
+from strategy_lib.node_states.site_states import NodeMemory
+from tests.integration.site_store.scenario import SITE, FakeClock
+from tests.support.revisions import commit_design
+from tests.support.sites import group, node, site
+
+_A = NodeAvailability
+NAMES = ("n1", "n2", "n3", "n4", "n5")
+
+
+def seen(state: NodeAvailability, reported: NodeAvailability, why: str = "", crashes: int = 0) -> NodeMemory:
+    history = NodeHistory(reported, 1.0, been_up=True, crashes=crashes)
+    return NodeMemory("Deployed", "on", history, PublishedState(state, why), 100.0 + crashes)
+
+
+@pytest.fixture
+def held(store: SiteStore) -> Lease:
+    """Have five nodes in a site that is led: n4 crashed twice, and nobody has seen n5 yet."""
+    nodes = [node(name, rack=f"r{number % 2}") for number, name in enumerate(NAMES)]
+    commit_design(store, SITE, site(nodes, [group("few", ["n1", "n3"]), group("rest", ["n2", "n4", "n5"])]))
+    held = store.leases.take(lease_of(SITE), "me", 600)
+    assert held is not None
+    known = {
+        "n1": seen(_A.UP, _A.UP),
+        "n2": seen(_A.DOWN, _A.DOWN, "Failed deployment 100%_x"),
+        "n3": seen(_A.MAINTENANCE, _A.UP, "new DISK"),
+        "n4": seen(_A.UP, _A.UP, crashes=2),
+    }
+    store.site_views.remember(held, SITE, known)
+    until = store.now() + timedelta(hours=1)
+    store.user_states.change(SITE, ["n3"], _A.MAINTENANCE, "new disk", "Anna", until=until, force=True)
+    return held
+
+
+def page(store: SiteStore, **query: Any) -> StatePage:
+    return store.state_table.page(SITE, StateQuery(**query))
+
+
+def names(found: StatePage) -> list[str]:
+    return [row.node for row in found.nodes]
+
+
+@pytest.mark.usefixtures("held")
+def test_the_least_available_come_first_with_all_three_states(store: SiteStore) -> None:
+    found = page(store)
+    assert names(found) == ["n5", "n3", "n2", "n1", "n4"]
+    assert (found.total, found.after) == (5, None)
+    assert found.counts == {UNSEEN: 1, "maintenance": 1, "down": 1, "up": 2}
+    unseen, third = found.nodes[:2]
+    assert (unseen.state, unseen.reported, unseen.user, unseen.since) == (None, None, "up", None)
+    assert (third.state, third.reason, third.since, third.reported) == ("maintenance", "new DISK", 100.0, "up")
+    assert (third.user, third.user_reason, third.set_by, third.rack) == ("maintenance", "new disk", "Anna", "r0")
+    assert third.until is not None
+    assert store.state_table.of_node(SITE, "n3") == third
+    assert store.state_table.of_node(SITE, "n9") is None
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"text": "N4"}, ["n4"]),
+        ({"group": "few"}, ["n3", "n1"]),
+        ({"columns": {"state": "up"}}, ["n1", "n4"]),
+        ({"columns": {"state": UNSEEN}}, ["n5"]),
+        ({"columns": {"reported": "up", "rack": "r0"}}, ["n3", "n1"]),
+        ({"columns": {"reported": UNSEEN}}, ["n5"]),
+        ({"columns": {"user": "maintenance"}}, ["n3"]),
+        ({"columns": {"user": "up"}}, ["n5", "n2", "n1", "n4"]),
+        ({"columns": {"reason": "new disk"}}, ["n3"]),
+        ({"columns": {"reason": "%_X"}}, ["n2"]),
+        ({"columns": {"set_by": "anna"}}, ["n3"]),
+        ({"columns": {"crashes": "1"}}, ["n4"]),
+        ({"text": "n1", "columns": {"state": "down"}}, []),
+    ],
+)
+def test_it_is_filtered_by_any_column(store: SiteStore, query: dict[str, Any], expected: list[str]) -> None:
+    found = page(store, **query)
+    assert (names(found), found.total) == (expected, len(expected))
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("sort", STATE_COLUMNS)
+def test_pages_of_any_order_have_each_node_once(store: SiteStore, sort: str, descending: bool) -> None:
+    whole = names(page(store, sort=sort, descending=descending))
+    assert sorted(whole) == list(NAMES)
+    assert whole == names(page(store, sort=sort))[:: -1 if descending else 1]
+    for down in ({}, {"n1": "group few has 1 of 2 nodes available"}):
+        expected = names(page(store, sort=sort, descending=descending, taken_down=down))
+        found: list[str] = []
+        after: str | None = None
+        while not found or after is not None:
+            part = page(store, sort=sort, descending=descending, taken_down=down, limit=2, after=after)
+            found += names(part)
+            after = part.after
+        assert found == expected
+
+
+@pytest.mark.usefixtures("held")
+def test_what_a_group_has_taken_down_is_down(store: SiteStore) -> None:
+    down = {"n1": "group few has 1 of 2 nodes available, 80 % are needed"}
+    found = page(store, taken_down=down, columns={"state": "down"})
+    assert [(row.node, row.reason) for row in found.nodes] == [("n1", down["n1"]), ("n2", "Failed deployment 100%_x")]
+    assert found.counts == {UNSEEN: 1, "maintenance": 1, "down": 2, "up": 1}
+    assert names(page(store, taken_down=down, columns={"reason": "80 %"})) == ["n1"]
+
+
+@pytest.mark.usefixtures("held")
+def test_what_cannot_be_meant_is_refused(store: SiteStore) -> None:
+    for query in (
+        {"sort": "colour"},
+        {"columns": {"colour": "red"}},
+        {"columns": {"state": "Up"}},
+        {"columns": {"crashes": "many"}},
+        {"after": "no"},
+        {"after": '["x", "n1"]'},
+        {"after": '[NaN, "n1"]'},
+        {"sort": "rack", "after": '[1, "n1"]'},
+    ):
+        with pytest.raises(ValueRefused):
+            page(store, **query)
+
+
+def test_the_token_is_another_one_after_every_change(store: SiteStore, held: Lease, clock: FakeClock) -> None:
+    tokens = [store.state_table.token(SITE)]
+    assert store.state_table.token(SITE) == tokens[0]
+    store.site_views.remember(held, SITE, {"n1": seen(_A.UP, _A.UP, crashes=1)})
+    tokens.append(store.state_table.token(SITE))
+    store.user_states.change(SITE, ["n1"], _A.RETIRED, "moves", "Anna")
+    tokens.append(store.state_table.token(SITE))
+    store.site_views.publish(held, SITE, {"nodes": {}}, PublishedState(_A.UP), {})
+    tokens.append(store.state_table.token(SITE))
+    clock.move(601)
+    tokens.append(store.state_table.token(SITE))
+    assert len(set(tokens)) == len(tokens)
+    assert store.counts.verify().differences == ()
+
+
+def test_the_log_of_versions_is_read_in_pages(store: SiteStore, held: Lease) -> None:
+    published = [
+        store.site_views.publish(held, SITE, {"nodes": {}}, PublishedState(_A.UP), {"n1": ("up", "down", str(number))})
+        for number in range(3)
+    ]
+    newest = store.site_views.log(SITE, 2)
+    assert [one.version for one in newest] == [published[2].version, published[1].version]
+    assert [one.version for one in store.site_views.log(SITE, 2, newest[-1].version)] == [published[0].version]
+    assert store.site_views.changes_of(SITE, published[1].version) == {"n1": ("up", "down", "1")}
+    store.site_views.prune(held, SITE, store.now() + timedelta(days=1))
+    assert store.site_views.changes_of(SITE, published[1].version) == {}
+
+
+@pytest.mark.usefixtures("held")
+def test_the_history_of_a_node_has_what_was_set_and_published(store: SiteStore, held: Lease) -> None:
+    store.site_views.publish(
+        held,
+        SITE,
+        {"nodes": {}},
+        PublishedState(_A.UP),
+        {"n3": ("up", "maintenance", "new disk"), "n1": (None, "up", "")},
+    )
+    noted = store.state_table.history_of(SITE, "n3")
+    assert [one.was_set for one in noted] == [False, True]
+    assert noted[0].message == "up -> maintenance: new disk"
+    assert noted[1].message.startswith("set to maintenance until ")
