@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from site_engine.metrics import (
@@ -14,11 +14,17 @@ from site_engine.metrics import (
     DRIFTS_EVER,
     GROUP_OUTCOMES,
     GROUP_SECONDS,
+    NODE_CRASHES,
+    NODE_STATES,
     NODES,
     NOTIFICATIONS_WAITING,
     OWNER_UNRESPONSIVE,
     PHASE_SECONDS,
     QUEUE_SECONDS,
+    SITE_LEADER,
+    VIEW_AGE,
+    VIEW_EPOCH,
+    VIEW_VERSION,
     WATCHER_CHANGES,
     Distribution,
     Metric,
@@ -26,6 +32,7 @@ from site_engine.metrics import (
 )
 from site_engine.owners import PROVISIONER, list_owners
 from site_engine.status_trees import site_trees
+from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
 
 if TYPE_CHECKING:
     from site_store import SiteStore
@@ -55,7 +62,25 @@ def read_samples(store: SiteStore) -> list[Sample]:
         found += [Sample(WATCHER_CHANGES, (count.watcher, result), number) for result, number in results.items()]
     for site, (now, ever) in store.drifts.counts().items():
         found += [Sample(DRIFTS, (site,), now), Sample(DRIFTS_EVER, (site,), ever)]
+    found += _states(store)
     return found
+
+
+def _states(store: SiteStore) -> Iterator[Sample]:
+    """Yield what is known of the states of nodes; every state of a kind has a number, so that none stays as it was."""
+    for site, counts in store.state_counts.read().items():
+        kinds = (("reported", REPORTED, counts.reported), ("user", USER, counts.user))
+        for kind, states, numbers in (*kinds, ("generated", NodeAvailability, counts.generated)):
+            for state in states:
+                yield Sample(NODE_STATES, (site, kind, str(state)), numbers[state])
+        yield Sample(NODE_CRASHES, (site,), counts.crashes)
+        # A process's name has a random part, which would be a new series after each restart.
+        host = "" if counts.leader is None else counts.leader.partition(":")[0]
+        yield Sample(SITE_LEADER, (site, host), 0 if counts.leader is None else 1)
+        if counts.version is not None and counts.age is not None:
+            yield Sample(VIEW_EPOCH, (site,), counts.version.epoch)
+            yield Sample(VIEW_VERSION, (site,), counts.version.number)
+            yield Sample(VIEW_AGE, (site,), counts.age)
 
 
 def _histograms(metric: Metric, buckets: Iterable[Bucket]) -> list[Sample]:

@@ -95,6 +95,40 @@ WATCHER_CHANGES = Metric(
 )
 DRIFTS = Metric("slipway_drifts", Shape.GAUGE, "Nodes that were done and are not as they were left.", ("site",))
 DRIFTS_EVER = Metric("slipway_drifts_total", Shape.COUNTER, "Drifts of nodes that were found.", ("site",))
+NODE_STATES = Metric(
+    "slipway_node_states",
+    Shape.GAUGE,
+    "Nodes by what is reported of them, what administrators set, and what is published (kind: reported, user, "
+    "generated).",
+    ("site", "kind", "state"),
+)
+NODE_CRASHES = Metric(
+    "slipway_node_crashes",
+    Shape.GAUGE,
+    "Crashes that are counted against nodes now; stable ones lose theirs.",
+    ("site",),
+)
+SITE_LEADER = Metric(
+    "slipway_site_leader",
+    Shape.GAUGE,
+    "1 for the host whose controller leads the site; 0 for no host where none does.",
+    ("site", "host"),
+)
+VIEW_EPOCH = Metric(
+    "slipway_site_state_epoch", Shape.GAUGE, "Epoch of the newest published version of a site's node states.", ("site",)
+)
+VIEW_VERSION = Metric(
+    "slipway_site_state_version", Shape.GAUGE, "Number of the newest published version, without its epoch.", ("site",)
+)
+VIEW_AGE = Metric(
+    "slipway_site_state_age_seconds", Shape.GAUGE, "Seconds since the newest version was published.", ("site",)
+)
+VIEW_READERS = Metric(
+    "slipway_site_state_readers",
+    Shape.GAUGE,
+    "Readers that linger at this API server; behind: they have an older version than the published one.",
+    ("site", "behind"),
+)
 METRICS: Final = (
     NODES,
     ACTIONS_RUNNING,
@@ -109,6 +143,13 @@ METRICS: Final = (
     WATCHER_CHANGES,
     DRIFTS,
     DRIFTS_EVER,
+    NODE_STATES,
+    NODE_CRASHES,
+    SITE_LEADER,
+    VIEW_EPOCH,
+    VIEW_VERSION,
+    VIEW_AGE,
+    VIEW_READERS,
 )
 
 

@@ -38,6 +38,7 @@ from site_store.site_locks import SiteLocks
 from site_store.site_nodes import SiteNodes
 from site_store.site_views import SiteViews
 from site_store.sites import Sites
+from site_store.state_counts import StateCounting
 from site_store.state_table import StateTable
 from site_store.steps import Steps
 from site_store.tasks import Tasks
@@ -91,6 +92,7 @@ class SiteStore:
         self.site_groups = SiteGroups(database)
         self.waits = Waits(database)
         self.user_states = UserStates(database)
+        self.state_counts = StateCounting(database)
         self.site_views = SiteViews(database)
         self.drifts = Drifts(database)
         self.node_troubles = NodeTroubles(database)

@@ -23,6 +23,7 @@ from slipway_api import airflow_access as access
 from slipway_api.http.answers import ERRORS
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
+from slipway_api.sites.readers import READERS
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["monitoring"], route_class=BlockingRoute)
@@ -100,7 +101,7 @@ def metrics(store: Store) -> Response:
     """Return all metrics, from what is on record; the answer may be some seconds old."""
 
     def make() -> str:
-        samples = read_samples(store)
+        samples = [*read_samples(store), *READERS.samples(store)]
         export(samples)
         return to_text(samples)
 

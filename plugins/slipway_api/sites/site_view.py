@@ -16,6 +16,7 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import in_thread
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.long_polls import LONG_POLLS
+from slipway_api.sites.readers import READERS
 from strategy_lib.node_states.publication import Version
 
 if TYPE_CHECKING:
@@ -119,7 +120,8 @@ async def get_site_state(site: SitePath, store: Store, since: Since = None, wait
             return not token or Version(*map(int, token.split("."))).replaces(known)
 
         polls = LONG_POLLS.get()
-        await polls.wait((store, "view", site), lambda: _token(store, site), since, wait, LONGEST_WAIT, is_new)
+        with READERS.one(store.location, site, known):
+            await polls.wait((store, "view", site), lambda: _token(store, site), since, wait, LONGEST_WAIT, is_new)
     return await in_thread(lambda: _answer(store, site, known))
 
 

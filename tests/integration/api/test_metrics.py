@@ -10,7 +10,12 @@ import pytest
 from site_engine import measurements
 from site_engine.metrics import ACTIONS_RUNNING, CONTENT_TYPE, METRICS, Sample
 from site_store import SiteStore
+from site_store.user_states import lease_of
 from slipway_api.monitoring.metrics import SHORTEST_TOKEN, TOKEN_FILE, Kept, export
+from slipway_api.sites.readers import Readers
+from strategy_lib.node_states.availability import PublishedState
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.publication import Version
 from tests.integration.api.airflow_runs import commit
 from tests.integration.api.test_service import assert_failure
 
@@ -80,3 +85,20 @@ def test_a_gauge_that_is_no_more_is_given_as_zero_once(monkeypatch: pytest.Monke
         (ACTIONS_RUNNING.name, 1),
         (ACTIONS_RUNNING.name, 0),
     ]
+
+
+def test_readers_of_node_states_are_counted_while_they_wait_by_whether_they_are_behind(store: SiteStore) -> None:
+    commit(store)
+    held = store.leases.take(lease_of("default"), "me", 600)
+    assert held is not None
+    newest = store.site_views.publish(held, "default", {"nodes": {}}, PublishedState(NodeAvailability.UP), {}).version
+    readers = Readers()
+
+    def counted() -> dict[str, float]:
+        return {one.labels[1]: float(str(one.value)) for one in readers.samples(store)}
+
+    with readers.one(store.location, "default", newest), readers.one("elsewhere", "default", newest):
+        with readers.one(store.location, "default", Version(newest.epoch - 1, 1)):
+            assert counted() == {"true": 1.0, "false": 1.0}
+        assert counted() == {"true": 0.0, "false": 1.0}
+    assert counted() == {"true": 0.0, "false": 0.0}
