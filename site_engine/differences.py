@@ -165,8 +165,8 @@ def _withheld(found: Difference, record: NodeRecord | None, reason: str) -> str 
         return None
     if found.change is Change.ADD or record is None:
         return (
-            f"deployed already, but no action on record proves its design: `slipway adopt` takes it over as it is, or "
-            f"it {NEEDS_REDEPLOY}"
+            "deployed already, but no action on record proves its design: `slipway adopt` takes it over as it is, or "
+            "redeploy_server deploys it anew"
         )
     if record.doubt is not None:
         return f"its design is in doubt, {NEEDS_REDEPLOY}: {record.doubt}"

@@ -79,7 +79,7 @@ class Outcome:
     texts: Mapping[str, str] = field(default_factory=dict)
 
 
-NEEDS_REDEPLOY = "needs redeploy (redeploy_server)"
+NEEDS_REDEPLOY = "needs redeploy (allow_redeploy, or redeploy_server)"
 """What is said of a deployed node that no deploy can bring to its design."""
 
 # A deploy of a node that is listed as one of these leaves it as it is.

@@ -33,13 +33,17 @@ def _named(nodes: tuple[str, ...]) -> list[str]:
 @click.argument("nodes", nargs=-1, required=True, type=NODES, metavar="NODE...")
 @online
 def touch(server: SiteServer, output: str, nodes: tuple[str, ...]) -> None:
-    """Ask for each NODE again: the next update does it although its design is the same. Nothing is started."""
+    """Ask for each NODE again: the next update is to do it although its design is the same. Nothing is started.
+
+    A node that is deployed is done by an update with --allow-redeploy alone, which destroys it first.
+    """
     answer = server.send("POST", _path(server, "touch"), {}, json={"nodes": _named(nodes)})
 
     def show(touched: Mapping[str, Any]) -> None:
         for one in touched["nodes"]:
             click.echo(printable(f"node {one['name']} is asked for again, as version {one['wanted_version']}"))
-        click.echo(printable(f"next: slipway create action update_site --site {touched['site']}"))
+        plan = f"slipway plan update_site --site {touched['site']}"
+        click.echo(printable(f"next: {plan}, which says what an update would do"))
 
     show_answer(answer, output, show)
 

@@ -20,7 +20,7 @@ from tests.support.sites import group, node, site
 GROUPS = [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"], critical=False)]
 PLAIN = site([node("a"), node("b")], GROUPS)
 CHANGED = site([node("a", rack="r2"), node("b")], GROUPS)
-NEEDS_REDEPLOY = "design changed, needs redeploy (redeploy_server)"
+NEEDS_REDEPLOY = "design changed, needs redeploy (allow_redeploy, or redeploy_server)"
 
 
 def records(store: SiteStore) -> dict[str, NodeRecord]:
@@ -126,7 +126,7 @@ def test_rule_21_force_submits_and_what_touched_nothing_is_no_success(deployed: 
     assert deployed.states() == {"a": "failure", "b": "success"}, "b has the same design, and is still deployed"
     (a,) = (tasks for tasks in deployed.store.tasks.of_nodes(deployed.action.id) if tasks.node == "a")
     assert a.deploy.error == (
-        "it was deployed before, so that deploy has done nothing: needs redeploy (redeploy_server)"
+        "it was deployed before, so that deploy has done nothing: needs redeploy (allow_redeploy, or redeploy_server)"
     )
     now = records(deployed.store)
     assert (now["a"].done_digest, now["b"].done_digest) == (done["a"].done_digest, done["b"].done_digest)

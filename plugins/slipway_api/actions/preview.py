@@ -40,7 +40,7 @@ class WithheldNode(BaseModel):
     """A node that an action would leave alone though it is not as wanted."""
 
     name: str = Field(examples=["node-2"])
-    reason: str = Field(examples=["design changed, needs redeploy (redeploy_server)"])
+    reason: str = Field(examples=["design changed, needs redeploy (allow_redeploy, or redeploy_server)"])
 
 
 class ShownPreview(BaseModel):

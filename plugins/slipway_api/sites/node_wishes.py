@@ -98,7 +98,9 @@ def touch(
     caused_by: CausedBy = None,
     if_match: IfMatch = None,
 ) -> JSONResponse:
-    """Have the next update do nodes again although their design is the same. Nothing is started by this.
+    """Ask for nodes again although their design is the same. Nothing is started by this.
+
+    The next update does them; those that are deployed only with `allow_redeploy`, as it destroys them first.
 
     With `If-Match`, which is the `ETag` of a node, exactly that node is named.
     """

@@ -12,7 +12,7 @@ import yaml
 from provisioner_client.protocol import ListedNode
 from site_engine.node_lists import keep_list
 from site_store import SiteStore
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from tests.integration.api.test_service import assert_failure
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
@@ -76,7 +76,7 @@ def test_a_changed_profile_shows_its_nodes_with_the_fields_and_no_edge_that_is_n
     assert [one["name"] for one in found["nodes"]] == ["a", "b"]
     for one in found["nodes"]:
         assert (one["change"], one["submitted"]) == ("change", False)
-        assert one["withheld"] == "design changed, needs redeploy (redeploy_server): it has that of revision 1"
+        assert one["withheld"] == f"design changed, {NEEDS_REDEPLOY}: it has that of revision 1"
         assert (one["done"], one["wanted"]) == ({"version": 1, "revision": 1}, {"version": 2, "revision": 2})
         (rack,) = one["documents"]
         (field,) = rack["fields"]

@@ -246,6 +246,23 @@ def test_without_leave_a_changed_node_is_not_touched(begin: Begin, fake: FakePro
     assert all("needs redeploy" in why for why in driving.store.tasks.withheld(driving.action.id).values())
 
 
+@pytest.mark.parametrize("leave", [False, True], ids=["left alone", "allowed"])
+def test_rule_37_a_deployed_node_that_is_asked_for_again_is_redeployed_where_that_is_allowed(
+    begin: Begin, fake: FakeProvisioner, leave: bool
+) -> None:
+    text = site([node("a"), node("b")], [{**group("all", percent_successful_nodes=50), "allow_redeploy": leave}])
+    first = begin(text)
+    finished(first)
+    first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
+    first.store.wishes.touch("alpha", ["a"], "bob")
+    before = len(fake.submissions())
+    driving = begin(text, "run-2", update={})
+    finished(driving)
+    assert sent(fake, before) == ([("destroy", "a"), ("prepare", "a"), ("deploy", "a")] if leave else [])
+    left = driving.store.tasks.withheld(driving.action.id)
+    assert left == {} if leave else "asked for again at version 2: it needs redeploy" in left["a"]
+
+
 def test_rule_37_where_all_feedback_is_lost_nothing_that_serves_is_touched(begin: Begin, fake: FakeProvisioner) -> None:
     nodes = [node("a"), node("b"), node("c")]
     rolling = {**group("all", percent_successful_nodes=30), "allow_redeploy": True}

@@ -26,8 +26,8 @@ FAILED: dict[str, Any] = {"error_action": "01A", "status": "error", "error": "no
 
 
 UNPROVEN = (
-    "deployed already, but no action on record proves its design: `slipway adopt` takes it over as it is, or it needs "
-    "redeploy (redeploy_server)"
+    "deployed already, but no action on record proves its design: `slipway adopt` takes it over as it is, or "
+    "redeploy_server deploys it anew"
 )
 
 
@@ -40,7 +40,7 @@ UNPROVEN = (
             DEPLOYED,
             "change",
             f"the design differs: {OTHER_DESIGN}",
-            "design changed, needs redeploy (redeploy_server): it has that of revision 1",
+            "design changed, needs redeploy (allow_redeploy, or redeploy_server): it has that of revision 1",
             id="changed",
         ),
         pytest.param(known("0"), READY, "change", f"the design differs: {OTHER_DESIGN}", None, id="changed and empty"),
@@ -65,7 +65,7 @@ UNPROVEN = (
             DEPLOYED,
             "redo",
             "in doubt: why",
-            "its design is in doubt, needs redeploy (redeploy_server): why",
+            "its design is in doubt, needs redeploy (allow_redeploy, or redeploy_server): why",
             id="doubtful",
         ),
         pytest.param(known("1"), READY, "redo", "not as it was left: ready", None, id="not deployed any more"),
@@ -75,7 +75,7 @@ UNPROVEN = (
             DEPLOYED,
             "redo",
             "failed: no PXE answer",
-            "failed: no PXE answer: it needs redeploy (redeploy_server)",
+            "failed: no PXE answer: it needs redeploy (allow_redeploy, or redeploy_server)",
             id="failed",
         ),
         pytest.param(
@@ -83,7 +83,7 @@ UNPROVEN = (
             DEPLOYED,
             "redo",
             "drifted: power is off",
-            "drifted: power is off: it needs redeploy (redeploy_server)",
+            "drifted: power is off: it needs redeploy (allow_redeploy, or redeploy_server)",
             id="drifted",
         ),
         pytest.param(
@@ -99,7 +99,7 @@ UNPROVEN = (
             DEPLOYED,
             "redo",
             "asked for again at version 2",
-            "asked for again at version 2: it needs redeploy (redeploy_server)",
+            "asked for again at version 2: it needs redeploy (allow_redeploy, or redeploy_server)",
             id="touched since",
         ),
         pytest.param(known("1", touched=1), DEPLOYED, "none", "as wanted since version 1", None, id="touched before"),

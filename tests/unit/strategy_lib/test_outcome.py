@@ -154,7 +154,7 @@ def test_rule_13_a_node_that_was_not_listed_before_its_deploy_proves_nothing_whe
     assert outcome.unknown == {"a"}
     assert outcome.notes["a"] == (
         "the node list says Deployed, but did not have it right before its deploy was submitted, so that nothing "
-        "proves what deployed it: needs redeploy (redeploy_server)"
+        "proves what deployed it: needs redeploy (allow_redeploy, or redeploy_server)"
     )
     as_wanted = judge(Phase.DEPLOY, ["a"], replace(seen, as_wanted_before=frozenset({"a"})))
     assert as_wanted.succeeded == {"a"}

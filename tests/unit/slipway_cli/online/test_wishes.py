@@ -26,7 +26,7 @@ def test_nodes_are_asked_for_again(slipway: Slipway, server: Server) -> None:
     assert result.stdout.splitlines() == [
         "node n1 is asked for again, as version 4",
         "node n2 is asked for again, as version 2",
-        "next: slipway create action update_site --site lab-7",
+        "next: slipway plan update_site --site lab-7, which says what an update would do",
     ]
     assert json.loads(server.request.body) == {"nodes": ["n1", "n2"]}
 
