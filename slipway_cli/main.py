@@ -36,6 +36,7 @@ COMMANDS = {
         "slipway_cli.controller:controller", "Close dead actions and check provisioners, beside Airflow.", HERE
     ),
     "simulator": LazyCommand("provisioner_client.simulator.cli:main", "Serve Drydock's API, simulated.", HERE),
+    "node-agent": LazyCommand("provisioner_client.node_agent.cli:main", "Say how a node is, on that node.", HERE),
     "store": LazyCommand("site_store.__main__:main", "Look after Slipway's own database.", HERE),
     "dags": LazyCommand("slipway_cli.help:dags", "Find the DAGs, for an Airflow of your own.", HERE),
     "validate": LazyCommand(

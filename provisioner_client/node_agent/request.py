@@ -1,0 +1,133 @@
+"""One request to the agent of a node, as a coroutine: signed, bounded in time and size, without redirects."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hashlib
+import hmac
+import json
+import secrets
+import ssl
+import time
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlencode, urlsplit
+
+from provisioner_client.errors import ProvisionerError
+from strategy_lib.node_states.hearing import read_word
+from strategy_lib.node_states.reported import Reported
+
+LONGEST_ANSWER: Final = 64 * 1024
+BEYOND_WAIT: Final = 5.0
+"""Seconds that a request may take beyond the time for which it is to wait."""
+
+_OWN_LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EADDRNOTAVAIL})
+
+
+class AgentSilent(ProvisionerError):
+    """A node's agent gave no answer that counts. See that it runs, is reached, and has the key of its site."""
+
+
+class OutOfSockets(ProvisionerError):
+    """This process may open no more connections: that says nothing of the node. Raise its limit of open files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks.
+
+    Attributes
+    ----------
+    key : of the site.
+    name : of this process; a second request of one asker answers its first.
+    tls : for https; None: the machine's own certificates are trusted.
+    """
+
+    key: bytes = field(repr=False)
+    name: str
+    tls: ssl.SSLContext | None = None
+
+
+async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
+    """Ask a node for its state.
+
+    Parameters
+    ----------
+    url : of its agent, `http://` or `https://`, with its path.
+    known : the state that is known; the answer waits for another one. "": it comes at once.
+    wait : seconds for which the answer may wait; it is here 5 s after that, or not at all.
+
+    Raises
+    ------
+    AgentSilent : it does not answer, not in time, not with its state, or not with the site's key.
+    OutOfSockets : nothing was asked.
+    """
+    try:
+        async with asyncio.timeout(wait + BEYOND_WAIT):
+            return await _ask(asker, url, known, wait)
+    except TimeoutError:
+        raise AgentSilent(f"no answer within {wait + BEYOND_WAIT:.0f} s") from None
+    except ssl.SSLError as error:
+        raise AgentSilent(f"TLS: {error.reason or error}") from None
+    except OSError as error:
+        if error.errno in _OWN_LIMITS:
+            raise OutOfSockets(str(error.strerror)) from None
+        raise AgentSilent(error.strerror or str(error)) from None
+
+
+async def _ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
+    parts = urlsplit(url)
+    secure = parts.scheme == "https"
+    tls = (asker.tls or ssl.create_default_context()) if secure else None
+    target = f"{parts.path or '/'}?{urlencode({'known': known, 'wait': f'{wait:g}'})}"
+    sent, nonce = f"{time.time():.3f}", secrets.token_hex(16)
+    signed = _signature(asker.key, "GET", target, sent, nonce, asker.name)
+    request = (
+        f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nX-Slipway-Time: {sent}\r\nX-Slipway-Nonce: {nonce}\r\n"
+        f"X-Slipway-Asker: {asker.name}\r\nX-Slipway-Signature: {signed}\r\nConnection: close\r\n\r\n"
+    )
+    async with asyncio.timeout(BEYOND_WAIT):
+        reader, writer = await asyncio.open_connection(
+            parts.hostname, parts.port or (443 if secure else 80), ssl=tls, limit=LONGEST_ANSWER
+        )
+    try:
+        writer.write(request.encode("ascii"))
+        answer = b""
+        # One byte more than is taken: so a longer one is known.
+        while len(answer) <= LONGEST_ANSWER and (piece := await reader.read(LONGEST_ANSWER + 1 - len(answer))):
+            answer += piece
+    finally:
+        writer.transport.abort()
+    return read_answer(asker.key, nonce, answer)
+
+
+def read_answer(key: bytes, nonce: str, answer: bytes) -> Reported:
+    """Return what a whole answer says, from its first line on. Raises `AgentSilent`."""
+    if len(answer) > LONGEST_ANSWER:
+        raise AgentSilent(f"its answer is longer than {LONGEST_ANSWER // 1024} KiB")
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    status = first.split(" ")[1] if first.startswith("HTTP/1.") and " " in first else ""
+    if not status:
+        raise AgentSilent("its answer is no HTTP")
+    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    try:
+        text = body.decode()
+        data = json.loads(text)
+    except ValueError:
+        text, data = "", None
+    if status != "200":
+        why = data.get("error") if isinstance(data, dict) else None
+        raise AgentSilent(f"HTTP {status}" + (f": {' '.join(str(why).split())[:200]}" if why else ""))
+    signed = headers.get("x-slipway-signature", "")
+    if not hmac.compare_digest(signed.encode(), _signature(key, "answer", nonce, text).encode()):
+        raise AgentSilent("its answer is not signed with the key of the site")
+    try:
+        return read_word(data)
+    except ValueError as error:
+        raise AgentSilent(f"its answer is not understood: {error}") from None
+
+
+def _signature(key: bytes, *parts: str) -> str:
+    return hmac.new(key, "\n".join(parts).encode(), hashlib.sha256).hexdigest()

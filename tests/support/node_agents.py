@@ -1,0 +1,53 @@
+"""Real node agents on loopback: processes of the one file, as it is put on a node."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import provisioner_client.node_agent.agent as agent_file
+
+KEY = "k" * 40
+
+
+class AgentProcess:
+    """An agent in a process of its own, with a Python that sees no other module of Slipway's."""
+
+    def __init__(self, work: Path, key: str = KEY, *more: str, port: int = 0) -> None:
+        self.state_file = work / "state"
+        key_file = work / "key"
+        key_file.touch(mode=0o600)
+        key_file.write_text(key)
+        place = str(agent_file.__file__)
+        command = [sys.executable, "-I", "-S", place, "--listen", f"127.0.0.1:{port}", "--key-file", str(key_file)]
+        self.process = subprocess.Popen(
+            [*command, "--state-file", str(self.state_file), *more], stdout=subprocess.PIPE, text=True, cwd=work
+        )
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline().rpartition(":")[2])
+        # What is signed in the millisecond before the agent's start would be refused.
+        time.sleep(0.005)
+        self.url = f"http://127.0.0.1:{self.port}/state"
+
+    def says(self, text: str) -> None:
+        """Have the node say so, from the agent's next look at the file on."""
+        self.state_file.write_text(text)
+
+    def stop(self) -> int:
+        """End it as systemd does; return its exit status."""
+        self.process.terminate()
+        return self.close()
+
+    def kill(self) -> None:
+        """End it without a word."""
+        self.process.kill()
+        self.close()
+
+    def close(self) -> int:
+        """Wait for its end."""
+        status = self.process.wait(10)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        return status
