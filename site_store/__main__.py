@@ -1,4 +1,4 @@
-"""Care of the database from the command line: `python -m site_store upgrade`, `copy`, `prune` and `verify`."""
+"""Care of the database from the command line: `python -m site_store upgrade`, `copy`, `restored`, …"""
 
 from __future__ import annotations
 
@@ -82,6 +82,30 @@ def verify(url: str | None, repair: bool) -> None:
             if not repair:
                 raise click.ClickException(f"{wrong}; `slipway store verify --repair` counts anew")
             click.echo(f"{wrong}; counted anew: {store.counts.rebuild()} counts")
+    except StoreError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.option("--url", help=_URL_HELP)
+@click.option("--op", default=0, type=click.IntRange(min=0, max=2**53), help="An operation's number that is known.")
+@click.option("--doubt", is_flag=True, help="Do not believe what is recorded as done: actions ran after the backup.")
+def restored(url: str | None, op: int, doubt: bool) -> None:
+    """Bring a store that was restored from a backup in line with a world that went on without it.
+
+    Use it before anything of Slipway's starts again. Actions that were not over are closed, and what they may have sent
+    is looked for before more is; numbers move past all that others may have seen; nodes are looked at anew.
+    """
+    try:
+        with SiteStore.open(url) as store:
+            found = store.restoring.settle(op, doubt=doubt)
+            for action_id in found.closed:
+                click.echo(f"closed action {action_id}: mark its DAG run as failed, if there is one")
+            click.echo(
+                f"{store.location}: the next operation is above {found.op}, the next epoch above {found.epoch - 1}"
+            )
+            if doubt:
+                click.echo(f"{found.doubted} nodes are in doubt: `slipway adopt` has those count as done that are")
     except StoreError as error:
         raise click.ClickException(str(error)) from error
 

@@ -40,6 +40,7 @@ class EventKind(StrEnum):
     NODE_STATE = "node_state"
     DRIFT = "drift"
     NODE_TROUBLE = "node_trouble"
+    RESTORED = "restored"
 
 
 KEPT = (EventKind.NEW_ATTEMPT, EventKind.ACTION_REOPENED)

@@ -32,6 +32,7 @@ from site_store.owners import Owners
 from site_store.provisioner_lists import ProvisionerLists
 from site_store.reporters import Reporters
 from site_store.reports import Reports
+from site_store.restoring import Restoring
 from site_store.revisions import Revisions
 from site_store.site_groups import SiteGroups
 from site_store.site_locks import SiteLocks
@@ -97,6 +98,7 @@ class SiteStore:
         self.drifts = Drifts(database)
         self.node_troubles = NodeTroubles(database)
         self.state_table = StateTable(database)
+        self.restoring = Restoring(database)
 
     @classmethod
     def open(

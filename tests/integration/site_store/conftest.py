@@ -32,6 +32,7 @@ BOTH_ENGINES = {
     "test_storable.py",
     "test_if_newest.py",
     "test_node_status.py",
+    "test_restoring.py",
     "test_schema_version.py",
     "test_upgrade.py",
 }
