@@ -1,7 +1,8 @@
 """The roll-up (`status_count`): triggers keep it, this compares it with what it counts, and merges its parts.
 
 A record of an action is a row of `task`, a record of a site a row of `node` that is wanted, done or was worked on. Each
-counts once for the whole (group "") and once for each of its groups (rule 34).
+counts once for the whole (group "") and once for each of its groups (rule 34). Members of groups that are in trouble
+are kept and compared in the same way (`site_trouble`).
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ from sqlalchemy import (
 from site_store.database import Repository
 from site_store.dialects import insert, one_at_a_time
 from site_store.status_records import TOUCH, SitePart, StatusCount
-from site_store.tables import action, group_node, node, site_group_node, status_count, task
+from site_store.tables import action, group_node, node, site_group_node, site_trouble, status_count, task
+from strategy_lib.status.words import Status
 
 _KEYS = ("action_id", "site", "group_name", "phase", "owner", "status", "fresh")
+_TROUBLED = (Status.ERROR.value, Status.UNDEFINED.value)
 _COUNTED_TABLES = (task, group_node, node, site_group_node, action)
 
 node_is_counted: ColumnElement[bool] = or_(
@@ -76,6 +79,8 @@ class Counts(Repository):
 
         def work(tx: Connection) -> Verification:
             kept, found = _kept(tx), _counted(tx)
+            kept |= dict.fromkeys(map(tuple, tx.execute(_as_cells(select(site_trouble)))), 1)
+            found |= dict.fromkeys(map(tuple, tx.execute(_as_cells(_in_trouble()))), 1)
             keys = sorted(kept.keys() | found.keys())
             differences = (_difference(key, kept.get(key, 0), found.get(key, 0)) for key in keys)
             return Verification(len(keys), tuple(one for one in differences if one.count.records != one.found))
@@ -150,6 +155,8 @@ def rebuild(tx: Connection) -> int:
     columns = [*_KEYS, "part", "records"]
     facts = [*(counted.c[key] for key in _KEYS), literal(0), counted.c.records]
     tx.execute(insert(tx, status_count).from_select(columns, select(*facts).where(true())))
+    tx.execute(delete(site_trouble))
+    tx.execute(insert(tx, site_trouble).from_select([column.name for column in site_trouble.c], _in_trouble()))
     # Requests that wait for a change look again.
     touched = insert(tx, status_count).from_select(columns, _touches())
     key = [*_KEYS, "part"]
@@ -157,6 +164,20 @@ def rebuild(tx: Connection) -> int:
     tx.execute(touched.on_conflict_do_update(index_elements=key, set_={"records": more}))
     kept = select(func.count()).select_from(status_count).where(status_count.c.phase != TOUCH)
     return tx.scalar(kept) or 0
+
+
+def _in_trouble() -> Select[Any]:
+    """Return the query of the members of groups that are in trouble."""
+    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+    facts = (node.c.site, site_group_node.c.group_name, node.c.standing, node.c.name.label("node"), node.c.error)
+    return select(*facts).select_from(node.join(site_group_node, member)).where(node.c.standing.in_(_TROUBLED))
+
+
+def _as_cells(members: Select[Any]) -> Select[Any]:
+    """Return members of groups as cells of one record: the node stands for the phase, and its error for the owner."""
+    each = members.subquery().c
+    said = func.coalesce(each.error, "")
+    return select(literal("", String()), each.site, each.group_name, "node " + each.node, said, each.standing, true())
 
 
 def _touches() -> Select[Any]:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, case, exists, null, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, case, exists, select, union_all
 
-from site_store.dialects import json_rows, names_table, names_value, nested_rows
+from site_store.dialects import json_rows, names_table, names_value
 from site_store.status_records import SitePart, StatusCount
-from site_store.tables import node, site_group, site_group_node
+from site_store.tables import node, site_group, site_group_node, site_trouble
 from site_store.tree_facts import TroubleFacts
 from site_store.tree_rows import json_list
-from site_store.tree_times import MEMBER
 from strategy_lib.status.words import Status
 
 MOST_TROUBLES = 10
 TROUBLED = (Status.ERROR.value, Status.UNDEFINED.value)
 """What is shown of nodes of a site that are in trouble."""
-_COST = 3
-"""To list a failed node with its groups takes so many times as long as to look at a member of a group."""
 
 Troubles = dict[str, list[tuple[str, TroubleFacts]]]
 
@@ -29,118 +25,78 @@ Troubles = dict[str, list[tuple[str, TroubleFacts]]]
 def site_troubles(tx: Connection, sites: Collection[str], counts: Iterable[StatusCount]) -> Troubles:
     """Return by site its first failed nodes, with the group or part that each stands under, in one statement.
 
-    Of each group and status there are the first by name, and perhaps more of them. Where few have failed, all of them
-    are listed; where many have, the members of each group are looked at until enough are found.
+    Of each group and status there are the first by name, and of each part that is no group. However many others there
+    are, none of them is looked at: those of groups are in a table of their own, which triggers keep (`site_trouble`).
 
     Parameters
     ----------
     counts : the cells of the roll-up of these sites.
     """
-    cells = list(counts)
-    dialect, given = tx.dialect.name, {"sites": names_value(tx, sites)}
-    failed = [cell for cell in cells if cell.status in TROUBLED and not cell.group]
+    failed = [cell for cell in counts if cell.status in TROUBLED]
     if not failed:
         return {}
-    members = _members_to_look_at(cells)
-    if sum(members.values()) < _COST * sum(cell.records for cell in failed):
-        outside = any(cell.phase != SitePart.GROUPED for cell in failed)
-        rows = tx.execute(_of_members(dialect, outside), {**given, "groups": names_value(tx, members)})
-    else:
-        rows = tx.execute(_of_failed(dialect), given)
+    given = {"sites": names_value(tx, sites)}
+    groups = {
+        standing: sorted({cell.group for cell in failed if cell.group and cell.status == standing})
+        for standing in TROUBLED
+    }
+    given |= {standing: names_value(tx, names) for standing, names in groups.items() if names}
+    outside = any(not cell.group and cell.phase != SitePart.GROUPED for cell in failed)
     found: Troubles = {}
-    for row in rows:
-        for name, standing, error, place, groups in json_list(row.nodes):
-            places = [place] if place is not None else [group for (group,) in json_list(groups)]
-            trouble = TroubleFacts(name, "", standing, error, None)
-            found.setdefault(row.site, []).extend((one, trouble) for one in places or [SitePart.NO_GROUP.value])
+    for row in tx.execute(_query(tx.dialect.name, tuple(name for name in TROUBLED if groups[name]), outside), given):
+        these = found.setdefault(row.site, [])
+        for place, name, standing, error in json_list(row.nodes):
+            these.append((place, TroubleFacts(name, "", standing, error, None)))
     return found
 
 
-def _members_to_look_at(cells: Iterable[StatusCount]) -> dict[str, int]:
-    """Return for each group with failed nodes about how many of its members are looked at until enough are found."""
-    members: defaultdict[str, int] = defaultdict(int)
-    failed: defaultdict[str, int] = defaultdict(int)
-    for cell in cells:
-        if cell.group:
-            members[cell.group] += cell.records
-            failed[cell.group] += cell.records if cell.status == Status.ERROR else 0
-    return {
-        group: min(members[group], members[group] * (MOST_TROUBLES + 1) // (number + 1))
-        for group, number in failed.items()
-        if number
-    }
-
-
 @cache
-def _of_failed(dialect: str) -> Select[Any]:
-    """Select all failed nodes of sites; a parameter: `sites`."""
-    return _listed(dialect, TROUBLED)
+def _query(dialect: str, in_groups: tuple[str, ...], outside: bool) -> Select[Any]:
+    """Select the first nodes in trouble of each group and status, and of what is no group where that is asked for.
 
-
-@cache
-def _of_members(dialect: str, outside: bool) -> Select[Any]:
-    """Select the first failed nodes among the members of each group, and all that are undefined: those are few.
-
-    Parameters of the statement: `sites`, and `groups` with failed nodes.
-
-    Parameters
-    ----------
-    outside : also the first failed ones that are in no group, or left the design.
+    Parameters of the statement: `sites`, and under each word of `in_groups` the groups that have nodes that stand so.
     """
-    failed = (
-        select(node.c.name, node.c.standing, node.c.error, site_group.c.name.label("place"), null().label("groups"))
-        .select_from(site_group_node.join(node, MEMBER))
-        .where(
-            site_group_node.c.site == site_group.c.site,
-            site_group_node.c.group_name == site_group.c.name,
-            node.c.standing == Status.ERROR.value,
-        )
-        .order_by(site_group_node.c.node)
-        .limit(MOST_TROUBLES)
-        .correlate(site_group)
-        .subquery()
-    )
-    these, groups = (select(names_table(dialect, key).c.value) for key in ("sites", "groups"))
-    parts = [
-        select(site_group.c.site, json_rows(dialect, select(*failed.c)).label("nodes")).where(
-            site_group.c.site.in_(these), site_group.c.name.in_(groups)
-        ),
-        _listed(dialect, (Status.UNDEFINED.value,)),
-    ]
+    parts = []
+    for standing in in_groups:
+        these, groups = (select(names_table(dialect, key).c.value) for key in ("sites", standing))
+        here = (site_group.c.site.in_(these), site_group.c.name.in_(groups))
+        parts.append(select(site_group.c.site, _of_group(dialect, standing).label("nodes")).where(*here))
     if outside:
         in_group = exists().where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
-        for place in (node.c.wanted_digest.is_(None), node.c.wanted_digest.is_not(None) & ~in_group.correlate(node)):
-            parts.append(_listed(dialect, (Status.ERROR.value,), place, most=MOST_TROUBLES))
+        wanted = node.c.wanted_digest.is_not(None)
+        for standing in TROUBLED:
+            parts.append(_of_part(dialect, standing, ~wanted))
+            parts.append(_of_part(dialect, standing, wanted, ~in_group.correlate(node)))
+    if len(parts) == 1:
+        return parts[0]
     both = union_all(*parts).subquery()
     return select(both.c.site, both.c.nodes)
 
 
-def _listed(
-    dialect: str, standings: Collection[str], *conditions: ColumnElement[bool], most: int | None = None
-) -> Select[Any]:
-    """Select by site the nodes that stand so, with the groups that they are in, by an index.
+def _of_group(dialect: str, standing: str) -> ColumnElement[str]:
+    """Return a column of `site_group`: its first nodes that stand so."""
+    trouble = site_trouble.c
+    first = (
+        select(trouble.group_name, trouble.node, trouble.standing, trouble.error)
+        .where(trouble.site == site_group.c.site, trouble.group_name == site_group.c.name, trouble.standing == standing)
+        .order_by(trouble.node)
+        .limit(MOST_TROUBLES)
+        .correlate(site_group)
+        .subquery()
+    )
+    return json_rows(dialect, select(*first.c))
 
-    The groups are looked up for each node: a join would go through all members of all groups.
 
-    Parameters
-    ----------
-    most : only the first so many by name; None: all.
-    """
+def _of_part(dialect: str, standing: str, *conditions: ColumnElement[bool]) -> Select[Any]:
+    """Select by site the first nodes that stand so and are in no group, by an index."""
     these = names_table(dialect, "sites")
-    place = case((node.c.wanted_digest.is_(None), SitePart.TO_BE_REMOVED.value)).label("place")
-    found = (
-        select(node.c.site, node.c.name, node.c.standing, node.c.error, place)
-        .where(node.c.site == these.c.value, node.c.standing.in_(standings), *conditions)
-        .order_by(node.c.standing, node.c.name)
-        .limit(most)
+    part = case((node.c.wanted_digest.is_(None), SitePart.TO_BE_REMOVED.value), else_=SitePart.NO_GROUP.value)
+    first = (
+        select(part.label("place"), node.c.name, node.c.standing, node.c.error)
+        .where(node.c.site == these.c.value, node.c.standing == standing, *conditions)
+        .order_by(node.c.name)
+        .limit(MOST_TROUBLES)
         .correlate(these)
         .subquery()
     )
-    in_groups = (
-        select(site_group_node.c.group_name)
-        .where(site_group_node.c.site == found.c.site, site_group_node.c.node == found.c.name)
-        .correlate(found)
-    )
-    facts = (found.c.name, found.c.standing, found.c.error, found.c.place)
-    listed = select(*facts, nested_rows(dialect, in_groups).label("groups"))
-    return select(these.c.value.label("site"), json_rows(dialect, listed).label("nodes"))
+    return select(these.c.value.label("site"), json_rows(dialect, select(*first.c)).label("nodes"))

@@ -45,6 +45,7 @@ from site_store.tables.status import (
     reporter,
     site_group,
     site_group_node,
+    site_trouble,
     status_count,
 )
 
@@ -88,6 +89,7 @@ __all__ = [
     "site_group",
     "site_group_node",
     "site_lock",
+    "site_trouble",
     "site_view",
     "site_view_change",
     "status_count",

@@ -134,6 +134,21 @@ site_group_node = Table(
     sqlite_with_rowid=False,
 )
 
+# A member of a group whose node is in trouble: the first of each group are found by its key, however many there are.
+# Triggers keep it, in the transaction of each change, and nothing else writes it (`counting.py`).
+site_trouble = Table(
+    "site_trouble",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("group_name", String, primary_key=True),
+    # error or undefined, as `node.standing`.
+    Column("standing", String, primary_key=True),
+    Column("node", String, primary_key=True),
+    # As `node.error`: to look 2,000 nodes up takes as long as all else of a view.
+    Column("error", Text),
+    sqlite_with_rowid=False,
+)
+
 # The list of nodes that the provisioner gave last.
 provisioner_list = Table(
     "provisioner_list",

