@@ -59,6 +59,8 @@ class Tasks:
     _judged: dict[Hashable, Shown] = field(default_factory=dict)
     _judged_by: dict[tuple[str, str], Hashable] = field(default_factory=dict)
     _counted: dict[Hashable, dict[Status, int]] = field(default_factory=dict)
+    _never: dict[Hashable, int] = field(default_factory=dict)
+    _not_begun: dict[tuple[str, str], Hashable] = field(default_factory=dict)
     _waits: dict[tuple[str, str], str] = field(default_factory=dict)
     _standing_still: dict[str, _Standstill] = field(default_factory=dict)
     _tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
@@ -196,10 +198,14 @@ class Tasks:
 
     def _not_begun_by(self, group: str, phase: str) -> Hashable:
         """Return what pending nodes are judged by beside the standstill of their group; None where that decides."""
-        standstill = self.standstill(group)
-        if self.over or standstill.blocked or standstill.never:
+        if self.over or any(self.standstill(group)):
             return None
-        return self.is_due(group, phase), self.is_waiting(group), self.why_waiting(group, phase)
+        key = group, phase
+        found = self._not_begun.get(key)
+        if found is None:
+            found = self.is_due(group, phase), self.is_waiting(group), self.why_waiting(group, phase)
+            self._not_begun[key] = found
+        return found
 
     def why_waiting(self, group: str, phase: str) -> str:
         """Say what the pending nodes of a group wait for in a phase; "" where nothing holds them."""
@@ -330,6 +336,18 @@ class Tasks:
 
     def not_started(self, group: str) -> int:
         """Return how many nodes of a group are errors although none of their phases failed: the next never began."""
+        # Groups that stand in the same way have the same number.
+        key = self._both_phases(group)
+        found = self._never.get(key)
+        if found is None:
+            found = self._never[key] = self._not_started(group)
+        return found
+
+    def _both_phases(self, group: str) -> Hashable:
+        """Return all that both phases of a group are judged by."""
+        return self.judged_by(group, Phase.PREPARE), self.judged_by(group, Phase.DEPLOY)
+
+    def _not_started(self, group: str) -> int:
         bad = {
             phase: [cell for cell in self.cells.get((group, phase), ()) if self.judge_cell(cell).status is Status.ERROR]
             for phase in GROUP_PHASES
@@ -344,7 +362,7 @@ class Tasks:
         A node is where its deploy is; while that is pending, where its prepare is.
         """
         # Groups that stand in the same way have the same.
-        key = self.judged_by(group, Phase.PREPARE), self.judged_by(group, Phase.DEPLOY)
+        key = self._both_phases(group)
         found = self._counted.get(key)
         if found is None:
             found = self._counted[key] = self._node_counts(group)
