@@ -106,6 +106,7 @@ class ListedNode:
     """A node in the provisioner's list. `status_name` is its own word, `condition` ours.
 
     `addresses` are those that it says of the node: `boot_ip`, `power_address`; what it does not say is left out.
+    `cores` and `memory` (MiB) are what the node has, None where the list does not say.
     """
 
     name: str
@@ -113,6 +114,8 @@ class ListedNode:
     status_name: str
     power_state: str | None
     addresses: Mapping[str, str] = field(default_factory=lambda: NO_ADDRESSES, hash=False)
+    cores: int | None = None
+    memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

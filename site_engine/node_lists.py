@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_CAPACITY = ("cores", "memory")
 _CONDITIONS = {condition.value: condition for condition in NodeCondition}
 
 
@@ -84,8 +85,13 @@ def last_conditions(store: SiteStore, site: str) -> tuple[dict[str, NodeConditio
 
 
 def _to_data(node: ListedNode) -> dict[str, Any]:
-    said = {"status": node.status_name, "power": node.power_state, "condition": node.condition.value}
-    return {**said, "addresses": dict(node.addresses)} if node.addresses else said
+    said: dict[str, Any] = {
+        "status": node.status_name,
+        "power": node.power_state,
+        "condition": node.condition.value,
+    }
+    said |= {name: size for name in _CAPACITY if (size := getattr(node, name)) is not None}
+    return said | {"addresses": dict(node.addresses)} if node.addresses else said
 
 
 def _left_so(name: str, condition: NodeCondition, listed: ListedNode | None) -> ListedNode:
@@ -93,11 +99,14 @@ def _left_so(name: str, condition: NodeCondition, listed: ListedNode | None) -> 
     if listed is not None and listed.condition is condition:
         return listed
     words = condition.value.replace("_", " ").capitalize()
-    return ListedNode(name, condition, words, None if listed is None else listed.power_state)
+    if listed is None:
+        return ListedNode(name, condition, words, None)
+    return replace(listed, condition=condition, status_name=words)
 
 
 def _from_data(name: str, data: Mapping[str, Any]) -> ListedNode:
-    return ListedNode(name, _condition(data), data["status"], data["power"], data.get("addresses", NO_ADDRESSES))
+    addresses, sizes = data.get("addresses", NO_ADDRESSES), (data.get(size) for size in _CAPACITY)
+    return ListedNode(name, _condition(data), data["status"], data["power"], addresses, *sizes)
 
 
 def _condition(data: Mapping[str, Any]) -> NodeCondition:

@@ -211,7 +211,13 @@ def nodes_from(data: object) -> dict[str, ListedNode]:
             continue  # a machine that was never given a name, or of which nothing is known
         power = raw.get("power_state")
         node = ListedNode(
-            name, condition_of(status), one_line(status), power if isinstance(power, str) else None, _addresses(raw)
+            name,
+            condition_of(status),
+            one_line(status),
+            power if isinstance(power, str) else None,
+            _addresses(raw),
+            _count(raw.get("cpu_count")),
+            _count(raw.get("memory")),
         )
         if name in nodes and nodes[name].condition is not node.condition:
             doubtful.add(name)
@@ -225,6 +231,11 @@ def nodes_from(data: object) -> dict[str, ListedNode]:
 def _addresses(raw: dict[str, Any]) -> Mapping[str, str]:
     found = {key: value for key in ADDRESSES if isinstance(value := raw.get(key), str) and value}
     return found or NO_ADDRESSES
+
+
+def _count(given: object) -> int | None:
+    """Return a number of things that a machine has; None for 0, which MAAS says before it has commissioned it."""
+    return given if isinstance(given, int) and not isinstance(given, bool) and given > 0 else None
 
 
 def condition_of(status_name: str) -> NodeCondition:

@@ -21,6 +21,7 @@ from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.live import LivePart, live_page
 from slipway_api.pages.wording import segment
+from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
@@ -146,7 +147,7 @@ def nodes_part(request: Request, store: SiteStore, site: str) -> LivePart:
 
     def values() -> Mapping[str, Any]:
         return {
-            "found": site_nodes(store, site, query),
+            "found": _with_states(store, site, site_nodes(store, site, query)),
             "columns": COLUMNS,
             "sort": sort,
             "descending": descending,
@@ -160,3 +161,19 @@ def nodes_part(request: Request, store: SiteStore, site: str) -> LivePart:
     asked_for = {name: value for name, value in request.query_params.items() if name != "part"}
     url = f"{address}?{urlencode({**asked_for, 'part': 'live'})}"
     return LivePart("nodes.html", url, store.trees.site_token(site), values, {"site": site})
+
+
+def _with_states(store: SiteStore, site: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Say of each node of a page what is published of it and what an administrator set, where it is not up."""
+    names = [node["node"] for node in found["nodes"]]
+    known = store.site_views.memory(site, names) if names else {}
+    users = store.user_states.in_force(site) if names else {}
+    for node in found["nodes"]:
+        name, said = node["node"], []
+        view = known[name].view if name in known else None
+        if name in users:
+            said.append(("set", str(users[name].state), users[name].reason))
+        if view is not None and view.state is not NodeAvailability.UP:
+            said.append(("published", str(view.state), view.reason))
+        node["states"] = said
+    return found

@@ -15,7 +15,7 @@ from strategy_lib.outcome import NodeCondition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NODES = {
-    "n1": ListedNode("n1", NodeCondition.DEPLOYED, "Deployed", "on"),
+    "n1": ListedNode("n1", NodeCondition.DEPLOYED, "Deployed", "on", cores=32, memory=131072),
     "n2": ListedNode("n2", NodeCondition.OTHER, "Failed testing", None),
 }
 

@@ -8,12 +8,19 @@ import httpx
 import pytest
 
 from site_store import SiteStore
+from site_store.user_states import lease_of
+from strategy_lib.node_states.availability import PublishedState
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.history import NodeHistory
+from strategy_lib.node_states.site_states import NodeMemory
 from tests.integration.api.pages.conftest import UI, Open
 from tests.integration.api.pages.test_actions import DESIGN, text_of
 from tests.support.driving import Begin
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
+
+UP, DOWN, MAINTENANCE = NodeAvailability.UP, NodeAvailability.DOWN, NodeAvailability.MAINTENANCE
 
 
 def rows(answer: httpx.Response) -> list[str]:
@@ -93,3 +100,25 @@ def test_owners_that_are_gone_come_first_with_what_waits_for_them(
     assert said.index("airflow:deploy_site ? unresponsive") < said.index("provisioner:aaa ✓ there")
     assert "alpha" in said
     assert "&lt;b&gt;fine&lt;/b&gt;" in answer.text
+
+
+def test_nodes_that_are_not_up_have_their_published_and_their_user_state(
+    pages: dict[str, httpx.Client], store: SiteStore
+) -> None:
+    commit_design(store, "states", site([node("a"), node("b"), node("c")], [group("all")]))
+    held = store.leases.take(lease_of("states"), "me", 600)
+    assert held is not None
+    said = {"a": (UP, ""), "b": (DOWN, "power <off>"), "c": (MAINTENANCE, "new disk")}
+    views = {name: NodeMemory("Deployed", "on", NodeHistory(UP), PublishedState(*view)) for name, view in said.items()}
+    store.site_views.remember(held, "states", views)
+    assert store.user_states.change("states", ["c"], MAINTENANCE, "new disk", "ann", force=True).change.modified
+    shown = pages["viewer"].get("/sites/states/nodes").text
+    tags = {
+        name: re.findall(r'<span title="([^"]*)">(\w+)\s+<span class="badge a-(\w+)">', row)
+        for name, row in re.findall(r'<tr id="node-([^"]*)">(.*?)</tr>', shown, re.DOTALL)
+    }
+    assert tags == {
+        "a": [],
+        "b": [("power &lt;off&gt;", "published", "down")],
+        "c": [("new disk", "set", "maintenance"), ("new disk", "published", "maintenance")],
+    }

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from provisioner_client.protocol import ListedNode
+from site_engine.node_lists import keep_list
 from site_engine.node_states.leader import LONGEST_UNSEEN, SiteLeader
 from site_store import LeaseLost, SiteStore
 from site_store.user_states import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.outcome import NodeCondition
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
@@ -169,3 +172,16 @@ def test_a_word_that_nobody_knows_is_an_event(store: SiteStore) -> None:
     leads(store).look()
     messages = [event.message for event in store.site_nodes.past(SITE, "n1").events]
     assert "the provisioner says 'Levitating', which is no word that is known" in messages
+
+
+def test_a_version_has_the_capacity_of_each_node_as_it_was_listed(store: SiteStore) -> None:
+    commit(store, "n1", "n2")
+    listed = {
+        "n1": ListedNode("n1", NodeCondition.DEPLOYED, "Deployed", "on", cores=32, memory=131072),
+        "n2": ListedNode("n2", NodeCondition.READY, "Ready", "off"),
+    }
+    keep_list(store, SITE, "c", listed)
+    assert leads(store).look() is not None
+    nodes = body(store)["nodes"]
+    assert nodes["n1"] == {"state": "up", "cores": 32, "memory": 131072}
+    assert {"cores", "memory", "rack"}.isdisjoint(nodes["n2"])

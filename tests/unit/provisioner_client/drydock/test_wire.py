@@ -271,8 +271,8 @@ def test_rule_13_what_a_maas_status_proves(status_name: str, condition: NodeCond
 def test_the_node_list() -> None:
     listed = nodes_from(
         [
-            {"hostname": "n1", "status_name": "Ready", "power_state": "on", "memory": 1, "boot_ip": None},
-            {"hostname": "n2", "status_name": "Failed deployment", "power_state": None},
+            {"hostname": "n1", "status_name": "Ready", "power_state": "on", "memory": 4096, "cpu_count": 2},
+            {"hostname": "n2", "status_name": "Failed deployment", "power_state": None, "memory": 0, "cpu_count": "8"},
             {"hostname": None, "status_name": "New"},
             {"hostname": "n3", "status_name": None},
             {"hostname": "twin", "status_name": "Ready"},
@@ -286,6 +286,8 @@ def test_the_node_list() -> None:
         "on",
     )
     assert listed["n2"].power_state is None
+    assert (listed["n1"].cores, listed["n1"].memory) == (2, 4096)
+    assert (listed["n2"].cores, listed["n2"].memory) == (None, None), "before MAAS has commissioned it, it says 0"
 
 
 @pytest.mark.parametrize("data", [None, {}, ["n1"], [None]])
