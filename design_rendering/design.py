@@ -19,7 +19,7 @@ from strategy_lib.configuration import (
 )
 from strategy_lib.errors import Problem, StrategyError, StrategyLibError, problem_at
 from strategy_lib.node import Node
-from strategy_lib.node_order import has_order, node_edges, order_problems, require_order
+from strategy_lib.node_order import has_order, node_edges, order_cycles, order_problems
 from strategy_lib.notifications import NOBODY, NOTIFICATIONS_SCHEMA, Notifications, parse_notifications
 from strategy_lib.site_settings import DEFAULT_SETTINGS, SITE_SETTINGS_SCHEMA, SiteSettings, parse_site_settings
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, default_strategy
@@ -79,13 +79,15 @@ def read_design(documents: Iterable[Document]) -> Design:
         strategy = _attempt(errors, strategy, parse_strategy, strategy_document.data, strategy_document)
     no_nodes: list[Node] = []
     no_digests: dict[str, str] = {}
+    before = len(errors)
     nodes = _attempt(errors, no_nodes, nodes_from_documents, all_documents)
+    all_known = len(errors) == before
     digests = _attempt(errors, no_digests, node_digests, all_documents, nodes)
     notifications = _attempt(errors, NOBODY, read_notifications, all_documents)
     settings = _attempt(errors, DEFAULT_SETTINGS, read_site_settings, all_documents)
     no_edges: Mapping[str, tuple[str, ...]] = {}
     edges = no_edges
-    if not errors:
+    if all_known:
         edges = _attempt(errors, no_edges, read_edges, all_documents, strategy, nodes, strategy_document)
     if len(errors) == 1:
         raise errors[0]
@@ -110,12 +112,10 @@ def read_edges(
         problem_at(found.path, found.message, strategy_document if found.node is None else node_documents[found.node])
         for found in order_problems(strategy, nodes)
     ]
+    cycles = order_cycles(strategy, nodes)
+    problems += [problem_at(one.path, one.message, strategy_document) for one in cycles]
     if problems:
         raise StrategyError(problems)
-    try:
-        require_order(strategy, nodes)
-    except StrategyError as error:
-        raise StrategyError(problem_at(one.path, one.message, strategy_document) for one in error.problems) from None
     return node_edges(strategy, nodes)
 
 

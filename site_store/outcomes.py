@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, and_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, func, select, update
 
 from design_rendering.digests import with_labels_of
 from site_store.dialects import among, pairs
@@ -130,11 +130,21 @@ def _clear_errors(tx: Connection, this: Operation, nodes: frozenset[str]) -> Non
 
 
 def _mark_relabelled(tx: Connection, this: Operation) -> None:
-    """Note with each node that has new labels that it is done in these, unless a later operation has the node."""
+    """Note with each node that has new labels that it is done in these, unless a later operation has the node.
+
+    Where a person has asked for the node again, what is done keeps its version: labels do not end the wish (rule 37).
+    """
     if this.phase is not Phase.RELABEL:
         return
+    asked_again = node.c.touched > func.coalesce(node.c.done_version, 0)
     query = (
-        select(node.c.name, node.c.done_digest, task.c.digest, task.c.wanted_version, action.c.revision)
+        select(
+            node.c.name,
+            node.c.done_digest,
+            case((asked_again, node.c.done_version), else_=task.c.wanted_version).label("version"),
+            task.c.digest,
+            action.c.revision,
+        )
         .select_from(task)
         .join(action, action.c.id == task.c.action_id)
         .join(node, and_(node.c.site == action.c.site, node.c.name == task.c.node, node.c.op == task.c.op))
@@ -150,7 +160,7 @@ def _mark_relabelled(tx: Connection, this: Operation) -> None:
         # With the design's labels it is what the design of this revision makes, if nothing else differs.
         revision = {}
         if done == row.digest:
-            revision = {"done_revision": row.revision, "done_version": row.wanted_version}
+            revision = {"done_revision": row.revision, "done_version": row.version}
         tx.execute(
             update(node).where(node.c.site == this.site, node.c.name == row.name).values(done_digest=done, **revision)
         )

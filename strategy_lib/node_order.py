@@ -100,12 +100,20 @@ def require_order(strategy: Strategy, nodes: Sequence[Node]) -> None:
         Problem(found.path if found.node is None else found.path.replace("$", found.node, 1), found.message)
         for found in order_problems(strategy, nodes)
     ]
+    problems += order_cycles(strategy, nodes)
     if problems:
         raise StrategyError(problems)
+
+
+def order_cycles(strategy: Strategy, nodes: Sequence[Node]) -> tuple[Problem, ...]:
+    """Return each cycle of nodes, and through groups and nodes together, among the names that nodes have (rule 39)."""
     edges = node_edges(strategy, nodes)
-    if edges:
-        groups = {group.name: group.depends_on for group in strategy.groups}
-        check_order(groups, resolve(strategy, nodes), edges, [node.name for node in nodes])
+    groups = {group.name: group.depends_on for group in strategy.groups}
+    try:
+        check_order(groups, resolve(strategy, nodes) if edges else {}, edges, [node.name for node in nodes])
+    except StrategyError as error:
+        return tuple(error.problems)
+    return ()
 
 
 def empty_choices(strategy: Strategy, nodes: Sequence[Node]) -> Iterator[tuple[str, str]]:

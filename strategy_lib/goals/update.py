@@ -79,7 +79,9 @@ def difference(wanted: Wanted | None, done: Done | None, condition: str | None) 
     if done is None or never_done:
         return Difference(Change.ADD, "never done")
     deployed = condition == NodeCondition.DEPLOYED
-    if done.labels_alone and done.doubt is None and deployed:
+    asked_again = wanted.touched is not None and (done.version is None or wanted.touched > done.version)
+    # Who asked for the node again wants it deployed: new labels are not enough.
+    if done.labels_alone and done.doubt is None and deployed and not asked_again:
         return Difference(Change.RELABEL, f"only labels differ: {_versions(done, wanted)}")
     if wanted.digest != done.digest:
         return Difference(Change.CHANGE, f"the design differs: {_versions(done, wanted)}")
@@ -89,7 +91,7 @@ def difference(wanted: Wanted | None, done: Done | None, condition: str | None) 
         return Difference(Change.REDO, f"failed at version {done.version}")
     if not deployed:
         return Difference(Change.REDO, f"not as it was left: {condition or 'not listed'}")
-    if wanted.touched is not None and (done.version is None or wanted.touched > done.version):
+    if asked_again:
         return Difference(Change.REDO, f"asked for again at version {wanted.touched}")
     return Difference(Change.NONE, f"as wanted since version {done.version}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from design_rendering.digests import VERSION
 from site_engine.differences import node_difference
 from site_store import ActionState, NodeRecord, SiteBusy, SiteStore
 from strategy_lib.goals.update import Change
@@ -50,6 +51,34 @@ def test_rule_37_what_is_asked_for_again_is_dirty_until_it_was_done_for_that_ver
     assert (node(store).done_version, node(store).standing, change(store)) == (2, "success", Change.NONE)
     assert [(one.command, one.nodes, one.user) for one in store.wishes.audit(SITE)] == [("touch", ("n1",), "ann")]
     assert "asked for again by ann" in store.site_nodes.past(SITE, "n1").events[-1].message
+
+
+def relabel(site: Scenario, digest: str) -> None:
+    """Give the node the labels of a digest, as `relabel_nodes` does with the nodes that it names."""
+    action = site.store.actions.ensure("relabel_nodes", "labels", "relabel_nodes", SITE, 2, {}, "ann")
+    site.store.locks.acquire(action.id)
+    begun = site.store.operations.begin(
+        action.id, SITE, None, 1, Phase.RELABEL, ["n1"], "file:///d", {"n1": "deployed"}, {"n1": digest}
+    )
+    site.store.operations.record_outcome(begun.op, outcome(["n1"]))
+    site.store.actions.close(action.id, ActionState.SUCCESS, "done")
+
+
+@pytest.mark.parametrize("labels", ["before the wish", "after the wish"])
+def test_rule_37_new_labels_do_not_end_a_wish(store: SiteStore, site: Scenario, labels: str) -> None:
+    blue, red = f"{VERSION}:disks:blue", f"{VERSION}:disks:red"
+    want(store, 1, {"n1": blue})
+    deploy(site, "first", blue)
+    if labels == "before the wish":
+        want(store, 2, {"n1": red})
+    store.wishes.touch(SITE, ["n1"], "ann")
+    if labels == "after the wish":
+        want(store, 2, {"n1": red})
+    assert change(store) is Change.CHANGE
+    relabel(site, red)
+    assert (node(store).done_digest, node(store).standing, change(store)) == (red, "pending", Change.REDO)
+    deploy(site, "second", red)
+    assert (node(store).done_version, node(store).standing, change(store)) == (3, "success", Change.NONE)
 
 
 def test_rule_37_a_wish_during_a_run_leaves_the_node_dirty(store: SiteStore, site: Scenario) -> None:

@@ -31,6 +31,23 @@ data:
 """
 
 
+def test_rule_03_a_cycle_of_nodes_is_told_with_all_other_problems() -> None:
+    """Neither an unknown name nor a problem elsewhere hides it, as the nodes are known."""
+    nodes = NODE.replace("name: n1", "name: n1, depends_on_nodes: [n2, n3]")
+    nodes += NODE.replace("name: n1", "name: n2, depends_on_nodes: [n1]")
+    with pytest.raises(DocumentError) as error:
+        read_design(load_documents(nodes + configuration("{deploy_timeout: soon}")))
+    said = [problem.message for problem in error.value.problems]
+    assert len(said) == 3
+    assert said[1:] == [
+        "there is no node 'n3'; name a node of this site",
+        "nodes that depend on each other: n1 -> n2 -> n1",
+    ]
+    with pytest.raises(DocumentError) as error:
+        read_design(load_documents(nodes + NODE.replace("{name: n1}", "{}")))
+    assert not [problem for problem in error.value.problems if "n3" in problem.message], "not all names are known"
+
+
 @pytest.mark.parametrize("settings", ["", configuration("{}"), configuration("{deploy_timeout: 60}")])
 def test_rule_22_no_name_is_the_strategy_of_the_usual_name_or_else_the_default_group(settings: str) -> None:
     other = strategy("other", "b")

@@ -98,6 +98,19 @@ def test_rule_39_an_order_that_cannot_be_kept_is_refused_with_its_path(
     assert [said in problem.message for problem in error.value.problems] == [True]
 
 
+def test_rule_03_an_unknown_name_hides_no_cycle_of_nodes_or_groups() -> None:
+    groups = [group("g1", "n1", depends_on_nodes=["gw1", "gw3"]), group("g2", "gw1", depends_on=["g1"])]
+    nodes = [*NODES, Node("x", depends_on_nodes=("y", "z")), Node("y", depends_on_nodes=("x",))]
+    with pytest.raises(StrategyError) as error:
+        require_order(parse_strategy({"groups": groups}), nodes)
+    assert [problem.message.split(" (")[0] for problem in error.value.problems] == [
+        "there is no node 'gw3'; did you mean 'gw2'?",
+        "there is no node 'z'; name a node of this site",
+        "nodes that depend on each other: x -> y -> x",
+        "groups that wait for each other: g1 -> g2 -> g1",
+    ]
+
+
 def sent(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [(one["group"], one["phase"], " ".join(one["nodes"])) for one in result["submissions"]]
 

@@ -90,6 +90,38 @@ W = Wanted(3, "new")
             "the design differs: done for version 1, wanted is version 3",
             id="only labels differ, in doubt",
         ),
+        pytest.param(
+            Wanted(3, "new", 2),
+            Done(1, "old", labels_alone=True),
+            "deployed",
+            "change",
+            "the design differs: done for version 1, wanted is version 3",
+            id="touched since, then only labels changed: new labels alone would lose the wish",
+        ),
+        pytest.param(
+            Wanted(3, "new", 2),
+            Done(None, "old", labels_alone=True),
+            "deployed",
+            "change",
+            "the design differs: done for version None, wanted is version 3",
+            id="touched, only labels differ, version lost",
+        ),
+        pytest.param(
+            Wanted(3, "new", 1),
+            Done(1, "old", labels_alone=True),
+            "deployed",
+            "relabel",
+            "only labels differ: done for version 1, wanted is version 3",
+            id="touched before it was done, only labels differ",
+        ),
+        pytest.param(
+            W,
+            Done(1, "old", failed=True, labels_alone=True),
+            "deployed",
+            "relabel",
+            "only labels differ: done for version 1, wanted is version 3",
+            id="only labels differ, and giving them failed: in place again; another failure stays with the node",
+        ),
         pytest.param(None, Done(3, "new"), "deployed", "remove", "no longer in the design", id="left the design"),
         pytest.param(None, None, "deployed", "none", "not wanted", id="neither wanted nor done"),
     ],
@@ -115,6 +147,17 @@ def test_rule_37_all_cells() -> None:
             or (touched is not None and (version is None or touched > version))
         )
         assert (difference(wanted, done, condition).change in TO_DO) is dirty, (wanted, done, condition)
+
+
+def test_rule_37_all_cells_where_only_labels_differ() -> None:
+    """In place exactly where it is deployed, not in doubt, and nobody has asked for it again since."""
+    cells = product([1, 3, None], [False, True], [None, "why"], ["deployed", "ready", None], [None, 1, 2, 3])
+    for version, failed, doubt, condition, touched in cells:
+        wanted, done = Wanted(3, "new", touched), Done(version, "old", failed, doubt, labels_alone=True)
+        asked = touched is not None and (version is None or touched > version)
+        in_place = condition == "deployed" and doubt is None and not asked
+        found = difference(wanted, done, condition).change
+        assert found is (Change.RELABEL if in_place else Change.CHANGE), (wanted, done, condition)
 
 
 def test_rule_37_there_and_back_before_any_run_is_nothing_to_do() -> None:
