@@ -20,6 +20,8 @@ from sqlalchemy import (
     case,
     func,
     literal,
+    not_,
+    null,
     or_,
     select,
     update,
@@ -116,13 +118,20 @@ def clear_errors(tx: Connection, this: Operation, nodes: Collection[str]) -> Non
 
 
 def write_rows(tx: Connection, facts: Mapping[str, ColumnElement[Any]], found: Select[Any]) -> None:
-    """Write errors that a statement selects; one with the same words as before stays as it is."""
+    """Write errors that a statement selects; one with the same words as before stays as it is.
+
+    That what timed out is lost is no news where nothing else is said of it: what was acknowledged stays so.
+    """
     rows = insert(tx, node_error).from_select(list(facts), found)
-    new = {name: rows.excluded[name] for name in ("code", "text", "provisioner_task", "time", "state")}
-    forgotten = {"acknowledged_at": None, "acknowledged_by": None}
-    changed = or_(*(node_error.c[name].is_distinct_from(rows.excluded[name]) for name in _CHANGED))
+    own, new = node_error.c, rows.excluded
+    changed = {name: own[name].is_distinct_from(new[name]) for name in _CHANGED}
+    lost = and_(own.code == str(ErrorCode.TIMEOUT), new.code == str(ErrorCode.LOST))
+    news = or_(*(changed[name] for name in _CHANGED if name != "code"), and_(changed["code"], not_(lost)))
+    told = {name: case((news, new[name]), else_=own[name]) for name in ("time", "state")}
+    kept = {name: case((news, null()), else_=own[name]) for name in ("acknowledged_at", "acknowledged_by")}
+    values = {**{name: new[name] for name in _CHANGED}, **told, **kept}
     tx.execute(
-        rows.on_conflict_do_update(index_elements=["site", "node", "op"], set_={**new, **forgotten}, where=changed)
+        rows.on_conflict_do_update(index_elements=["site", "node", "op"], set_=values, where=or_(*changed.values()))
     )
 
 

@@ -55,6 +55,8 @@ def apply_late_outcome(tx: Connection, now: datetime, this: Operation, outcome: 
     known |= _settle(tx, now, this, Event.ERROR, outcome.failed, notes=outcome.notes)
     _settle(tx, now, this, Event.TIMEOUT, outcome.unknown, notes=outcome.notes)
     _explain(tx, this, outcome.notes, known & outcome.succeeded)
+    # Still unknown: the newest word says why.
+    _explain(tx, this, outcome.notes, outcome.unknown, TaskStatus.UNKNOWN)
     _mark_relabelled(tx, this)
     events = _node_events(EventKind.LATE_RESULT, note or "learnt late", this, outcome, known)
     write_events(tx, now, this.site, this.action_id, events)
@@ -114,12 +116,18 @@ def _settle(
     return frozenset(settled)
 
 
-def _explain(tx: Connection, this: Operation, notes: Mapping[str, str], settled: frozenset[str]) -> None:
-    """Keep the provisioner's word on each node."""
+def _explain(
+    tx: Connection,
+    this: Operation,
+    notes: Mapping[str, str],
+    settled: frozenset[str],
+    status: TaskStatus = TaskStatus.SUCCESS,
+) -> None:
+    """Keep the provisioner's word on each node that stands so."""
     said = {name: why for name, why in sorted(notes.items()) if name in settled}
     if said:
         word = pairs(tx, said)
-        explained = update(task).where(task.c.op == this.op, task.c.node == word.c.key)
+        explained = update(task).where(task.c.op == this.op, task.c.status == status, task.c.node == word.c.key)
         tx.execute(explained.values(error=word.c.value))
 
 

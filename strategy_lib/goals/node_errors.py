@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -117,11 +118,18 @@ class RemovalProgress:
 
 
 def report_id(site: str, node: str, op: int, error: NodeError | None, removal: RemovalProgress | None = None) -> str:
-    """Return the id of a node's report: the same for a repeat, another one for another error or step of a removal."""
-    said = [site, node, str(op), "none" if error is None else error.code.value]
+    """Return the id of a node's report: the same for a repeat, another one for another error or step of a removal.
+
+    An error counts as another one if its code or its text is: the text stands in the id as eight digits of its SHA-256.
+    """
+    said = [site, node, str(op), "none" if error is None else f"{error.code.value}-{_digest(error.text)}"]
     if removal is not None:
         said.append("removed" if removal.ended else removal.step)
     return "/".join(said)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,9 @@ class Removal(BaseModel):
 class NodeReport(BaseModel):
     """A node, its operation, and up to three parts; the JSON Schema `node_report` describes it."""
 
-    id: str = Field(examples=["node-1/17/provisioner"], description="The same for a repeat of this report.")
+    id: str = Field(
+        examples=["north/node-1/17/provisioner-1b9fc2a4"], description="The same for a repeat of this report."
+    )
     site: str = Field(examples=["default"])
     node: str = Field(examples=["node-1"])
     op: int = Field(examples=[17], description="The operation that an acknowledgement names.")

@@ -140,8 +140,8 @@ def test_rule_37_the_plan_of_a_site_is_what_the_domain_says_of_the_same_facts(fi
         # What can be changed in place is no change to plain data, which does not know of labels. In place is not
         # enough for who asked for the node again since.
         labels = row.done == RELABELLED and row.doubt is None and row.condition is NodeCondition.DEPLOYED
-        asked = row.touched is not None and (row.done_version is None or row.touched > row.done_version)
-        if one is Change.CHANGE and labels and not asked:
+        since = row.touched is not None and (row.done_version is None or row.touched > row.done_version)
+        if one is Change.CHANGE and labels and not since:
             expected[name] = Change.RELABEL
     for word in Change:
         assert {name for name, one in expected.items() if one is word}, f"the table has a row for {word}"

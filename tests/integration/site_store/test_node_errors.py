@@ -84,6 +84,53 @@ def test_rule_45_a_late_end_corrects_what_was_not_known(
     assert [record.state for record in errors(site.store, "n2")] == [ReportState.CLEARED]
 
 
+@pytest.mark.parametrize("words", ["the provisioner forgot the task", None])
+def test_rule_45_a_late_end_that_is_still_unknown_is_told_anew_only_with_other_words(
+    site: Scenario, words: str | None
+) -> None:
+    want(site.store, 1, {"n1": "v1"})
+    action = site.running({"a": ["n1"]}, digests={"n1": "v1"})
+    operation = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
+    silent = outcome(unknown=["n1"], notes={"n1": "no word yet"})
+    site.store.operations.record_outcome(operation.op, silent, status=OperationStatus.TIMED_OUT, result="timed_out")
+    first = site.store.node_reports.of_site(SITE)[0].to_dict()
+    site.store.node_errors.acknowledge(SITE, {"n1": operation.op}, "bob")
+    before = site.clock.time
+    site.clock.move(60)
+    late = outcome(unknown=["n1"], notes={"n1": words} if words else {})
+    site.store.operations.record_late_outcome(operation.op, late)
+    (record,) = errors(site.store)
+    if words is None:
+        # That it is over says no more of the node than was acknowledged.
+        assert brief(site.store) == [("lost", "no word yet", "cleared", "shown")]
+        assert (record.acknowledged_by, record.error.time) == ("bob", before)
+        assert site.store.node_reports.of_site(SITE) == []
+        return
+    assert brief(site.store) == [("lost", words, "failed", "shown")]
+    assert (record.acknowledged_by, record.error.time) == (None, site.clock.time)
+    (second,) = [report.to_dict() for report in site.store.node_reports.of_site(SITE)]
+    assert second["error"] == {"code": "lost", "message": words}
+    assert second["id"] != first["id"]
+    (node,) = site.store.nodes.of_site(SITE)
+    assert node.error == f"lost: {words}"
+    # Learnt once more, it is no news.
+    site.store.node_errors.acknowledge(SITE, {"n1": operation.op}, "bob")
+    site.store.operations.record_late_outcome(operation.op, late)
+    assert site.store.node_reports.of_site(SITE) == []
+
+
+def test_rule_45_what_is_proven_keeps_its_words_where_a_late_look_knows_nothing(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"]})
+    operation = site.do(site.open(action, "a"), Phase.PREPARE, outcome(["n2"], ["n1"], notes={"n1": "no disk"}))
+    late = outcome(unknown=["n1", "n2"], notes={"n1": "forgotten", "n2": "forgotten"})
+    site.store.operations.record_late_outcome(operation.op, late)
+    assert brief(site.store) == [("provisioner", "no disk", "failed", "shown")]
+    assert {one.node: one.prepare.error for one in site.store.tasks.of_nodes(action.id)} == {
+        "n1": "no disk",
+        "n2": None,
+    }
+
+
 def test_what_the_provisioner_refuses_is_an_error_like_any_other(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
     operation = site.begin(site.open(action, "a"), Phase.PREPARE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from site_store import ActionState, Lease, LeaseLost, SiteStore, node_reports
@@ -12,6 +14,8 @@ from tests.integration.site_store.desk import Desk, yaml
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
 
 TOLD = {"targets": [{"name": "desk", "events": ["node_report"], "webhook": {"connection": "desk_hook"}}]}
+# So many digits of a text stand in the id of its report.
+NO_DISK = hashlib.sha256(b"no disk").hexdigest()[:8]
 OTHERS = {"targets": [{"name": "chat", "webhook": {"connection": "chat_hook"}}]}
 
 
@@ -74,9 +78,9 @@ def test_rule_48_what_is_not_acknowledged_is_told_again_with_the_next(
     second = fail(site, "run-2", "n3")
     assert store.node_reports.notify(held) == 2
     assert reports(store) == [
-        {"n1": f"{SITE}/n1/{first}/provisioner", "n2": f"{SITE}/n2/{first}/provisioner"},
+        {"n1": f"{SITE}/n1/{first}/provisioner-{NO_DISK}", "n2": f"{SITE}/n2/{first}/provisioner-{NO_DISK}"},
         # The same id as before: the receiver knows it.
-        {"n1": f"{SITE}/n1/{first}/provisioner", "n3": f"{SITE}/n3/{second}/provisioner"},
+        {"n1": f"{SITE}/n1/{first}/provisioner-{NO_DISK}", "n3": f"{SITE}/n3/{second}/provisioner-{NO_DISK}"},
     ]
     assert store.node_errors.acknowledge(SITE, {"n1": first, "n3": second}, "desk") == {"n1": True, "n3": True}
     assert store.node_reports.unacknowledged() == {}
@@ -106,7 +110,7 @@ def test_rule_48_a_crash_between_any_two_loses_nothing(
     assert store.outbox.route(held) > 0
     due = [event for event, _ in store.outbox.due() if event.kind == "node_report"]
     assert [report["id"] for event in due for report in event.data["reports"]] == [
-        f"{SITE}/n1/{op}/provisioner/removed"
+        f"{SITE}/n1/{op}/provisioner-{NO_DISK}/removed"
     ]
     assert [event.event_id for event, _ in store.outbox.due()] == [event.event_id for event in due]
     clock.move(7200)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any
 
@@ -79,7 +80,7 @@ def test_rule_47_the_three_parts_of_a_report_are_independent(state: bool, remova
         error=FAILED if error else None,
     ).to_dict()
     assert check_data("node_report", report) == []
-    said = "site/n1/7/provisioner" if error else "site/n1/7/none"
+    said = "site/n1/7/provisioner-c1f4edcd" if error else "site/n1/7/none"
     assert report.pop("id") == (f"{said}/release" if removal else said)
     assert {name: report.pop(name) for name in ("site", "node", "op")} == {"site": "site", "node": "n1", "op": 7}
     parts = {
@@ -89,6 +90,14 @@ def test_rule_47_the_three_parts_of_a_report_are_independent(state: bool, remova
     }
     given = {"state": state, "removal": removal, "error": error}
     assert report == {name: part for name, part in parts.items() if given[name]}
+
+
+def test_rule_47_an_error_with_another_text_or_code_has_another_id_and_a_repeat_the_same() -> None:
+    others = (FAILED, replace(FAILED, text="IPMI: refused"), replace(FAILED, code=ErrorCode.LOST))
+    ids = [NodeReport("site", "n1", 7, error=error).to_dict()["id"] for error in others]
+    assert len(set(ids)) == len(others)
+    later = replace(FAILED, time=FAILED.time + timedelta(days=1))
+    assert NodeReport("site", "n1", 7, error=later).to_dict()["id"] == ids[0], "its time does not count"
 
 
 def test_rule_47_the_end_of_a_removal_has_another_id_than_its_steps() -> None:
