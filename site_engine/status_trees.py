@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from site_engine.trees.action import action_entry, action_header, judges_of
+from site_engine.trees.action import action_entry, action_header, judges_of, reports_of_action
 from site_engine.trees.nodes import TROUBLED, leaves_to_dict
-from site_engine.trees.site import site_entry, site_header
+from site_engine.trees.site import reports_of_site, site_entry, site_header
 from strategy_lib.status.entry import Entry, entry_to_dict
 
 if TYPE_CHECKING:
     from site_engine.trees.action_groups import Groups
     from site_engine.trees.action_steps import Steps
+    from site_engine.trees.reported import Reports
     from site_store import ActionFacts, SiteFacts, SiteStore
 
 SITE_DEPTH = 1
@@ -40,12 +41,16 @@ class StatusTree:
     read_at : the moment, by the database's clock.
     header : what stands above the tree, plain data.
     root : the tree.
+    own : the same without what reporters say.
+    reports : what reporters say.
     """
 
     token: str
     read_at: datetime
     header: dict[str, Any]
     root: Entry
+    own: Entry
+    reports: Reports
 
 
 def site_tree(store: SiteStore, site: str, depth: int | None = SITE_DEPTH) -> StatusTree:
@@ -75,7 +80,13 @@ def site_trees(store: SiteStore, sites: Collection[str], *, messages: bool = Tru
 
 
 def _of_site(facts: SiteFacts) -> StatusTree:
-    return StatusTree(facts.token, facts.read_at, site_header(facts), site_entry(facts))
+    own, reports = site_entry(facts), reports_of_site(facts)
+    return StatusTree(facts.token, facts.read_at, site_header(facts), _with(own, reports), own, reports)
+
+
+def _with(own: Entry, reports: Reports) -> Entry:
+    """Return a tree with what reporters say; nothing stands below one of which no facts are kept."""
+    return own if own.status is None else reports.added_to(own)
 
 
 def action_tree(store: SiteStore, action_id: str, depth: int | None = ACTION_DEPTH) -> StatusTree:
@@ -112,7 +123,9 @@ def action_tree_with_troubles(store: SiteStore, action_id: str, most: int) -> tu
 
 
 def _of_action(facts: ActionFacts, judges: tuple[Steps, Groups] | None = None) -> StatusTree:
-    return StatusTree(facts.token, facts.read_at, action_header(facts), action_entry(facts, judges))
+    judges = judges_of(facts) if judges is None else judges
+    own, reports = action_entry(facts, judges), reports_of_action(facts, judges[0])
+    return StatusTree(facts.token, facts.read_at, action_header(facts), _with(own, reports), own, reports)
 
 
 def action_trees(store: SiteStore, action_ids: Collection[str]) -> list[StatusTree]:

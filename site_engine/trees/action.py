@@ -34,7 +34,7 @@ def judges_of(facts: ActionFacts) -> tuple[Steps, Groups]:
 
 
 def action_entry(facts: ActionFacts, judges: tuple[Steps, Groups] | None = None) -> Entry:
-    """Return the entry of an action with all that was read below it.
+    """Return the entry of an action with all that was read below it, without what reporters say of it.
 
     Parameters
     ----------
@@ -74,10 +74,9 @@ def action_entry(facts: ActionFacts, judges: tuple[Steps, Groups] | None = None)
     root = parent_entry(EntryKind.ACTION, action.id, children, own=own, counts=counts)
     begun = action.started or (action.created if root.first_updated is None else root.first_updated)
     never = sum(child.not_started for child in children)
-    root = replace(
+    return replace(
         root, not_started=never, first_updated=begun, last_updated=action.ended or root.last_updated or begun
     )
-    return reports_of_action(facts, steps).added_to(root)
 
 
 def reports_of_action(facts: ActionFacts, steps: Steps) -> Reports:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from site_engine.actions.kinds import DEPLOY_GROUP
 from site_engine.trees.action import judges_of
 from site_engine.trees.owners import AIRFLOW, Owners
+from site_engine.trees.reported import SEPARATOR, Reports
 from site_engine.trees.site import judge_node
-from site_store import NodeQuery
+from site_store import NodeQuery, Version
 from strategy_lib.node import TaskStatus
 from strategy_lib.status.entry import entry_to_dict
 from strategy_lib.status.leaf import Shown, UnknownCause, status_of_task
@@ -172,9 +174,39 @@ def node_history(
         "read_at": now.isoformat(),
         "node": None if facts is None else node_to_dict(facts, owners, past.default_owner, _airflow_of(past.tasks)),
         "actions": list(actions.values()),
+        "reported": _reported(store, site, name, actions, owners),
         "errors": [_error(record, tries) for record in store.node_errors.of_node(site, name, limit)],
         "before": past.before,
     }
+
+
+def _reported(
+    store: SiteStore, site: str, name: str, actions: Mapping[str, Mapping[str, Any]], owners: Owners
+) -> list[dict[str, Any]]:
+    """Return what reporters say of a node, in the standing view ("action" is None) and in these actions."""
+    found = []
+    leaves = store.reporters.of_node(site, name, actions)
+    compared = any(not one.action_id and one.revision is not None for one in leaves)
+    committed = store.sites.version_number(site, Version.COMMITTED) if compared else None
+    for one in leaves:
+        action = actions.get(one.action_id)
+        if action is not None and one.parent.count(SEPARATOR) == 1 and one.parent.startswith(DEPLOY_GROUP):
+            continue  # It stands below a group of this name.
+        over = action is not None and action["state"] not in ("pending", "running")
+        wanted = action["revision"] if action is not None else committed
+        leaf = Reports({}, owners, over, wanted).leaf(one)
+        found.append(
+            {
+                "action": one.action_id or None,
+                "parent": one.parent,
+                "name": one.name,
+                "owner": one.owner,
+                "status": leaf.status.value if leaf.status is not None else None,
+                "message": "; ".join(text.removeprefix(f"{one.name}: ") for text in leaf.messages),
+                "last_updated": one.last_updated.isoformat(),
+            }
+        )
+    return found
 
 
 def _airflow_of(tasks: Sequence[NodePast]) -> str:

@@ -48,6 +48,21 @@ class Reports:
     over: bool = False
     wanted: int | None = None
 
+    def all(self, below: str = "") -> list[tuple[str, Entry]]:
+        """Return the leaves with the paths that they stand below, the worst first.
+
+        Parameters
+        ----------
+        below : a path; only those of its entry and of all below that. "": all.
+        """
+        found = [
+            (path, self.leaf(one))
+            for path, leaves in self.leaves.items()
+            if not below or path == below or path.startswith(f"{below}{SEPARATOR}")
+            for one in leaves
+        ]
+        return sorted(found, key=lambda each: -(each[1].status or Status.SUCCESS).rank)
+
     def added_to(self, root: Entry, path: str = "") -> Entry:
         """Return an entry with the leaves below it; those of entries that were not read count above those."""
         if not self.leaves:

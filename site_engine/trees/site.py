@@ -142,7 +142,7 @@ def site_view(facts: SiteFacts) -> SiteView:
 
 
 def site_entry(facts: SiteFacts) -> Entry:
-    """Return the entry of a site with its groups, and the nodes that were read."""
+    """Return the entry of a site with its groups, and the nodes that were read, without what reporters say of it."""
     view = site_view(facts)
     if facts.committed is None and not facts.counts:
         return unrecorded_entry(EntryKind.SITE, facts.site, NOTHING_WANTED)
@@ -151,8 +151,12 @@ def site_entry(facts: SiteFacts) -> Entry:
     root = parent_entry(EntryKind.SITE, facts.site, children, counts=view.whole())
     leaves = sum(cell.records for cell in facts.counts if not cell.group)
     root = replace(root, last_updated=latest([root.last_updated, facts.last_updated]))
-    reports = Reports(by_parent(facts.reported), view.owners, wanted=facts.committed)
-    return reports.added_to(replace(root, leaves=leaves, own_leaves=leaves))
+    return replace(root, leaves=leaves, own_leaves=leaves)
+
+
+def reports_of_site(facts: SiteFacts) -> Reports:
+    """Return the leaves that reporters have below the standing view of a site."""
+    return Reports(by_parent(facts.reported), site_view(facts).owners, wanted=facts.committed)
 
 
 def judge_node(node: SiteNodeFacts, owners: Owners, default_owner: str = "", airflow: str = "") -> Shown:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 import click
 import requests
 from rich.text import Text
 
 from slipway_cli.online.node_states import get_node_state, get_site_state
-from slipway_cli.online.online_command import TargetGroup, echo_documents, format_time, online, show_answer
+from slipway_cli.online.online_command import TargetGroup, echo_documents, format_time, online, show_answer, show_data
 from slipway_cli.online.reporters import get_reporters
 from slipway_cli.online.server import Failed, SiteServer
 from slipway_cli.online.site_objects import get_audit, get_objects
@@ -79,9 +79,20 @@ def get_actions(server: SiteServer, output: str, limit: int) -> None:
             )
         _print(result, actions, f"site {server.where.site} has no action yet")
 
-    # How each stands is told of so many at once; more are listed without.
-    answer = server.get("/actions", limit=limit, status=limit <= _MOST_WITH_STATUS)
-    show_answer(answer, output, rows)
+    # How each stands is told of so many at once.
+    answer = server.get("/actions", limit=min(limit, _MOST_WITH_STATUS), status=True)
+    if limit <= _MOST_WITH_STATUS or "next" not in answer.links:
+        show_answer(answer, output, rows)
+    else:
+        actions = answer.json()
+        asked = _MOST_WITH_STATUS
+        while "next" in answer.links and asked < limit:
+            # The service leaves out what this user may not see: the place is in the link alone.
+            (before,) = parse_qs(urlsplit(answer.links["next"]["url"]).query)["before"]
+            answer = server.get("/actions", limit=min(limit - asked, _MOST_WITH_STATUS), status=True, before=before)
+            actions += answer.json()
+            asked += _MOST_WITH_STATUS
+        show_data(actions, output, rows)
     _tell_of_older(answer, output)
 
 

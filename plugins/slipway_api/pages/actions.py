@@ -16,6 +16,7 @@ from fastapi.responses import Response
 from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, REPORT, kind_of
 from site_engine.status_trees import action_tree, action_tree_with_troubles
 from site_engine.trees.nodes import action_nodes
+from site_engine.trees.reported import SEPARATOR
 from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import find_action_with_token
 from slipway_api.http.api_errors import ApiError
@@ -23,6 +24,7 @@ from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages import group_graph, timeline
 from slipway_api.pages.live import live_page
+from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import counted, number, segment
 from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.words import Status
@@ -96,6 +98,7 @@ def group(
     def values() -> dict[str, Any]:
         tree = action_tree(store, record.id)
         found = next((entry for entry in groups_of(tree.root) if entry.name == name), None)
+        own = next((entry for entry in groups_of(tree.own) if entry.name == name), found)
         if found is None:
             raise ApiError(404, f"action {record.id} has no group {name[:64]!r}")
         log = group_log(root, record, found.group)
@@ -103,6 +106,8 @@ def group(
         failed = [] if after else action_nodes(store, record.id, group=name, troubled=True, limit=FAILED_SHOWN)["nodes"]
         return {
             "group": found,
+            "own": own,
+            "reported": reported_leaves(tree, f"{DEPLOY_GROUP}{SEPARATOR}{name}"),
             "log": log,
             "failed": failed,
             "nodes": listed["nodes"],
@@ -145,7 +150,9 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
     ended = datetime.fromisoformat(header["ended"]) if header["ended"] else None
     operations = store.operations.of_action(record.id) if groups else []
     page = f"{root}/ui/actions/{record.id}/group?name="
-    wrong = failures(tree.root, groups, failed_nodes(troubled), record, root, header["verdict"])
+    # What reporters say is told apart, and fails nothing.
+    own = groups_of(tree.own)
+    wrong = failures(tree.own, own, failed_nodes(troubled), record, root, header["verdict"])
     return {
         "tree": tree,
         "steps": [child for child in tree.root.children if child.kind in (EntryKind.STEP, EntryKind.STAGE)],
@@ -153,7 +160,8 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
         "headline": headline(tree, groups),
         "failures": [one for one in wrong if not one.spared],
         "spared": [one for one in wrong if one.spared],
-        "not_run": [each for each in groups if _did_not_run(each)],
+        "not_run": [each for each in own if _did_not_run(each)],
+        "reported": reported_leaves(tree),
         "waiting": [each for each in groups if _asks(each)],
         "graph_drawn": group_graph.draw(groups, lambda name: page + segment(name)),
         "time_drawn": timeline.draw(groups, operations, begun, ended or tree.read_at),

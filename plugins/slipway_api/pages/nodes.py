@@ -93,7 +93,10 @@ def node(request: Request, site: str, node: str, store: Store, caller: access.Ca
         readable = [action for action in found["actions"] if caller.may_read(action["kind"])]
         states = store.state_table.of_node(site, node, taken_down_by_groups(store, site))
         noted = store.state_table.history_of(site, node, NOTES_SHOWN)
-        shown = {"states": states, "noted": noted, "history": {**found, "actions": readable}}
+        told = {None, *(action["id"] for action in readable)}
+        reported = [leaf for leaf in found["reported"] if leaf["action"] in told]
+        history = {**found, "actions": readable, "reported": reported}
+        shown = {"states": states, "noted": noted, "history": history}
         return shown | _differing(store, site, found["node"])
 
     may_touch, may_set = caller.may_create(access.COMMIT_DAG), caller.may_control(access.COMMIT_DAG)

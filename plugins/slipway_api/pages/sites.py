@@ -18,7 +18,9 @@ from slipway_api.pages import group_graph
 from slipway_api.pages.live import live_page
 from slipway_api.pages.nodes import asked, nodes_part
 from slipway_api.pages.rendering import page
+from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import segment
+from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
@@ -110,7 +112,7 @@ def _site_values(
     revisions_before: int | None,
 ) -> dict[str, Any]:
     tree = site_tree(store, site)
-    groups = list(tree.root.children)
+    groups = [child for child in tree.root.children if child.kind is EntryKind.GROUP]
     newest = [one.action for one in store.actions.newest(site, ACTIONS_SHOWN, actions_before)]
     listed = [action for action in newest if action.dag_id in readable]
     statuses = {one.header["id"]: one for one in action_trees(store, [action.id for action in listed])}
@@ -119,6 +121,7 @@ def _site_values(
     return {
         "tree": tree,
         "groups": groups,
+        "reported": reported_leaves(tree),
         "graph_drawn": group_graph.draw(groups, lambda name: f"{place}{segment(name)}#nodes"),
         "actions": [(action, statuses.get(action.id)) for action in listed],
         "older_actions": newest[-1].id if len(newest) == ACTIONS_SHOWN else None,

@@ -117,6 +117,10 @@ class NodeHistory(BaseModel):
         description="Newest first, each with its phases and events. Of a phase, `tries` is the number of its "
         "newest try, and `failed_tries` are those before: each with `try`, `at`, `op` and `error`.",
     )
+    reported: list[dict[str, Any]] = Field(
+        examples=[[{"action": None, "parent": "compute/node-1", "name": "fans", "status": "error", "message": "…"}]],
+        description="What reporters say of it: for its site (`action` is null) and in these actions.",
+    )
     errors: list[PastError] = Field(description="Its errors, newest first, also those of older versions and actions.")
     before: str | None = Field(examples=[None], description="For the next page; null: there is none.")
     differences: list[NodeDifference] | None = Field(

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from site_engine.status_trees import StatusTree
+from site_engine.trees.owners import Owners
+from site_engine.trees.reported import Reports
 from slipway_api.status.rendered import LARGEST, Rendered, RenderedTrees, render_tree, token_of_tag
 from strategy_lib.status.entry import Entry, EntryKind
 from strategy_lib.status.words import Status
@@ -27,7 +29,7 @@ def nodes(number: int, message: str = "") -> tuple[Entry, ...]:
 
 def tree(*groups: Entry, elapsed: float = 1.0) -> StatusTree:
     root = Entry(EntryKind.SITE, "alpha", Status.ERROR, Status.ERROR, children=groups)
-    return StatusTree("7-1-1", NOW, {"name": "alpha", "elapsed": elapsed}, root)
+    return StatusTree("7-1-1", NOW, {"name": "alpha", "elapsed": elapsed}, root, root, Reports({}, Owners({}, NOW)))
 
 
 def group(name: str, children: tuple[Entry, ...], messages: tuple[str, ...] = ()) -> Entry:

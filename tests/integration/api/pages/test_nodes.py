@@ -13,6 +13,7 @@ from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
 from strategy_lib.node_states.site_states import NodeMemory
+from tests.integration.api.airflow_runs import commit, plan
 from tests.integration.api.pages.conftest import UI, Open
 from tests.integration.api.pages.test_actions import DESIGN, text_of
 from tests.support.driving import Begin
@@ -122,3 +123,19 @@ def test_nodes_that_are_not_up_have_their_published_and_their_user_state(
         "b": [("power &lt;off&gt;", "published", "down")],
         "c": [("new disk", "set", "maintenance"), ("new disk", "published", "maintenance")],
     }
+
+
+def test_an_owner_that_owes_nothing_is_there(pages: dict[str, httpx.Client], store: SiteStore) -> None:
+    store.owners.check_in("reporter:burn-in@alpha", -1.0)
+    said = text_of(pages["viewer"].get("/owners"))
+    assert "reporter:burn-in@alpha ✓ there" in said, "rule 30"
+
+
+@pytest.mark.endurance
+def test_what_the_owners_page_leaves_out_is_counted(pages: dict[str, httpx.Client], store: SiteStore) -> None:
+    for number in range(23):
+        commit(store, f"s{number:02}")
+        action = store.actions.ensure("deploy_site", f"run-{number}", "deploy_site", f"s{number:02}", 1, {}, "tester")
+        plan(store, action.id)
+    shown = pages["viewer"].get("/owners").text.split("<tr>")
+    assert (20, 20, 2) in [(row.count("/actions/"), row.count("/sites/"), row.count("and 3 more")) for row in shown]

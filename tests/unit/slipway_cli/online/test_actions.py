@@ -7,9 +7,10 @@ import time
 from typing import Any
 
 import pytest
+from responses import matchers
 
 from tests.unit.slipway_cli.conftest import Slipway
-from tests.unit.slipway_cli.online.conftest import AT, ID, RUN_ID, URL, Server, action
+from tests.unit.slipway_cli.online.conftest import API, AT, ID, RUN_ID, URL, Server, action
 
 RUN = f"{URL}/api/v2/dags/deploy_site/dagRuns/{RUN_ID}"
 STEP = {"id": "validate_design", "index": 3, "state": "success", "notes": []}
@@ -48,6 +49,20 @@ def test_the_list(slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPa
         "  User: admin  Steps: 1/3, 1 failed",
         "  Verdict: critical group a failed",
     ]
+
+
+def test_a_long_list_is_asked_for_in_parts_each_with_how_its_actions_stand(slipway: Slipway, server: Server) -> None:
+    parts = (("100", None, 100), ("100", "b1", 100), ("50", "b2", 50))
+    for number, (limit, before, length) in enumerate(parts):
+        query = {"limit": limit, "status": "true"} | ({"before": before} if before else {})
+        link = {"Link": f'<{API}/actions?limit={limit}&status=true&before=b{number + 1}>; rel="next"'}
+        found = [action(status="success")] * length
+        server.on(
+            "GET", "/actions", found, headers=link, match=[matchers.query_param_matcher(query, strict_match=False)]
+        )
+    said = slipway("get", "actions", "--limit", "250").stdout
+    assert said.count("✓ success") == 250
+    assert "older ones are left out: see --limit" in said
 
 
 @pytest.mark.parametrize("arguments", [("action", ID), (f"action/{ID}",), (ID,), ("action", f"action/{ID}")])
