@@ -80,6 +80,7 @@ bench: $(READY)
 	$(BIN)/python tests/bench/bench_secrets.py
 	$(BIN)/python tests/bench/bench_airflow.py
 	$(BIN)/python tests/bench/bench_updates.py
+	$(BIN)/python tests/bench/bench_node_states.py
 
 clean:
 	rm -rf $(VENV) .slipway .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

@@ -50,6 +50,7 @@ _KEPT_CONNECTIONS = 8
 """So many connections at most stay open in a process that had so many at once: to open one costs several reads."""
 _RETRIED_SQLSTATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 _LIMIT_EXCEEDED = "54"
+_ENDED_FOR_SILENCE = "25P03"
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 _inherited: list[Pool] = []
@@ -77,6 +78,7 @@ class Database:
         now: Callable[[], datetime] | None = None,
         *,
         bounded: bool = True,
+        idle_seconds: float | None = None,
         actor: Actor | None = None,
         touches: Collection[str] = (),
     ) -> None:
@@ -87,13 +89,16 @@ class Database:
         actor, touches : who uses it, and what a watcher names to touch (`access.py`); None: a person, who may do all.
         now : the clock of tests, in aware times, in place of the machine's and of the database's.
         bounded : whether statements have to end in time. Migrations take as long as they take.
+        idle_seconds : after so long PostgreSQL ends a transaction whose process is silent, and frees what it locked.
         """
         self.url = url
         self.actor = actor
         self.touches = frozenset(touches)
         self._given_clock = now
         self.name = describe(url)
-        self.engine = _postgresql_engine(url, bounded) if sqlite_file(url) is None else _sqlite_engine(url)
+        self.engine = (
+            _postgresql_engine(url, bounded, idle_seconds) if sqlite_file(url) is None else _sqlite_engine(url)
+        )
         if actor is not None:
             guard_statements(self.engine, actor)
         self._writing = self.engine.execution_options(**{_WRITE: True})
@@ -216,7 +221,8 @@ class Database:
         wrong = getattr(error.orig, "sqlite_errorname", None) == "SQLITE_ERROR"
         # What is larger than PostgreSQL can index is its OperationalError too, and does not get smaller by repetition.
         wrong |= str(getattr(error.orig, "sqlstate", None) or "").startswith(_LIMIT_EXCEEDED)
-        if isinstance(error, OperationalError | InterfaceError) and not wrong:
+        ended = getattr(error.orig, "sqlstate", None) == _ENDED_FOR_SILENCE
+        if ended or (isinstance(error, OperationalError | InterfaceError) and not wrong):
             return StoreUnavailable(f"{self.name} cannot be used at the moment ({reason}); try again")
         return ValueRefused(f"{self.name} refused what it was given: {reason}")
 
@@ -262,7 +268,7 @@ class _BoundedConnection(psycopg.Connection[Any]):
             raise
 
 
-def _postgresql_engine(url: URL, bounded: bool) -> Engine:
+def _postgresql_engine(url: URL, bounded: bool, idle_seconds: float | None = None) -> Engine:
     engine = create_engine(
         url,
         hide_parameters=True,
@@ -286,6 +292,13 @@ def _postgresql_engine(url: URL, bounded: bool) -> Engine:
         def connected(connection: Any, _record: Any) -> None:
             # Not among the options of the connection: poolers refuse those.
             connection.execute(f"SET statement_timeout = '{STATEMENT_SECONDS}s'")
+            connection.commit()
+
+    if idle_seconds is not None:
+
+        @event.listens_for(engine, "connect")
+        def bounded_silence(connection: Any, _record: Any) -> None:
+            connection.execute(f"SET idle_in_transaction_session_timeout = '{round(idle_seconds * 1000)}ms'")
             connection.commit()
 
     return engine

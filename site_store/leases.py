@@ -111,6 +111,15 @@ class Leases(Repository):
 
         return self._database.write(work)
 
+    def of_others(self, owner: str) -> frozenset[str]:
+        """Return the leases that others have now: to ask for one of those would only stand in their way."""
+        query = select(lease.c.name).where(lease.c.owner != owner)
+
+        def work(tx: Connection) -> frozenset[str]:
+            return frozenset(tx.scalars(query.where(lease.c.expires_at > self._shared_now(tx))))
+
+        return self._database.read(work)
+
     def get(self, name: str) -> Lease | None:
         """Return who has a lease, or had it last; None when nobody ever has."""
         row = self._database.read(lambda tx: tx.execute(select(lease).where(lease.c.name == name)).one_or_none())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -39,6 +39,7 @@ from strategy_lib.node_states.site_states import NodeMemory
 from strategy_lib.node_states.user_state import UserState
 
 _A = NodeAvailability
+_HISTORY = tuple(one.name for one in fields(NodeHistory))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,7 @@ class SiteViews(Repository):
         gone: Collection[str] = (),
         taken_down: Mapping[str, UserState] | None = None,
         events: Collection[NewEvent] = (),
+        users_seen: datetime | None = None,
     ) -> None:
         """Keep what the leader knows of these nodes, and forget those that are gone.
 
@@ -153,6 +155,7 @@ class SiteViews(Repository):
         ----------
         held : the leader's lease.
         taken_down : nodes whose user state the controller sets; what a person has set meanwhile stays.
+        users_seen : when the newest user state was set that it knows of: what was set later, it was decided without.
         events : for the history.
 
         Raises
@@ -173,7 +176,7 @@ class SiteViews(Repository):
             if gone:
                 tx.execute(delete(node_view).where(node_view.c.site == site, among(tx, node_view.c.node, gone)))
             if taken_down:
-                write_by_controller(tx, now, site, taken_down, held.owner)
+                write_by_controller(tx, site, taken_down, held.owner, users_seen, self._shared_now)
             write_events(tx, now, site, None, events)
             touch_site(tx, site)
 
@@ -214,7 +217,8 @@ class SiteViews(Repository):
 
         Parameters
         ----------
-        body : all that readers get, but for `epoch`, `version`, `published` and `digest`, which are added.
+        body : all that readers get, always in the same order; but for `epoch`, `version`, `published` and `digest`,
+            which are added.
         state : of the site as a whole.
         changes : node to its state in the version before, its new one, and why; None where it had or has none.
 
@@ -223,6 +227,11 @@ class SiteViews(Repository):
         LeaseLost : another process may lead by now; nothing is published.
         """
 
+        # All that takes long is done before the transaction, in which the lease is locked.
+        rest = json.dumps(dict(body), separators=(",", ":"))
+        digest = hashlib.sha256(rest.encode()).hexdigest()
+        log = json.dumps({name: list(change) for name, change in changes.items()}, separators=(",", ":"))
+
         def work(tx: Connection) -> SiteViewRecord:
             now = self._shared_now(tx)
             require_lease(tx, held, now)
@@ -230,15 +239,13 @@ class SiteViews(Repository):
                 select(site_view.c.epoch, site_view.c.number).where(site_view.c.site == site)
             ).one_or_none()
             version = Version(*(last or (0, 0))).next(held.epoch)
-            digest = hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
             head = {"epoch": version.epoch, "version": version.number, "published": now.isoformat(), "digest": digest}
-            text = json.dumps({**head, **body}, separators=(",", ":"))
+            text = json.dumps(head, separators=(",", ":"))[:-1] + ("," if len(rest) > len("{}") else "") + rest[1:]
             facts = {"epoch": version.epoch, "number": version.number, "published_at": now, "owner": held.owner}
             whole = {"state": str(state.state), "reason": state.reason, "digest": digest, "body": text}
             new = insert(tx, site_view).values(site=site, **facts, **whole)
             replaced = {name: new.excluded[name] for name in (*facts, *whole)}
             tx.execute(new.on_conflict_do_update(index_elements=["site"], set_=replaced))
-            log = json.dumps({name: list(change) for name, change in changes.items()}, separators=(",", ":"))
             tx.execute(insert(tx, site_view_change).values(site=site, **facts, changes=log))
             said = [
                 NewEvent(
@@ -323,7 +330,7 @@ class SiteViews(Repository):
 
 
 def _row(site: str, name: str, known: NodeMemory) -> dict[str, Any]:
-    history = asdict(known.history)
+    history = {name: getattr(known.history, name) for name in _HISTORY}
     return {
         "site": site,
         "node": name,

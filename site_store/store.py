@@ -107,6 +107,7 @@ class SiteStore:
         now: Callable[[], datetime] | None = None,
         actor: Actor | None = None,
         touches: Collection[str] = (),
+        idle_seconds: float | None = None,
     ) -> SiteStore:
         """Open the store.
 
@@ -116,6 +117,8 @@ class SiteStore:
         actor : whose store it is: what that may not do is refused with `AccessRefused` (rule 41). None: a person's.
         touches : what a watcher names to touch: `node` for all nodes, or `node/<name>`.
         now : the clock of tests, in aware times. None: the machine's, and the database's where machines compare times.
+        idle_seconds : a transaction whose process is silent for so long is ended, as far as the database can do that:
+            who holds a lease, and is frozen, must not hold up the one who follows.
 
         Raises
         ------
@@ -123,7 +126,7 @@ class SiteStore:
         SchemaNotCurrent : the database must first be brought to this version's schema: `slipway store upgrade`.
         StoreUnavailable : the database could not be reached.
         """
-        database = Database(resolve(url), now, actor=actor, touches=touches)
+        database = Database(resolve(url), now, actor=actor, touches=touches, idle_seconds=idle_seconds)
         try:
             schema_version.check(database)
         except BaseException:

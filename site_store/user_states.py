@@ -6,7 +6,7 @@ does who sets a state.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -177,13 +177,28 @@ class UserStates(Repository):
 
 
 def write_by_controller(
-    tx: Connection, now: datetime, site_name: str, taken_down: Mapping[str, UserState], user: str
+    tx: Connection,
+    site_name: str,
+    taken_down: Mapping[str, UserState],
+    user: str,
+    seen: datetime | None,
+    clock: Callable[[Connection], datetime],
 ) -> None:
-    """Set in the caller's transaction what the controller decided, where no person has set anything else meanwhile."""
+    """Set in the caller's transaction what the controller decided, where no person has set anything meanwhile.
+
+    Parameters
+    ----------
+    seen : when the newest user state was set that the controller has taken in, None where it knew of none.
+    clock : reads the database's time, once nobody else sets a state.
+    """
+    tx.execute(select(site.c.name).where(site.c.name == site_name).with_for_update())
+    now = clock(tx)
+    query = select(user_state.c.node).where(user_state.c.site == site_name)
+    unseen = set(tx.scalars(query if seen is None else query.where(user_state.c.set_at > seen)))
     query = _in_force(now).where(user_state.c.site == site_name, among(tx, user_state.c.node, taken_down))
     there = {row.node: row.state for row in tx.execute(query)}
     for name, wanted in sorted(taken_down.items()):
-        if there.get(name, _A.UP) in (_A.UP, _A.RETIRED):
+        if name not in unseen and there.get(name, _A.UP) in (_A.UP, _A.RETIRED):
             _write(tx, now, site_name, [name], wanted, None, user, ())
 
 

@@ -33,6 +33,8 @@ _IDLE = 3600.0
 _OBSERVE_ANSWER = 60.0
 """Seconds for the list of a large site."""
 _LONGEST_END = 5.0
+_IDLE_SHARE = 0.5
+"""Of the lease: one who is frozen within a transaction holds up the next leader for no longer."""
 _CHECK_ANSWER = 25.0
 """Seconds for an answer of Slipway's API about a provisioner, for which it waits 20 s itself."""
 
@@ -59,7 +61,14 @@ class StopSignal:
 
 @click.command(epilog=examples("slipway controller --url https://airflow.example"))
 @click.option("--url", envvar="SLIPWAY_URL", default="http://127.0.0.1:8080", show_default=True, help="Airflow's URL.")
-def controller(url: str) -> None:
+@click.option(
+    "--lease",
+    type=click.FloatRange(min=1),
+    default=10.0,
+    show_default=True,
+    help="Seconds after which another controller leads the sites of one that was killed. The same for all controllers.",
+)
+def controller(url: str, lease: float) -> None:
     """Close actions whose run is over or gone, and check provisioners, until stopped. `slipway up` starts one.
 
     It may run on several machines: one of them is at work, the others wait. The store is the one in
@@ -85,11 +94,11 @@ def controller(url: str) -> None:
         check_installed()
     except ExtensionError as error:
         raise click.ClickException(str(error)) from error
-    store = _open(stopped)
+    store = _open(stopped, lease * _IDLE_SHARE)
     if store is None:
         return
     with store, contextlib.ExitStack() as sessions:
-        leading = _lead_sites(store, url, account, sessions, process_identity())
+        leading = _lead_sites(store, url, account, sessions, process_identity(), lease)
         try:
             Controller(store, process_identity(), _jobs(url, account, sessions)).run(stopped.pause)
         finally:
@@ -98,7 +107,7 @@ def controller(url: str) -> None:
 
 
 def _lead_sites(
-    store: SiteStore, url: str, account: ServiceAccount, sessions: contextlib.ExitStack, owner: str
+    store: SiteStore, url: str, account: ServiceAccount, sessions: contextlib.ExitStack, owner: str, lease: float
 ) -> Callable[[], None]:
     """Have a thread lead sites beside the other jobs; return what ends it, with its leases given up."""
     from site_engine.extensions import installed_checks
@@ -114,7 +123,7 @@ def _lead_sites(
         here.slipway.observe(site, held.owner, held.epoch)
 
     ended = threading.Event()
-    leaders = SiteLeaders(store, owner, observe, checks=installed_checks())
+    leaders = SiteLeaders(store, owner, observe, lease, checks=installed_checks())
     thread = threading.Thread(target=leaders.run, args=(ended.wait,), name="sites")
     thread.start()
 
@@ -125,7 +134,7 @@ def _lead_sites(
     return end
 
 
-def _open(stopped: StopSignal) -> SiteStore | None:
+def _open(stopped: StopSignal, idle_seconds: float) -> SiteStore | None:
     """Return the store, once it can be opened; None when told to stop before."""
     from site_engine.controller import pause_after
     from site_store import SiteStore, StoreError, StoreNotConfigured
@@ -133,7 +142,7 @@ def _open(stopped: StopSignal) -> SiteStore | None:
     failures = 0
     while True:
         try:
-            return SiteStore.open()
+            return SiteStore.open(idle_seconds=idle_seconds)
         except StoreNotConfigured as error:
             raise click.ClickException(str(error)) from error
         except StoreError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +30,10 @@ LONGEST_UNSEEN: Final = 30.0
 """Seconds after which a new leader publishes though the provisioner has not answered: states stay as they were."""
 PRUNE_EVERY: Final = 3600.0
 """Seconds between two looks for versions that are older than a month in the log."""
+Listed = Mapping[str, Mapping[str, Any]]
+"""What the provisioner says of each node."""
+_NOTHING: Final[Mapping[str, Any]] = {}
+_AT_ONCE: Final = 10_000
 _KEPT: Final = timedelta(days=30)
 NODES_EVERY: Final = 60.0
 """Seconds after which the site's nodes are read again though no revision came: one may have been removed."""
@@ -43,16 +47,19 @@ class SiteLeader:
     ----------
     held : the site's lease, which the caller renews.
     took : the database's time at which it was taken, in seconds.
+    renew : prolongs the lease when it is time; asked between the steps of a look.
     """
 
     store: SiteStore
     site: str
     held: Lease
     took: float
+    renew: Callable[[SiteLeader], None] = lambda _leader: None
     _states: SiteStates | None = None
     _pulse: Pulse | None = None
     _settings: SiteStateSettings = field(default_factory=SiteStateSettings)
-    _capacities: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _listed: Listed = field(default_factory=dict)
+    _is_new: bool = True
     _published: SiteViewRecord | None = None
     _nodes_read: float = 0.0
     _pruned: float = 0.0
@@ -70,8 +77,16 @@ class SiteLeader:
     def look(self) -> SiteViewRecord | None:
         """Take in what is new, judge, and publish what is due; return the version that was published, if one was.
 
-        Raises `LeaseLost`: another process may lead by now; `StoreError`: the store does not answer.
+        Raises `LeaseLost`: another process may lead by now; `StoreError`: the store does not answer. What was not kept
+        is not known any more then: the next look begins with what the store has, as another leader would.
         """
+        try:
+            return self._look()
+        except Exception:
+            self._states = self._pulse = None
+            raise
+
+    def _look(self) -> SiteViewRecord | None:
         pulse = self.store.site_views.pulse(self.site)
         now = pulse.now.timestamp()
         before = self._pulse
@@ -81,7 +96,10 @@ class SiteLeader:
         states = self._states or self._begin()
         states.change_settings(self._settings)
         if before is None or before.revision != pulse.revision or now - self._nodes_read > NODES_EVERY:
+            known = len(states.memory)
             gone = states.change_nodes(self.store.site_views.nodes(self.site), self.store.site_groups.nodes(self.site))
+            if len(states.memory) + len(gone) != known:
+                self._is_new = True
             self._nodes_read = now
         if before is None or before.users != pulse.users:
             states.set_users(_users(self.store, self.site))
@@ -89,7 +107,9 @@ class SiteLeader:
             states.began(self.store.site_views.began_since(self.site, 0 if before is None else before.op)[1])
         if pulse.listed_at is not None and (before is None or before.listed_at != pulse.listed_at):
             self._take_list(states, now)
-        self._keep(states, now, gone)
+        self.renew(self)
+        self._keep(states, pulse, gone)
+        self.renew(self)
         if now - self._pruned > PRUNE_EVERY:
             self.store.site_views.prune(self.held, self.site, pulse.now - _KEPT)
             self._pruned = now
@@ -103,6 +123,7 @@ class SiteLeader:
         published = {} if newest is None else _states_of(json.loads(newest[1]))
         self._published = views.published(self.site)
         at = None if self._published is None else self._published.published_at.timestamp()
+        self._is_new = True
         self._states = SiteStates(
             self._settings, memory, self.store.site_groups.nodes(self.site), published, Pending(at)
         )
@@ -112,18 +133,31 @@ class SiteLeader:
         kept = self.store.provisioner_lists.get(self.site)
         if kept is None:
             return
-        said: Mapping[str, Mapping[str, Any]] = json.loads(kept.nodes)
-        states.look({name: (data["status"], data["power"]) for name, data in said.items()}, now)
-        self._capacities = {name: _capacity(data) for name, data in said.items()}
+        said: Listed = json.loads(kept.nodes)
+        before, self._listed = self._listed, said
+        if self._is_new:
+            self._is_new = False
+            states.look({name: _words(data) for name, data in said.items()}, now)
+            return
+        # Of a hundred thousand nodes few have changed.
+        other = {name: _words(data) for name, data in said.items() if before.get(name) != data}
+        states.look_at(other, before.keys() - said.keys(), now)
 
-    def _keep(self, states: SiteStates, now: float, gone: frozenset[str]) -> None:
-        found = states.step(now)
+    def _keep(self, states: SiteStates, pulse: Pulse, gone: frozenset[str]) -> None:
+        found = states.step(pulse.now.timestamp())
         events = [
             NewEvent(EventKind.NODE_STATE, f"the provisioner says {word!r}, which is no word that is known", node=name)
             for name, word in sorted(found.undefined.items())
         ]
         known = {name: states.memory[name] for name in found.remembered if name in states.memory}
-        self.store.site_views.remember(self.held, self.site, known, gone, found.taken_down, events)
+        seen = pulse.users[1]
+        names = list(known)
+        # So many that the lease could run out meanwhile are kept in several steps, each whole by itself.
+        while len(names) > _AT_ONCE:
+            some, names = names[:_AT_ONCE], names[_AT_ONCE:]
+            self.store.site_views.remember(self.held, self.site, {name: known.pop(name) for name in some})
+            self.renew(self)
+        self.store.site_views.remember(self.held, self.site, known, gone, found.taken_down, events, seen)
         for name, down in sorted(found.taken_down.items()):
             log.warning("Node %s of site %s is set down: %s.", name, self.site, down.reason)
 
@@ -148,7 +182,7 @@ class SiteLeader:
             for name, after in due.items()
         }
         site = states.site()
-        body = body_of(self.site, site, states.states, self._capacities)
+        body = body_of(self.site, site, states.states, self._listed)
         self._published = self.store.site_views.publish(self.held, self.site, body, site, changes)
         states.publish(now)
         version = self._published.version
@@ -165,14 +199,14 @@ def body_of(
     site: str,
     state: PublishedState,
     states: Mapping[str, PublishedState],
-    capacities: Mapping[str, Mapping[str, Any]],
+    listed: Listed,
 ) -> dict[str, Any]:
     """Return what readers of a version get, but for its number and time."""
     nodes = {
         name: {
             "state": str(found.state),
             **({"reason": found.reason} if found.reason else {}),
-            **capacities.get(name, {}),
+            **_capacity(listed.get(name, _NOTHING)),
         }
         for name, found in sorted(states.items())
     }
@@ -184,6 +218,10 @@ def _states_of(body: Mapping[str, Any]) -> dict[str, PublishedState]:
         name: PublishedState(NodeAvailability(data["state"]), data.get("reason", ""))
         for name, data in body["nodes"].items()
     }
+
+
+def _words(data: Mapping[str, Any]) -> tuple[str, str | None]:
+    return data["status"], data["power"]
 
 
 def _capacity(data: Mapping[str, Any]) -> dict[str, Any]:

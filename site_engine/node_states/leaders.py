@@ -18,7 +18,7 @@ from site_engine.errors import EngineError
 from site_engine.node_states.checks import OWN_CHECKS, NodeCheck
 from site_engine.node_states.drift_watch import LOOK_EVERY, DriftWatch
 from site_engine.node_states.leader import SiteLeader
-from site_store import LeaseLost, StoreError
+from site_store import LeaseLost, StoreError, StoreUnavailable
 from site_store.user_states import lease_of
 
 if TYPE_CHECKING:
@@ -31,8 +31,12 @@ TICK: Final = 0.5
 """Seconds between two looks at a site, at least."""
 LONGEST_TICK: Final = 1.0
 """Seconds between them at most, where so many sites are led that the looks would keep a processor busy."""
-SITES_EVERY: Final = 5.0
-"""Seconds between two looks for new sites, and for leases that are free."""
+SITES_EVERY: Final = 1.0
+"""Seconds between two looks for new sites, and for leases that are free, at most."""
+ANSWER_TICK: Final = 0.1
+"""Seconds between two looks while the first list of a site that was just taken over is awaited."""
+RENEWALS: Final = 3
+"""So often a lease is renewed in its time."""
 POLL_SECONDS: Final = 5.0
 """Seconds between two questions to a provisioner, at least."""
 BUSY_SHARE: Final = 0.1
@@ -130,7 +134,7 @@ class SiteLeaders:
                 began = self.monotonic()
                 self.look(pool, watchers)
                 took = self.monotonic() - began
-                if pause(max(TICK - took, min(took * (1 / BUSY_SHARE - 1), LONGEST_TICK))):
+                if pause(self._rest(took)):
                     return
         finally:
             for threads in (pool, watchers):
@@ -165,37 +169,52 @@ class SiteLeaders:
                 log.warning("The store does not answer, trying on: %s", error)
                 self._away = True
 
+    def _rest(self, took: float) -> float:
+        """Return the seconds until the next look; soon where a list is awaited without which nothing is published."""
+        awaited = any(not one.is_ready and self._polls[one.site].answer is not None for one in self._led.values())
+        # However long a look takes, leases are renewed in time.
+        longest = self.lease_seconds / (2 * RENEWALS)
+        usual = ANSWER_TICK if awaited else min(TICK, longest)
+        return max(usual - took, min(took * (1 / BUSY_SHARE - 1), LONGEST_TICK, longest))
+
     def led(self) -> tuple[str, ...]:
         """Return the sites that this process leads."""
         return tuple(sorted(self._led))
 
     def _take_free(self) -> None:
+        others = self.store.leases.of_others(self.owner)
         for site in self.store.sites.committed():
-            if site in self._led:
+            if site in self._led or lease_of(site) in others:
                 continue
+            began = self.monotonic()
             held = self.store.leases.take(lease_of(site), self.owner, self.lease_seconds)
             if held is None:
                 continue
             log.info("This controller leads site %s (%s, epoch %d).", site, self.owner, held.epoch)
-            self._led[site] = SiteLeader(self.store, site, held, self.store.now().timestamp())
-            self._renewed[site] = self.monotonic()
+            self._led[site] = SiteLeader(self.store, site, held, self.store.now().timestamp(), self._renew)
+            self._renewed[site] = began
             self._polls[site] = Poll()
             self._watches[site] = Watch(DriftWatch(self.store, site, self.checks, self.monotonic))
 
     def _look_at(self, leader: SiteLeader) -> None:
         site = leader.site
         try:
-            if self.monotonic() - self._renewed[site] >= self.lease_seconds / 3:
-                leader.held = self.store.leases.renew(leader.held, self.lease_seconds)
-                self._renewed[site] = self.monotonic()
+            self._renew(leader)
             leader.look()
         except LeaseLost as error:
             log.warning("This controller leads site %s no more: %s", site, error)
             self._forget(site)
-        except StoreError:
+        except StoreUnavailable:
             raise
         except Exception:
             log.exception("A look at site %s has failed, which is a defect of Slipway's.", site)
+
+    def _renew(self, leader: SiteLeader) -> None:
+        """Prolong a lease of which a third is over; also in the middle of a look at a very large site."""
+        began = self.monotonic()
+        if began - self._renewed[leader.site] >= self.lease_seconds / RENEWALS:
+            leader.held = self.store.leases.renew(leader.held, self.lease_seconds)
+            self._renewed[leader.site] = began
 
     def _ask(self, leader: SiteLeader, pool: ThreadPoolExecutor) -> None:
         site = leader.site

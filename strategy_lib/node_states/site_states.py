@@ -171,6 +171,13 @@ class SiteStates:
             word, power = listed.get(name, nothing)
             self._say(name, word, power, now)
 
+    def look_at(self, changed: Mapping[str, tuple[str, str | None]], unlisted: Iterable[str], now: float) -> None:
+        """Take in what differs from the provisioner's last list: nodes with other words, and those it has no more."""
+        for name, (word, power) in (*changed.items(), *((name, (NOT_LISTED, None)) for name in unlisted)):
+            known = self._memory.get(name)
+            if known is not None and (known.word, known.power) != (word, power):
+                self._say(name, word, power, now)
+
     def hear(self, name: str, state: Reported | None, now: float, *, ordered: bool = False) -> None:
         """Take in what a node says of itself; None: it says nothing any more. `ordered`: it said so before it stops."""
         known = self._memory.get(name)
@@ -220,9 +227,8 @@ class SiteStates:
             down = take_down(known.history, user.at(now), self._settings.nodes)
             if down is not None:
                 taken_down[name] = user = down
-                self._users[name] = SetState(down, now)
-                known = replace(known, user_since=now)
-                self._remember(name, known)
+                # What a person sets at the same time is newer than what is known, and counts when it is read.
+                self._users[name] = SetState(down, known.user_since)
             view = view_of(known.history, user, now, self._settings.nodes)
             if view != known.view:
                 since = known.since if view.state is known.view.state and known.since else now

@@ -10,6 +10,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Query
 
 from slipway_api.http.concurrency import LoopBound
+from slipway_api.http.server_stop import when_told_to_stop
 
 LONGEST_WAIT = 30.0
 """Seconds that a request waits at most."""
@@ -52,11 +53,23 @@ class LongPolls:
     def __init__(self, pause: Callable[[], Awaitable[None]]) -> None:
         self._pause = pause
         self._watches: dict[Hashable, _Watch] = {}
+        self._stops = False
 
     @property
     def scopes(self) -> int:
         """How many scopes are looked at now."""
         return len(self._watches)
+
+    @property
+    def stops(self) -> bool:
+        """Whether the server was told to stop: nobody waits any more."""
+        return self._stops
+
+    def let_go(self) -> None:
+        """End every wait, as if its time were over, now and from now on: the server was told to stop."""
+        self._stops = True
+        for watch in self._watches.values():
+            watch.changed.set()
 
     async def wait(
         self,
@@ -67,7 +80,19 @@ class LongPolls:
         longest: float = LONGEST_WAIT,
         is_new: Callable[[str], bool] | None = None,
     ) -> bool:
-        """Wait until a scope's change token is another than `since`; tell whether it is.
+        """Wait until a scope's change token is another than `since`; tell whether it is. See `newer`."""
+        return await self.newer(scope, read, since, seconds, longest, is_new) is not None
+
+    async def newer(
+        self,
+        scope: Hashable,
+        read: Callable[[], str],
+        since: str,
+        seconds: float,
+        longest: float = LONGEST_WAIT,
+        is_new: Callable[[str], bool] | None = None,
+    ) -> str | None:
+        """Wait until a scope's change token is another than `since`, and return it; None: the time was over before.
 
         Parameters
         ----------
@@ -89,17 +114,19 @@ class LongPolls:
                 watch.task = asyncio.create_task(self._watch(scope, watch, read))
             async with asyncio.timeout(min(seconds, longest)):
                 while not ends(token):
+                    if self._stops:
+                        return None
                     await changed.wait()
                     if watch.failure is not None:
                         raise watch.failure
                     changed, token = watch.changed, watch.token
         except TimeoutError:
-            return False
+            return None
         finally:
             watch.waiting -= 1
             if not watch.waiting:
                 self._end(scope, watch)
-        return True
+        return token
 
     async def _watch(self, scope: Hashable, watch: _Watch, read: Callable[[], str]) -> None:
         while watch.failure is None:
@@ -132,5 +159,11 @@ async def _pause() -> None:
     await asyncio.sleep(INTERVAL)
 
 
-LONG_POLLS = LoopBound("slipway_long_polls", lambda: LongPolls(_pause))
+def _made() -> LongPolls:
+    polls = LongPolls(_pause)
+    when_told_to_stop(polls.let_go)
+    return polls
+
+
+LONG_POLLS = LoopBound("slipway_long_polls", _made)
 """Those of the running event loop."""

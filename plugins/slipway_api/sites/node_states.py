@@ -16,7 +16,7 @@ from slipway_api.http.answers import Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import in_thread
 from slipway_api.http.dependencies import SitePath, Store
-from slipway_api.http.long_polls import INTERVAL
+from slipway_api.http.long_polls import INTERVAL, LONG_POLLS
 from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.generated import NodeAvailability
 
@@ -160,7 +160,7 @@ async def _set(store: SiteStore, site: str, body: SetState, user: str, find: Any
     missing = await in_thread(lambda: not_published(store, site, nodes, at))
     loop = asyncio.get_running_loop()
     end = loop.time() + (LONGEST_WAIT if body.wait else 0.0)
-    while missing is not None and loop.time() < end:
+    while missing is not None and loop.time() < end and not LONG_POLLS.get().stops:
         await asyncio.sleep(INTERVAL)
         missing = await in_thread(lambda: not_published(store, site, nodes, at))
     return JSONResponse(

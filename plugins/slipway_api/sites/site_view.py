@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Header, Query
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
@@ -17,6 +16,7 @@ from slipway_api.http.concurrency import in_thread
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.long_polls import LONG_POLLS
 from slipway_api.sites.readers import READERS
+from slipway_api.sites.view_answers import VIEW_ANSWERS, text_of
 from strategy_lib.node_states.publication import Version
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ router = APIRouter(tags=["node states"])
 
 LONGEST_WAIT = 60.0
 """Seconds that a reader may linger."""
-_MOST_CHANGES = 200
-"""Versions whose differences are put together; a reader that is further behind gets the whole."""
+_MOST_VERSIONS = 200
 
 Since = Annotated[
     str | None,
@@ -106,13 +105,20 @@ class ViewHistory(BaseModel):
     response_class=Response,
     responses={**answers(SiteState), 204: {"description": "There is no newer version than `since`."}},
 )
-async def get_site_state(site: SitePath, store: Store, since: Since = None, wait: Wait = 0.0) -> Response:
+async def get_site_state(
+    site: SitePath,
+    store: Store,
+    since: Since = None,
+    wait: Wait = 0.0,
+    accept_encoding: Annotated[str, Header(include_in_schema=False)] = "",
+) -> Response:
     """Return the newest version, the same bytes for all; with `since` what differs from that version.
 
     It comes from the store, whether or not a controller lives. With `wait` the answer comes as soon as there is a newer
     version.
     """
     known = None if since is None else Version(*map(int, since.split(".")))
+    newest: str | None = None
     if since is not None and known is not None and wait > 0:
 
         def is_new(token: str) -> bool:
@@ -121,8 +127,18 @@ async def get_site_state(site: SitePath, store: Store, since: Since = None, wait
 
         polls = LONG_POLLS.get()
         with READERS.one(store.location, site, known):
-            await polls.wait((store, "view", site), lambda: _token(store, site), since, wait, LONGEST_WAIT, is_new)
-    return await in_thread(lambda: _answer(store, site, known))
+            newest = await polls.newer(
+                (store, "view", site), lambda: _token(store, site), since, wait, LONGEST_WAIT, is_new
+            )
+    if newest is None:
+        newest = await in_thread(lambda: _token(store, site))
+    try:
+        answer = await VIEW_ANSWERS.get().get(store, site, known, newest)
+    except LookupError:
+        await in_thread(lambda: require_committed(store, site))
+        why = "no controller has published the states of its nodes yet: `slipway controller` does"
+        raise ApiError(404, f"site {site}: {why}", "Nothing Published", retry=True) from None
+    return answer.response(accept_encoding)
 
 
 @router.get(
@@ -134,7 +150,7 @@ async def get_site_state(site: SitePath, store: Store, since: Since = None, wait
 async def get_site_state_history(
     site: SitePath,
     store: Store,
-    limit: Annotated[int, Query(ge=1, le=_MOST_CHANGES, description="How many versions at most.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=_MOST_VERSIONS, description="How many versions at most.")] = 50,
 ) -> JSONResponse:
     """Return what each version changed, the newest first."""
 
@@ -171,32 +187,4 @@ def require_committed(store: SiteStore, site: str) -> None:
 
 def _token(store: SiteStore, site: str) -> str:
     found = store.site_views.versions().get(site)
-    return "" if found is None else f"{found.epoch}.{found.number}"
-
-
-def _answer(store: SiteStore, site: str, known: Version | None) -> Response:
-    found = store.site_views.body(site)
-    if found is None:
-        require_committed(store, site)
-        why = "no controller has published the states of its nodes yet: `slipway controller` does"
-        raise ApiError(404, f"site {site}: {why}", "Nothing Published", retry=True)
-    version, body = found
-    tag = {"ETag": f'"{version.epoch}.{version.number}"', "Cache-Control": "private, no-cache"}
-    if known is None:
-        return Response(body, media_type="application/json", headers=tag)
-    if not version.replaces(known):
-        return Response(status_code=204, headers=tag)
-    differing = _since(store, site, known, version)
-    if differing is None:
-        return Response(body, media_type="application/json", headers=tag)
-    whole = json.loads(body)
-    nodes = {name: whole["nodes"].get(name) for name in sorted(differing)}
-    return JSONResponse({**whole, "since": f"{known.epoch}.{known.number}", "nodes": nodes}, headers=tag)
-
-
-def _since(store: SiteStore, site: str, known: Version, newest: Version) -> set[str] | None:
-    """Return the nodes that differ since a version; None where the log does not reach back so far."""
-    changes = store.site_views.changes(site, known, _MOST_CHANGES + 1)
-    if len(changes) != newest.number - known.number or len(changes) > _MOST_CHANGES:
-        return None
-    return {name for change in changes for name in change.changes}
+    return "" if found is None else text_of(found)

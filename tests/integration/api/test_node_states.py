@@ -14,7 +14,7 @@ import requests
 from site_engine.node_states.leader import SiteLeader
 from site_store import SiteStore
 from site_store.user_states import lease_of
-from slipway_api.sites import node_states
+from slipway_api.sites import node_states, view_answers
 from strategy_lib.node_states.publication import Version
 from tests.integration.api.airflow_runs import DESIGN
 from tests.integration.api.test_service import assert_failure
@@ -112,6 +112,30 @@ def test_readers_linger_until_the_next_version(viewer: httpx.Client, led: Led) -
         answers = [one.result(20) for one in asked]
     assert {version(answer) for answer in answers} == {version(viewer.get(STATE))}
     assert [answer.json()["nodes"] for answer in answers] == [{"n3": {"state": "up"}}] * 5
+
+
+def test_rule_55_what_many_readers_ask_is_read_once_and_they_get_the_same_bytes(
+    viewer: httpx.Client, led: Led, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = version(viewer.get(STATE))
+    made: list[object] = []
+
+    make_answer = view_answers.make_answer
+
+    def make(store: SiteStore, site: str, known: Version | None) -> view_answers.ViewAnswer:
+        made.append((site, known))
+        return make_answer(store, site, known)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(view_answers, "make_answer", make)
+        with ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(viewer.get, STATE, params={"since": known, "wait": 30}) for _ in range(8)]
+            led.sees(n3="Deployed")
+            answers = [one.result(20) for one in asked]
+        assert made == [("default", Version(*map(int, known.split("."))))]
+        assert len({answer.content for answer in answers}) == 1
+        assert viewer.get(STATE).content == viewer.get(STATE).content
+        assert len(made) == 2
 
 
 def test_a_state_is_set_published_and_shown(user: httpx.Client, viewer: httpx.Client, led: Led) -> None:

@@ -64,6 +64,14 @@ def test_what_was_given_up_is_free_at_once(store: SiteStore) -> None:
     assert (taken.owner, taken.epoch) == ("two", held.epoch + 1), "within the same second"
 
 
+def test_those_of_others_are_known_without_asking_for_them(store: SiteStore, clock: FakeClock) -> None:
+    for name, owner, seconds in (("a", "one", 30), ("b", "two", 30), ("c", "two", 10)):
+        assert store.leases.take(name, owner, seconds) is not None
+    assert store.leases.of_others("one") == {"b", "c"}
+    clock.move(10)
+    assert store.leases.of_others("one") == {"b"}, "what has run out is free"
+
+
 def test_leases_of_other_names_are_others(store: SiteStore) -> None:
     assert store.leases.get(NAME) is None
     assert store.leases.take(NAME, "one", 30) is not None

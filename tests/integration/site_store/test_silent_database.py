@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
-from sqlalchemy import make_url, text
+from sqlalchemy import Connection, make_url, text
 
-from site_store import SiteStore, StoreUnavailable, database
+from site_store import Lease, SiteStore, StoreUnavailable, database
 from site_store.address import resolve
 from site_store.database import Database
+from site_store.leases import require_lease
 from tests.support.silent_proxy import SilentProxy, silent_proxy
 
 pytestmark = pytest.mark.timeout(60)  # what would hang, hangs
@@ -85,3 +87,22 @@ def test_a_connection_notices_a_server_that_is_gone_without_a_word(proxy: Silent
         options = connection.connection.driver_connection.info.get_parameters()  # type: ignore[union-attr]
     assert (options["keepalives_idle"], options["tcp_user_timeout"]) == ("30", "30000")
     opened.close()
+
+
+def test_rule_55_one_who_is_silent_while_it_has_locked_its_lease_holds_nobody_up(postgresql_store: str) -> None:
+    with SiteStore.open(postgresql_store, idle_seconds=0.2) as frozen, SiteStore.open(postgresql_store) as other:
+        held = frozen.leases.take("site:silent", "frozen", 0.1)
+        assert held is not None
+        taken: list[Lease | None] = []
+
+        def work(tx: Connection) -> None:
+            require_lease(tx, held, held.expires_at - timedelta(seconds=0.05))
+            # The other one waits for the lock, until the database ends this transaction.
+            while not taken or taken[-1] is None:
+                taken.append(other.leases.take("site:silent", "other", 10))
+            tx.execute(text("SELECT 1"))
+
+        with pytest.raises(StoreUnavailable, match="idle-in-transaction timeout"):
+            frozen._database.write(work)
+        assert taken[-1] is not None
+        assert taken[-1].epoch > held.epoch

@@ -161,7 +161,7 @@ def test_what_the_controller_sets_never_replaces_what_a_person_took_out_of_use(
     if before is not None:
         forced(store, before, "n1")
     down = {"n1": UserState(DOWN, "crashed 5 times, at most 4 are accepted")}
-    store._database.write(lambda tx: write_by_controller(tx, clock(), SITE, down, "slipway"))
+    store._database.write(lambda tx: write_by_controller(tx, SITE, down, "slipway", clock(), lambda _tx: clock()))
     assert store.user_states.in_force(SITE)["n1"].state is after
 
 
@@ -177,3 +177,16 @@ def test_a_plan_reads_what_each_kind_of_action_leaves_out_and_who_set_it(store: 
     clock.move(3600)
     assert list(store.user_states.left_out(SITE, "update_site")) == ["n1"]
     assert store.user_states.left_out("other", "update_site") == {}
+
+
+@pytest.mark.parametrize("state", [UP, RETIRED])
+def test_rule_54_what_a_person_has_set_meanwhile_is_newer_than_what_the_controller_knew(
+    store: SiteStore, state: NodeAvailability, clock: FakeClock
+) -> None:
+    seen = clock()
+    clock.move(1)
+    forced(store, state, "n1")
+    down = {name: UserState(DOWN, "crashed 5 times, at most 4 are accepted") for name in ("n1", "n2")}
+    store._database.write(lambda tx: write_by_controller(tx, SITE, down, "slipway", seen, lambda _tx: clock()))
+    found = {name: record.state for name, record in store.user_states.of_site(SITE).items()}
+    assert found == {"n1": state, "n2": DOWN}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from slipway_api.http.long_polls import LongPolls
+from slipway_api.http.server_stop import when_told_to_stop
 
 LONG = 30.0
 
@@ -143,3 +145,23 @@ def test_a_failed_look_fails_all_who_wait_and_the_next_request_looks_anew() -> N
         assert await polls.wait("scope", scope.read, "0", LONG)
 
     run(test)
+
+
+def test_all_who_wait_are_let_go_when_the_server_is_told_to_stop() -> None:
+    async def test(scope: Scope, polls: LongPolls) -> None:
+        when_told_to_stop(polls.let_go)
+        tasks = waiting(polls, scope, 50)
+        await scope.pauses.put(await scope.pauses.get())
+        signal.raise_signal(signal.SIGTERM)
+        assert await asyncio.gather(*tasks) == [False] * 50
+        assert not await polls.wait("scope", scope.read, "1", LONG), "nor does anybody wait after that"
+        assert await polls.wait("scope", scope.read, "0", LONG)
+
+    told = []
+    before = signal.signal(signal.SIGTERM, lambda *_: told.append(1)), signal.getsignal(signal.SIGINT)
+    try:
+        run(test)
+    finally:
+        signal.signal(signal.SIGTERM, before[0])
+        signal.signal(signal.SIGINT, before[1])
+    assert told == [1], "who handled the signal before still does"

@@ -12,7 +12,7 @@ import pytest
 from provisioner_client.protocol import ListedNode
 from site_engine.node_lists import keep_list
 from site_engine.node_states.leader import LONGEST_UNSEEN, SiteLeader
-from site_store import LeaseLost, SiteStore
+from site_store import LeaseLost, SiteStore, StoreUnavailable
 from site_store.user_states import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.outcome import NodeCondition
@@ -151,6 +151,49 @@ def test_a_flapping_node_is_set_down_by_the_controller_and_stays_so_over_leaders
     leader.look()
     assert states(store) == {"n1": "up"}
     assert store.site_views.memory(SITE)["n1"].history.crashes == 0
+
+
+def test_rule_55_what_a_leader_could_not_keep_is_seen_again(
+    store: SiteStore, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(store, "n1", min_time_between_versions=0, quiet_time=0)
+    leader = leads(store)
+    lists(store, n1=ON)
+    leader.look()
+    clock.move(1)
+    lists(store, n1=OFF)
+
+    def lost(*_args: object, **_options: object) -> None:
+        raise StoreUnavailable("the connection is lost")
+
+    with monkeypatch.context() as away:
+        away.setattr(store.site_views, "remember", lost)
+        with pytest.raises(StoreUnavailable):
+            leader.look()
+    assert leader.look() is not None
+    assert store.site_views.memory(SITE)["n1"].history.crashes == 1
+    assert states(store) == {"n1": "maintenance"}
+
+
+def test_of_a_list_what_is_other_is_taken_in_and_a_new_node_is_found_in_it(store: SiteStore, clock: FakeClock) -> None:
+    commit(store, "n1", "n2", min_time_between_versions=0, quiet_time=0, transition_time=0)
+    leader = leads(store)
+    lists(store, n1=ON, n2=ON, n3=ON)
+    leader.look()
+    for said, expected in (
+        ({"n1": OFF, "n2": ON, "n3": ON}, {"n1": "down", "n2": "up"}),
+        ({"n1": ON, "n3": ON}, {"n1": "up", "n2": "down"}),
+        ({"n1": ON, "n2": ON, "n3": ON}, {"n1": "up", "n2": "up"}),
+    ):
+        clock.move(1)
+        lists(store, **said)
+        leader.look()
+        assert states(store) == expected
+    commit(store, "n1", "n2", "n3", min_time_between_versions=0, quiet_time=0, transition_time=0)
+    clock.move(1)
+    lists(store, n1=ON, n2=ON, n3=ON)
+    leader.look()
+    assert states(store) == {"n1": "up", "n2": "up", "n3": "up"}
 
 
 def test_other_settings_hold_at_once_and_nodes_that_leave_are_gone(store: SiteStore, clock: FakeClock) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from site_engine.errors import EngineError
-from site_engine.node_states.leaders import BACK_OFF, POLL_SECONDS, Poll, SiteLeaders
-from site_store import Lease, SiteStore, StoreUnavailable
+from site_engine.node_states.leaders import BACK_OFF, LEASE_SECONDS, POLL_SECONDS, Poll, SiteLeaders
+from site_store import Lease, SiteStore, StoreUnavailable, ValueRefused
+from site_store.site_views import Pulse
 from site_store.user_states import lease_of
 from strategy_lib.node_states.publication import Version
 from tests.integration.site_store.scenario import SITE, FakeClock
@@ -54,8 +55,8 @@ class Site:
             raise self.failure
         self.store.provisioner_lists.save(name, "c", {"n1": {"status": self.word, "power": "on", "condition": "other"}})
 
-    def controller(self, owner: str) -> SiteLeaders:
-        return SiteLeaders(self.store, owner, self.observe, monotonic=lambda: self.clock().timestamp())
+    def controller(self, owner: str, lease: float = LEASE_SECONDS) -> SiteLeaders:
+        return SiteLeaders(self.store, owner, self.observe, lease, monotonic=lambda: self.clock().timestamp())
 
     def look(self, leaders: SiteLeaders, after: float = 0.0) -> None:
         if after:
@@ -103,6 +104,45 @@ def test_a_lease_is_renewed_while_its_owner_looks(here: Site) -> None:
     held = here.store.leases.get(lease_of(SITE))
     assert held is not None
     assert held.owner == "first"
+
+
+@pytest.mark.parametrize("lease", [1.0, 10.0])
+def test_a_lease_is_kept_however_long_the_looks_take(here: Site, lease: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = here.controller("first", lease), here.controller("second", lease)
+    pauses = []
+
+    def pause(seconds: float) -> bool:
+        pauses.append(seconds)
+        here.clock.move(seconds)
+        here.look(second)
+        return second.led() != () or len(pauses) == 20
+
+    looks = first.look
+
+    def slow(*pools: Any) -> None:
+        looks(*pools)
+        here.clock.move(lease / 5)
+
+    monkeypatch.setattr(first, "look", slow)
+    first.run(pause)
+    assert len(pauses) == 20, "the other one never led"
+
+
+def test_a_site_that_cannot_be_looked_at_stops_no_other(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit_design(here.store, "a-first", site([node("n1")], [group("g", ["n1"])], region="a-first"))
+    pulse = here.store.site_views.pulse
+
+    def refused(name: str) -> Pulse:
+        if name == "a-first":
+            raise ValueRefused("a value that is not good")
+        return pulse(name)
+
+    monkeypatch.setattr(here.store.site_views, "pulse", refused)
+    leaders = here.controller("me")
+    here.look(leaders)
+    here.look(leaders, 1)
+    assert leaders.led() == ("a-first", SITE)
+    assert here.version() is not None
 
 
 def test_a_provisioner_that_fails_changes_no_state_and_is_asked_again_with_growing_pauses(here: Site) -> None:
