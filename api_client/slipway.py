@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -281,6 +281,17 @@ class SlipwayClient:
         """
         what = f"reading the list of nodes of site {site}"
         self.request(what, "POST", f"/sites/{_quoted(site)}/observe", json={"owner": owner, "epoch": epoch})
+
+    def repair(self, site: str, run_id: str, nodes: Sequence[str], owner: str, epoch: int, *, redeploy: bool) -> str:
+        """Have nodes repaired by an action whose run has this id, and return the action's id; a run is started once.
+
+        Parameters
+        ----------
+        owner, epoch : the lease of the controller that asks.
+        """
+        what = f"starting the repair of site {site}"
+        body = {"run_id": run_id, "nodes": list(nodes), "redeploy": redeploy, "owner": owner, "epoch": epoch}
+        return str(read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/repair", json=body))["action"])
 
     def stop(self, action_id: str) -> None:
         """End an action; `ApiRefused` with status 409 when it is over, or not there yet."""

@@ -21,6 +21,7 @@ from site_engine.metrics import (
     OWNER_UNRESPONSIVE,
     PHASE_SECONDS,
     QUEUE_SECONDS,
+    REPAIRS,
     SITE_LEADER,
     VIEW_AGE,
     VIEW_EPOCH,
@@ -63,6 +64,7 @@ def read_samples(store: SiteStore) -> list[Sample]:
     for site, (now, ever) in store.drifts.counts().items():
         found += [Sample(DRIFTS, (site,), now), Sample(DRIFTS_EVER, (site,), ever)]
     found += _states(store)
+    found += [Sample(REPAIRS, labels, number) for labels, number in store.repairs.counts().items()]
     return found
 
 

@@ -129,6 +129,12 @@ VIEW_READERS = Metric(
     "Readers that linger at this API server; behind: they have an older version than the published one.",
     ("site", "behind"),
 )
+REPAIRS = Metric(
+    "slipway_repairs_total",
+    Shape.COUNTER,
+    "Repairs of nodes that are over, by result (success, failure, refused, observed).",
+    ("site", "result"),
+)
 METRICS: Final = (
     NODES,
     ACTIONS_RUNNING,
@@ -150,6 +156,7 @@ METRICS: Final = (
     VIEW_VERSION,
     VIEW_AGE,
     VIEW_READERS,
+    REPAIRS,
 )
 
 

@@ -68,6 +68,9 @@ def considered_differences(
     those that are out of use are as wanted as they were before.
     """
     targets = parameters.target_nodes
+    if kind.repairs and targets is not None:
+        found = node_differences(digests, records, conditions)
+        return {name: each if name in targets else _beside(each) for name, each in found.items() if name in digests}
     wanted = {name: digest for name, digest in digests.items() if targets is None or name in targets}
     found = node_differences(wanted, records, conditions)
     if targets is not None:
@@ -77,6 +80,13 @@ def considered_differences(
     why = f"asked for with {Override.REDO_DONE}" if not kind.is_destructive else f"{kind.name} does it anew"
     stays = () if kind.is_destructive else out_of_use
     return {name: each if name in stays else _redone(each, why) for name, each in found.items()}
+
+
+def _beside(found: NodeDifference) -> NodeDifference:
+    """Say of a node that is in a group with repaired ones that it is not one of them; new labels may wait."""
+    if found.change is Change.NONE:
+        return found
+    return replace(found, withheld=None if found.change is Change.RELABEL else "it is not among the repaired nodes")
 
 
 def _with_labels(

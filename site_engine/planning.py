@@ -22,7 +22,8 @@ from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.report import Submission
 from strategy_lib.selectors import resolve
-from strategy_lib.strategy import Group, Strategy
+from strategy_lib.status.words import Status
+from strategy_lib.strategy import Group, Selector, Strategy, targeted_strategy
 from strategy_lib.verdict import Judgement, verdict_on
 
 if TYPE_CHECKING:
@@ -152,6 +153,34 @@ def committed_groups(design: Design) -> tuple[PlannedGroup, ...] | None:
         return make_plan(design.strategy, design.nodes, Known(edges=design.edges)).groups
     except StrategyLibError:
         return None
+
+
+def strategy_of(
+    kind: ActionKind, parameters: ActionParameters, design: Design, records: Iterable[NodeRecord]
+) -> Strategy:
+    """Return the groups of an action: those of the design; one of the target nodes; or, of a repair, theirs.
+
+    The groups of repaired nodes are as in the design, without the nodes that need something else.
+    """
+    targets = parameters.target_nodes
+    if targets is None:
+        return design.strategy
+    if not kind.repairs:
+        return targeted_strategy(targets)
+    good = {record.name for record in records if record.standing == Status.SUCCESS}.union(targets)
+    members = resolve(design.strategy, design.nodes)
+    kept = {name for name, nodes in members.items() if not nodes.isdisjoint(targets)}
+    groups = [
+        replace(
+            group,
+            depends_on=tuple(name for name in group.depends_on if name in kept),
+            selectors=(Selector(node_names=tuple(sorted(members[group.name] & good))),),
+        )
+        for group in design.strategy.groups
+        if group.name in kept
+    ]
+    # In no group nothing would be done to them.
+    return Strategy(tuple(groups)) if groups else targeted_strategy(targets)
 
 
 def racks_of(design: Design) -> dict[str, str]:

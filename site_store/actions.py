@@ -56,6 +56,7 @@ class Actions(Repository):
         steps: Mapping[str, int] = NO_STEPS,
         node_step: Phase | None = None,
         nodes: Collection[str] = (),
+        run_id: str | None = None,
     ) -> ActionRecord:
         """Write an action down before its DAG run is triggered, so that a lost answer leaves no run without a row.
 
@@ -76,6 +77,7 @@ class Actions(Repository):
         has_run : whether a DAG run carries it out.
         steps : its steps, each with its place: they stand there as pending from now on (rule 31).
         node_step, nodes : its step on named nodes, if it has one, and these nodes.
+        run_id : the id of its run, where the caller has one; an action of this run that is there is returned as it is.
 
         Raises
         ------
@@ -87,6 +89,9 @@ class Actions(Repository):
             if exclusive:
                 # Two who ask at the same moment go one after the other from here.
                 one_at_a_time(tx, f"actions of {site}")
+                same = None if run_id is None else tx.execute(_of_run(kind, run_id)).one_or_none()
+                if same is not None:
+                    return action_record(same)
                 require_free(tx, site)
             action_id = next_id(tx, self._now())
             row = new_action(
@@ -96,7 +101,7 @@ class Actions(Repository):
                 revision=revision,
                 parameters=parameters,
                 dag_id=kind,
-                run_id=f"{site}__{action_id}" if has_run else None,
+                run_id=run_id or (f"{site}__{action_id}" if has_run else None),
                 user=user,
                 created=self._shared_now(tx),
                 dry_run=dry_run,

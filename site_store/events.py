@@ -39,6 +39,7 @@ class EventKind(StrEnum):
     USER_STATE = "user_state"
     NODE_STATE = "node_state"
     DRIFT = "drift"
+    REPAIR = "repair"
     NODE_TROUBLE = "node_trouble"
     RESTORED = "restored"
 

@@ -30,6 +30,7 @@ from site_store.orphans import Orphans
 from site_store.outbox import Outbox
 from site_store.owners import Owners
 from site_store.provisioner_lists import ProvisionerLists
+from site_store.repairs import Repairs
 from site_store.reporters import Reporters
 from site_store.reports import Reports
 from site_store.restoring import Restoring
@@ -96,6 +97,7 @@ class SiteStore:
         self.state_counts = StateCounting(database)
         self.site_views = SiteViews(database)
         self.drifts = Drifts(database)
+        self.repairs = Repairs(database)
         self.node_troubles = NodeTroubles(database)
         self.state_table = StateTable(database)
         self.restoring = Restoring(database)

@@ -8,7 +8,7 @@ import os
 import select
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -158,6 +158,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     from site_engine.extensions import installed_watchers
     from site_engine.follow import Followed, follow_unfinished
     from site_engine.node_reports import report_nodes
+    from site_engine.node_states.repairs import repair_nodes
     from site_engine.notifications import send_notifications
     from site_engine.owner_jobs import check_owners, check_provisioners, watch_owners
     from site_engine.run_notes import note_verdicts
@@ -176,6 +177,9 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     def follow(site: str, held: Lease) -> Followed:
         return Followed(*slipway.follow(site, held.owner, held.epoch))
 
+    def repair(site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
+        return slipway.repair(site, run_id, nodes, held.owner, held.epoch, redeploy=redeploy)
+
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [
         close_dead_actions(airflow),
@@ -186,6 +190,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
         send_notifications(courier(airflow, slipway)),
         tell_watchers(installed_watchers(), telling),
         follow_unfinished(follow),
+        repair_nodes(repair),
         merge_counts(),
         forget_notifications(),
         check_provisioners(slipway.provisioner_problem),

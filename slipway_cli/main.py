@@ -25,7 +25,8 @@ COMMANDS = {
     "adopt": LazyCommand("slipway_cli.online.wishes:adopt", "Take over nodes that are deployed.", SERVER),
     "set": LazyCommand("slipway_cli.online.node_states:set_", "Take nodes out of use, and bring them back.", SERVER),
     "approve": LazyCommand("slipway_cli.online.approve:approve", "Answer a group that waits for a person.", SERVER),
-    "stop": LazyCommand("slipway_cli.online.control:stop", "End an action.", SERVER),
+    "start": LazyCommand("slipway_cli.online.repair:start", "Let the repair of a site go on.", SERVER),
+    "stop": LazyCommand("slipway_cli.online.control:stop", "End an action, or all repair of a site.", SERVER),
     "pause": LazyCommand("slipway_cli.online.control:pause", "Let no further group of an action start.", SERVER),
     "unpause": LazyCommand("slipway_cli.online.control:unpause", "Let a paused action go on.", SERVER),
     "demo": LazyCommand(

@@ -8,6 +8,7 @@ from typing import Any
 
 from strategy_lib.errors import Origin, StrategyLibError
 from strategy_lib.node_states.publication import PublishSettings
+from strategy_lib.node_states.repair import RepairMode
 from strategy_lib.node_states.site_states import SiteStateSettings
 from strategy_lib.node_states.view import StateSettings
 from strategy_lib.schema_check import check_data
@@ -36,6 +37,8 @@ class SiteSettings:
     min_available_percent : a group with fewer available nodes takes the rest of them down; 0: off.
     min_up_nodes, min_up_percent : a site with fewer nodes up is down as a whole; 0: off.
     max_groups_in_maintenance : how many groups may have nodes with user states at once.
+    repair : whether nodes that drifted or failed are repaired, and whether deployed ones may be destroyed for it.
+    max_repairs_per_hour : repairs of so many nodes begin in any hour.
     """
 
     redeploy_percent: int = 20
@@ -52,10 +55,13 @@ class SiteSettings:
     min_up_nodes: int = 0
     min_up_percent: int = 0
     max_groups_in_maintenance: int = 1
+    repair: RepairMode = RepairMode.OBSERVE
+    max_repairs_per_hour: int = 10
 
     def to_data(self) -> dict[str, Any]:
         """Return the `data` of a document that says the same."""
-        return {section: {name: getattr(self, name) for name in names} for section, names in _SECTIONS.items()}
+        sections = {section: {name: getattr(self, name) for name in names} for section, names in _SECTIONS.items()}
+        return {**sections, "repair": str(self.repair), "max_repairs_per_hour": self.max_repairs_per_hour}
 
     def node_states(self, groups: Iterable[str]) -> SiteStateSettings:
         """Return what is set for the states of the nodes of these groups."""
@@ -97,5 +103,11 @@ def parse_site_settings(data: object, document: Origin | None = None) -> SiteSet
         raise SiteSettingsError(problems)
     given: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
     found = {name: value for section in _SECTIONS for name, value in given.get(section, {}).items()}
+    if "max_repairs_per_hour" in given:
+        found["max_repairs_per_hour"] = given["max_repairs_per_hour"]
+    mode = given.get("repair", RepairMode.OBSERVE)
+    # YAML 1.1 reads on and off without quotes as truth values.
+    if isinstance(mode, bool):
+        mode = RepairMode.ON if mode else RepairMode.OFF
     # JSON Schema takes 20.0 for a whole number.
-    return SiteSettings(**{name: int(value) for name, value in found.items()})
+    return SiteSettings(**{name: int(value) for name, value in found.items()}, repair=RepairMode(mode))

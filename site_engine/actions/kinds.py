@@ -125,6 +125,7 @@ class ActionKind:
     steps : its steps before the groups, or up to the step on nodes where it has no groups, in order.
     targeted : it concerns named nodes, and is refused without.
     whole_site : without named nodes it brings the whole site to its revision.
+    repairs : it does its target nodes in the groups that they are in, beside those nodes that are as wanted.
     passes_over : it brings about the difference to its revision, and asks about no revision in between (rule 37).
     overrides : those that mean something for it.
 
@@ -139,6 +140,7 @@ class ActionKind:
     steps: tuple[str, ...]
     targeted: bool = False
     whole_site: bool = False
+    repairs: bool = False
     passes_over: bool = False
     overrides: tuple[Override, ...] = (Override.IGNORE_OLDER_TASKS,)
 
@@ -241,6 +243,19 @@ KINDS = table(
             (*_BEGIN, "prepare_site", Phase.DESTROY.value, PLAN_GROUPS),
             targeted=True,
             overrides=(Override.IGNORE_OLDER_TASKS, Override.BELOW_CRITERIA),
+        ),
+        ActionKind(
+            "repair_site",
+            "Deploy servers that drifted or failed anew, within their groups.",
+            _DEPLOYMENT,
+            targeted=True,
+            repairs=True,
+            overrides=(
+                Override.IGNORE_OLDER_TASKS,
+                Override.ALLOW_REDEPLOY,
+                Override.MANY_REDEPLOYS,
+                Override.BELOW_CRITERIA,
+            ),
         ),
         ActionKind(
             "relabel_nodes",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Float, Index, Integer, String, Table, Text, text
+from sqlalchemy import Boolean, Column, Float, Index, Integer, String, Table, Text, text
 
 from site_store.dialects import CompressedText, Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
@@ -106,4 +106,37 @@ node_trouble = Table(
     Column("status", String, nullable=False),
     Column("since", UtcDateTime, nullable=False),
     sqlite_with_rowid=False,
+)
+
+# What was begun to repair a node: one row for each attempt at one cause. Attempt 0: it was only said what would be.
+repair = Table(
+    "repair",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("node", String, primary_key=True),
+    # The drift, or the operation that failed.
+    Column("cause", String, primary_key=True),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    # The error of the node then.
+    Column("reason", Text, nullable=False),
+    Column("redeploy", Boolean, nullable=False),
+    Column("begun", UtcDateTime, nullable=False),
+    # The id of the run in Airflow, known before it is there; then its action.
+    Column("run_id", String),
+    Column("action_id", String(26)),
+    Column("ended", UtcDateTime),
+    # observed, success, failure or refused; NULL: it goes on.
+    Column("result", String),
+    Index("ix_repair_site_begun", "site", "begun"),
+    sqlite_with_rowid=False,
+)
+
+# Sites on which somebody has stopped all repair.
+repair_switch = Table(
+    "repair_switch",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("stopped_at", UtcDateTime, nullable=False),
+    Column("stopped_by", String, nullable=False),
+    Column("reason", Text, nullable=False),
 )

@@ -14,6 +14,7 @@ from api_client.slipway import SlipwayClient
 from slipway_cli.follow import Clock, follow, show_report
 from slipway_cli.online.completion import ACTION
 from slipway_cli.online.online_command import TargetGroup, action_id, online
+from slipway_cli.online.repair import stop_repair
 from slipway_cli.online.server import Failed, SiteServer, translated_errors
 from slipway_cli.options import examples
 from slipway_cli.output import OutputFormat, console
@@ -70,6 +71,7 @@ def _control(verb: str, help_text: str) -> click.Group:
 
 
 stop = _control("stop", "End an action.")
+stop.add_command(stop_repair)
 pause = _control("pause", "Let no further group of an action start.")
 unpause = _control("unpause", "Let a paused action go on.")
 

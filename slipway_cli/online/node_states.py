@@ -12,6 +12,7 @@ from rich.text import Text
 
 from slipway_cli.online.completion import GROUP_OF_SITE, NODES
 from slipway_cli.online.online_command import TargetGroup, confirm, format_time, node_names, online, show_data
+from slipway_cli.online.repair import repair_line
 from slipway_cli.online.server import Failed, SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
@@ -36,6 +37,8 @@ def get_site_state(server: SiteServer, output: str, watch: bool) -> None:
     """Show the published states of a site's nodes: those first that are not up."""
     found = server.get(_path(server, "state")).json()
     show_data(found, output, _show_site)
+    if output == OutputFormat.TABLE:
+        click.echo(printable(repair_line(server.get(_path(server, "repair")).json())))
     while watch:
         since = f"{found['epoch']}.{found['version']}"
         answer = server.get(_path(server, "state"), since=since, wait=_LINGER)

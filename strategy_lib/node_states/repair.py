@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -61,12 +61,30 @@ class Repair:
     only_observed: bool = False
 
 
+_CARRIES_NOTHING = frozenset(
+    {
+        NodeCondition.NEW,
+        NodeCondition.READY,
+        NodeCondition.FAILED_COMMISSIONING,
+        NodeCondition.FAILED_DEPLOYMENT,
+    }
+)
+
+
 def remedy_for(node: Patient, *, can_power_on: bool) -> Remedy:
-    """Return what would mend a node, whatever is allowed."""
+    """Return what would mend a node, whatever is allowed.
+
+    One that is not listed may well serve, and to prepare it would restart it. One that is broken, in rescue mode or
+    somebody else's is left to a person, and what the provisioner works on is in progress.
+    """
     if node.in_progress or not (node.drifted or node.failed):
         return Remedy.NOTHING
-    if node.condition is not NodeCondition.DEPLOYED:
+    if node.condition in _CARRIES_NOTHING:
         return Remedy.DEPLOY
+    if node.condition is NodeCondition.NOT_LISTED:
+        return Remedy.REDEPLOY
+    if node.condition is not NodeCondition.DEPLOYED:
+        return Remedy.NOTHING
     if node.powered_off and can_power_on:
         return Remedy.POWER_ON
     return Remedy.REDEPLOY if node.drifted or not node.as_done else Remedy.NOTHING
@@ -113,7 +131,12 @@ def repairs_due(
     return tuple(name for _, name in due[: max(left, 0)])
 
 
-def repair_run_id(site: str, node: str, drifted_since: float, attempt: int) -> str:
-    """Return the id of the run that repairs this drift at this attempt, the same whoever asks."""
-    drift = hashlib.sha256(f"{node}\n{drifted_since!r}".encode()).hexdigest()[:16]
-    return f"{site}__repair__{drift}__{attempt}"
+def repair_run_id(site: str, nodes: Mapping[str, tuple[str, int]]) -> str:
+    """Return the id of the run that repairs these nodes, the same whoever asks.
+
+    Parameters
+    ----------
+    nodes : node to what is wrong with it, such as its drift, and the number of the attempt at that.
+    """
+    each = "\n".join(f"{name}\t{cause}\t{attempt}" for name, (cause, attempt) in sorted(nodes.items()))
+    return f"{site}__repair__{hashlib.sha256(each.encode()).hexdigest()[:26]}"

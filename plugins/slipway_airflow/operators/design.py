@@ -21,10 +21,11 @@ from site_engine.errors import StepError
 from site_engine.log_messages import count
 from site_engine.node_lists import keep_list
 from site_engine.owners import ProvisionerObserver
+from site_engine.planning import strategy_of
 from site_engine.redaction import exposed_in
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, masked_token
-from strategy_lib.strategy import strategy_to_data, targeted_strategy
+from strategy_lib.strategy import strategy_to_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,8 +63,7 @@ class LoadDesignOperator(SiteOperator):
             ],
             self.log,
         )
-        targets = parameters.target_nodes
-        strategy = design.strategy if targets is None else targeted_strategy(targets)
+        strategy = strategy_of(kind_of(action.kind), parameters, design, store.nodes.of_site(action.site))
         for warning in design.warnings:
             self.log.warning("%s", warning)
         self.log.info(

@@ -63,8 +63,10 @@ class Created:
     warnings: tuple[Mapping[str, Any], ...]
 
 
-def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, caller: Caller) -> Created:
-    """Validate a request, write its action down, and trigger the DAG run.
+def create(
+    request: ActionRequest, store: SiteStore, airflow: AirflowClient, caller: Caller, *, run_id: str | None = None
+) -> Created:
+    """Validate a request, write its action down, and trigger the DAG run; with a `run_id` that run, once.
 
     Raises `ApiError` 400: no such kind, wrong parameters, no committed revision, a revision that is not valid, no such
     node. 403: the caller may not trigger this DAG. 409: it is switched off, commits were skipped, critical groups would
@@ -102,7 +104,7 @@ def create(request: ActionRequest, store: SiteStore, airflow: AirflowClient, cal
             overridden += require_none(judge_redeploys(kind, parameters, settings, *taken))
         notes = messages_of(kind.name, found)
     conn_id = None if connection is None else connection.id
-    action = _write_down(store, airflow, request, kind, revision, parameters, caller.name, conn_id)
+    action = _write_down(store, airflow, request, kind, revision, parameters, caller.name, conn_id, run_id)
     if overridden:
         said = f"started by {caller.name} in spite of {overridden[0]['message']}"
         more = f", and {len(overridden) - 1} more" if len(overridden) > 1 else ""
@@ -200,6 +202,7 @@ def _write_down(
     parameters: ActionParameters,
     user: str,
     connection: str | None,
+    run_id: str | None,
 ) -> ActionRecord:
     """Return the action's new row; the one that is on the site may turn out to be over (rule 24)."""
     for last in (False, True):
@@ -218,6 +221,7 @@ def _write_down(
                 steps=kind.planned_steps,
                 node_step=kind.node_step,
                 nodes=parameters.target_nodes or (),
+                run_id=run_id,
             )
         except SiteBusy as busy:
             if last or not is_over(store, airflow, busy.owner.action_id):

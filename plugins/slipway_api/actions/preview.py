@@ -13,14 +13,13 @@ from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import Override, kind_of
 from site_engine.errors import SettingsError
 from site_engine.log_messages import by_reason, count, names
-from site_engine.planning import idle_groups, plan_action, simulate_plan
+from site_engine.planning import idle_groups, plan_action, simulate_plan, strategy_of
 from site_engine.releases import releases_of
 from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.sites.site_statuses import listed_nodes
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
-from strategy_lib.strategy import targeted_strategy
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
@@ -167,8 +166,8 @@ def preview(
     conditions = {name: node.condition for name, node in listed.items()}
     targets = None if parameters.target_nodes is None else sorted(frozenset(parameters.target_nodes))
     deployed_now = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
-    strategy = design.strategy if targets is None else targeted_strategy(targets)
     records = store.nodes.of_site(site)
+    strategy = strategy_of(kind_of(kind), parameters, design, records)
     out_of_use = store.user_states.left_out(site, kind)
     plan = plan_action(kind_of(kind), parameters, design, strategy, records, conditions, out_of_use=out_of_use)
     step = kind_of(kind).node_step

@@ -20,6 +20,7 @@ from slipway_api.pages.nodes import asked, nodes_part
 from slipway_api.pages.rendering import page
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import segment
+from slipway_api.sites.repairs import repair_state
 from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.words import Status
 
@@ -122,6 +123,7 @@ def _site_values(
         "tree": tree,
         "groups": groups,
         "reported": reported_leaves(tree),
+        "repair": repair_state(store, site) if tree.header["revision_committed"] is not None else None,
         "graph_drawn": group_graph.draw(groups, lambda name: f"{place}{segment(name)}#nodes"),
         "actions": [(action, statuses.get(action.id)) for action in listed],
         "older_actions": newest[-1].id if len(newest) == ACTIONS_SHOWN else None,

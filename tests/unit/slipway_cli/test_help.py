@@ -39,7 +39,7 @@ def test_commands_complete_without_being_imported(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("create", "action", "re"), ["redeploy_server", "relabel_nodes"]),
+        (("create", "action", "re"), ["redeploy_server", "repair_site", "relabel_nodes"]),
         (("diff", "configdocs", "l"), ["last_site_action"]),
         (("diff", "configdocs", "committed", "b"), ["buffer"]),
         (("get", "configdocs", "--version", "s"), ["successful_site_action"]),

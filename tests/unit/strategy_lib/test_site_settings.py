@@ -43,14 +43,26 @@ def test_every_setting_has_a_default() -> None:
 def test_the_schema_names_the_same_settings_and_defaults() -> None:
     definitions = schema("site_settings")["$defs"]
     sections = {
-        name: {setting: about["default"] for setting, about in definitions[name]["properties"].items()}
-        for name in definitions["data"]["properties"]
+        name: about["default"]
+        if "default" in about
+        else {setting: its["default"] for setting, its in definitions[name]["properties"].items()}
+        for name, about in definitions["data"]["properties"].items()
     }
     assert sections == DEFAULT_SETTINGS.to_data()
 
 
 def test_what_was_read_can_be_written_and_read_again() -> None:
     read = SiteSettings(1, 2, 3)
+    assert parse_site_settings(read.to_data()) == read
+
+
+@pytest.mark.parametrize(
+    ("given", "mode"),
+    [("off", "off"), (False, "off"), ("on", "on"), (True, "on"), ("observe", "observe"), ("redeploy", "redeploy")],
+)
+def test_on_and_off_need_no_quotes_in_yaml(given: object, mode: str) -> None:
+    read = parse_site_settings({"repair": given, "max_repairs_per_hour": 3})
+    assert (read.repair, read.max_repairs_per_hour) == (mode, 3)
     assert parse_site_settings(read.to_data()) == read
 
 

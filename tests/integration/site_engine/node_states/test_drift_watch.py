@@ -67,7 +67,7 @@ def deploy(store: SiteStore, *names: str, failed: tuple[str, ...] = ()) -> None:
 
 def lists(store: SiteStore, clock: FakeClock, **nodes: tuple[str, str]) -> None:
     clock.move(5)
-    conditions = {"Deployed": "deployed", "Ready": "ready"}
+    conditions = {"Deployed": "deployed", "Ready": "ready", "Failed deployment": "failed_deployment"}
     said = {
         name: {"status": word, "power": power, "condition": conditions[word]} for name, (word, power) in nodes.items()
     }

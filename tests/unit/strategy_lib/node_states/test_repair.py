@@ -27,6 +27,15 @@ FAILED_DEPLOYMENT = NodeCondition.FAILED_DEPLOYMENT
     [
         pytest.param(Patient(DEPLOYED), True, ["nothing", "nothing", "nothing"], id="as it was left"),
         pytest.param(Patient(READY, drifted=True), False, ["deploy*", "deploy", "deploy"], id="wiped"),
+        pytest.param(
+            Patient(NodeCondition.NOT_LISTED, drifted=True),
+            True,
+            ["redeploy*", "nothing", "redeploy"],
+            id="not listed: it may well serve",
+        ),
+        pytest.param(Patient(NodeCondition.OTHER, drifted=True), True, ["nothing"] * 3, id="broken, in rescue mode, …"),
+        pytest.param(Patient(NodeCondition.ALLOCATED, drifted=True), True, ["nothing"] * 3, id="somebody else's"),
+        pytest.param(Patient(NodeCondition.DEPLOYING, drifted=True), True, ["nothing"] * 3, id="it is at work"),
         pytest.param(Patient(FAILED_DEPLOYMENT, failed=True), False, ["deploy*", "deploy", "deploy"], id="failed"),
         pytest.param(
             Patient(DEPLOYED, drifted=True, powered_off=True), True, ["power_on*", "power_on", "power_on"], id="off"
@@ -89,8 +98,14 @@ def test_repairs_wait_for_their_delay_and_for_the_sites_budget() -> None:
 
 
 def test_one_remediation_for_one_drift_and_attempt() -> None:
-    first = repair_run_id("site", "n1", 100.0, 1)
-    assert first == repair_run_id("site", "n1", 100.0, 1)
-    others = [("site", "n1", 100.0, 2), ("site", "n2", 100.0, 1), ("site", "n1", 101.0, 1), ("other", "n1", 100.0, 1)]
-    assert len({first, *(repair_run_id(*other) for other in others)}) == 5
-    assert first.startswith("site__")
+    one = {"n1": ("drift a", 1), "n2": ("op 7", 3)}
+    first = repair_run_id("site", one)
+    assert first == repair_run_id("site", dict(reversed(one.items())))
+    others = [
+        repair_run_id("other", one),
+        repair_run_id("site", {"n1": ("drift a", 1)}),
+        repair_run_id("site", {**one, "n1": ("drift b", 1)}),
+        repair_run_id("site", {**one, "n1": ("drift a", 2)}),
+    ]
+    assert len({first, *others}) == 5
+    assert first.startswith("site__repair__")

@@ -1,0 +1,221 @@
+"""The controller's job that repairs nodes: what drifted or failed is deployed anew, as the site allows (rule 57).
+
+It decides from the store alone. Slipway's API starts the action, which has the safeguards of every other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, Protocol
+
+from design_rendering.stated_nodes import stated_nodes
+from site_engine.controller import Job
+from site_engine.designs import read_revision
+from site_engine.errors import AccountRefused, EngineError
+from site_engine.node_lists import last_conditions
+from site_store.tries import jitter_of
+from strategy_lib.errors import StrategyLibError
+from strategy_lib.goals.retries import Tries, retry_delay
+from strategy_lib.node_states.repair import (
+    HOUR,
+    Patient,
+    Remedy,
+    RepairMode,
+    decide_repair,
+    repair_run_id,
+    repairs_due,
+)
+from strategy_lib.outcome import NodeCondition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from site_engine.controller import Controller
+    from site_store import Lease, SiteStore
+    from site_store.repairs import AilingNode
+    from strategy_lib.site_settings import SiteSettings
+
+log = logging.getLogger("slipway.controller")
+
+REPAIR_EVERY: Final = 5.0
+"""Seconds between two looks at all sites."""
+REPAIR_KIND: Final = "repair_site"
+_SAID: Final = {
+    Remedy.DEPLOY: "it would be deployed anew",
+    Remedy.REDEPLOY: "it would be destroyed and deployed anew",
+    Remedy.POWER_ON: "it would be powered on",
+}
+
+
+class StartRepair(Protocol):
+    """Starts the action that repairs nodes, and returns its id; the same run is started once.
+
+    Raises `EngineError`: none was started, or it is not known.
+    """
+
+    def __call__(self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
+        """Start it, for the controller that holds this lease."""
+
+
+@dataclass
+class Monitored:
+    """Which nodes of sites are monitored. Designs are read when somebody asks, each revision once."""
+
+    store: SiteStore
+    _known: dict[str, tuple[int, frozenset[str]]] = field(default_factory=dict)
+
+    def without(self, site: str) -> frozenset[str]:
+        """Return the nodes of a site that are not, and so not repaired: they or their groups say `monitor: false`."""
+        of_site = self.store.site_groups.of_site(site)
+        groups = [group.name for group in of_site if not group.definition.get("monitor", True)]
+        members = self.store.site_groups.nodes(site) if groups else {}
+        return self._of_nodes(site).union(name for group in groups for name in members.get(group, ()))
+
+    def _of_nodes(self, site: str) -> frozenset[str]:
+        revision = self.store.site_views.pulse(site).revision
+        number, names = self._known.get(site, (0, frozenset()))
+        if number != revision:
+            try:
+                stated = stated_nodes(read_revision(self.store, site, revision)[1])
+                names = frozenset(name for name, node in stated.items() if not node.monitored)
+            except (EngineError, StrategyLibError) as error:
+                log.warning("Which nodes of site %s are not monitored is not known: %s", site, error)
+                names = frozenset()
+            self._known[site] = (revision, names)
+        return names
+
+
+def repair_nodes(start: StartRepair) -> Job:
+    """Return the job that repairs the nodes of all sites, each as its settings say."""
+    monitored: list[Monitored] = []
+
+    def work(controller: Controller) -> None:
+        problems = []
+        if not monitored:
+            monitored.append(Monitored(controller.store))
+        for site in controller.store.sites.committed():
+            try:
+                repair_site(controller.store, site, start, controller.lease, monitored[0])
+            except AccountRefused:
+                raise
+            except EngineError as error:
+                problems.append(f"site {site}: {error}")
+        if problems:
+            more = f", and {len(problems) - 1} more sites" if len(problems) > 1 else ""
+            raise EngineError(f"{problems[0]}{more}")
+
+    return Job("repairs", REPAIR_EVERY, work)
+
+
+def repair_site(
+    store: SiteStore, site: str, start: StartRepair, lease: Callable[[], Lease], monitored: Monitored | None = None
+) -> None:
+    """Settle the repairs of a site that are over, and begin those that are due, as one action.
+
+    Raises `EngineError`: one could not be started.
+    """
+    for begun in store.repairs.under_way(site):
+        if begun.action_id is None:
+            # This process, or the one before it, ended in between: the same run is not started twice.
+            _start(store, site, begun.run_id, begun.nodes, start, lease, redeploy=begun.redeploy)
+        elif store.actions.get(begun.action_id).state.is_end:
+            for name, result in store.repairs.settle(lease(), site, begun.action_id).items():
+                log.info("The repair of node %s of site %s ended: %s.", name, site, result)
+    settings = store.revisions.settings(site)
+    if settings.repair is RepairMode.OFF or store.repairs.switch(site) is not None:
+        return
+    ailing = store.repairs.ailing(site)
+    if ailing:
+        _begin(store, site, settings, ailing, start, lease, monitored or Monitored(store))
+
+
+def _begin(
+    store: SiteStore,
+    site: str,
+    settings: SiteSettings,
+    ailing: Sequence[AilingNode],
+    start: StartRepair,
+    lease: Callable[[], Lease],
+    monitored: Monitored,
+) -> None:
+    conditions, read_at = last_conditions(store, site)
+    if read_at is None:
+        return
+    remedies: dict[str, Remedy] = {}
+    observed: dict[AilingNode, str] = {}
+    for one in ailing:
+        if one.under_way:
+            continue
+        found = decide_repair(_patient(one, conditions), settings.repair)
+        if found.only_observed and not one.observed:
+            observed[one] = f"repair only observes: {_SAID[found.remedy]}, as it {_as_clause(one.error)}"
+        elif found.remedy is not Remedy.NOTHING and not found.only_observed:
+            remedies[one.name] = found.remedy
+    if not observed and (not remedies or store.locks.owner(site) is not None):
+        return
+    unwatched = monitored.without(site)
+    said = {one: text for one, text in observed.items() if one.name not in unwatched}
+    if said:
+        store.repairs.observe(lease(), site, said)
+    waiting = {one.name: one for one in ailing if one.name in remedies and one.name not in unwatched}
+    now = store.now().timestamp()
+    begun = [at.timestamp() for at in store.repairs.begun_since(site, timedelta(seconds=HOUR))]
+    tries = [(name, _tries(site, one)) for name, one in waiting.items()]
+    due = [waiting[name] for name in repairs_due(tries, begun, settings.max_repairs_per_hour, now)]
+    if not due:
+        return
+    run_id = repair_run_id(site, {one.name: (one.cause, one.attempts + 1) for one in due})
+    redeploy = any(remedies[one.name] is Remedy.REDEPLOY for one in due)
+    if store.repairs.begin(lease(), site, run_id, due, redeploy=redeploy):
+        _start(store, site, run_id, [one.name for one in due], start, lease, redeploy=redeploy)
+
+
+def _start(
+    store: SiteStore,
+    site: str,
+    run_id: str,
+    nodes: Sequence[str],
+    start: StartRepair,
+    lease: Callable[[], Lease],
+    *,
+    redeploy: bool,
+) -> None:
+    try:
+        action_id = start(site, run_id, nodes, redeploy=redeploy, held=lease())
+    except AccountRefused:
+        raise
+    except EngineError as error:
+        store.repairs.refused(lease(), site, run_id, str(error))
+        raise
+    store.repairs.started(lease(), site, run_id, action_id)
+    log.info("Action %s repairs %s of site %s.", action_id, ", ".join(nodes), site)
+
+
+def _patient(one: AilingNode, conditions: Mapping[str, NodeCondition]) -> Patient:
+    condition = conditions.get(one.name, NodeCondition.NOT_LISTED)
+    return Patient(
+        condition,
+        drifted=one.drifted,
+        failed=not one.drifted,
+        as_done=one.as_done,
+        in_progress=one.in_progress,
+    )
+
+
+def _tries(site: str, one: AilingNode) -> Tries:
+    """Return when a node may be repaired next: after the delays of its failures, and of repairs that came to nothing.
+
+    One that was never tried since it drifted may be at once.
+    """
+    failures = max(one.failures, one.attempts)
+    times = [] if one.next_try is None else [one.next_try.timestamp()]
+    if one.last_end is not None:
+        times.append(one.last_end.timestamp() + retry_delay(one.attempts, jitter_of(site, one.name, one.attempts)))
+    return Tries(failures, max(times, default=None))
+
+
+def _as_clause(error: str) -> str:
+    return error if error.startswith("drifted") else f"failed: {error}"

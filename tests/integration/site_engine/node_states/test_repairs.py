@@ -1,0 +1,245 @@
+"""Repairs decided on a real store: which nodes, when, once, and what the ledger says of them (rule 57)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from site_engine.errors import AirflowApiError
+from site_engine.node_states.drift_watch import DriftWatch
+from site_engine.node_states.repairs import REPAIR_KIND, repair_site
+from site_store import ActionState, SiteStore
+from site_store.records import Lease
+from site_store.repairs import RepairResult
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.status.words import Status
+from tests.integration.site_engine.node_states.test_drift_watch import (
+    NODES,
+    OFF,
+    ON,
+    READY,
+    deploy,
+    lead,
+    lists,
+    standings,
+)
+from tests.integration.site_store.scenario import SITE, FakeClock
+from tests.support.revisions import commit_design
+from tests.support.sites import document, group, node, site
+from tests.support.stores import new_store
+
+NAME = "controller"
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: FakeClock) -> Iterator[SiteStore]:
+    with SiteStore.open(new_store(tmp_path), clock) as opened:
+        yield opened
+
+
+class Starter:
+    """Starts repairs as Slipway's API does: an action for each run, once; or it refuses all."""
+
+    def __init__(self, store: SiteStore) -> None:
+        self.store = store
+        self.asked: list[tuple[tuple[str, ...], bool]] = []
+        self.refusal: str | None = None
+
+    def __call__(self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
+        self.asked.append((tuple(nodes), redeploy))
+        if self.refusal is not None:
+            raise AirflowApiError(self.refusal)
+        made = self.store.actions.create(
+            REPAIR_KIND, site, None, {}, "slipway", context_marker=None, exclusive=True, whole_site=False, run_id=run_id
+        )
+        return made.id
+
+
+class Scene:
+    """A site of two nodes that are done, its watch, and the controller's job."""
+
+    def __init__(self, store: SiteStore, clock: FakeClock, **settings: Any) -> None:
+        self.store, self.clock = store, clock
+        text = site([node(name) for name in NODES], [group("g", list(NODES))], region=SITE)
+        text += yaml.safe_dump(document("slipway/SiteSettings/v1", "settings", settings), explicit_start=True)
+        commit_design(store, SITE, text)
+        deploy(store, *NODES)
+        lists(store, clock, n1=ON, n2=ON)
+        self.watch, self.site_lease = DriftWatch(store, SITE), lead(store)
+        lease = store.leases.take(NAME, "me", 86400)
+        assert lease is not None
+        self.lease = lease
+        self.start = Starter(store)
+
+    def see(self, looks: int = 2, **nodes: tuple[str, str]) -> None:
+        for _ in range(looks):
+            lists(self.store, self.clock, **nodes)
+            held = self.store.leases.renew(self.site_lease, 86400)
+            self.watch.look(held)
+
+    def look(self) -> list[tuple[tuple[str, ...], bool]]:
+        """Let the job look once, and return what it started meanwhile."""
+        before = len(self.start.asked)
+        repair_site(self.store, SITE, self.start, lambda: self.lease)
+        return self.start.asked[before:]
+
+    def end(self, *, good: bool) -> None:
+        """Let the repair that is at work end; one that is good has deployed its nodes."""
+        (begun,) = self.store.repairs.under_way(SITE)
+        assert begun.action_id is not None
+        self.store.actions.close(begun.action_id, ActionState.SUCCESS, "done")
+        if good:
+            deploy(self.store, *begun.nodes)
+
+    def said(self, name: str) -> list[str]:
+        past = self.store.site_nodes.past(SITE, name)
+        return [event.message for event in past.events if event.kind == "repair"][::-1]
+
+
+def test_rule_57_observe_only_says_what_it_would_do_once(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock)
+    scene.see(n1=READY, n2=OFF)
+    assert [scene.look(), scene.look()] == [[], []]
+    since = "since 2026-11-21 12:00:10 UTC"
+    assert scene.said("n1") == [
+        f"repair only observes: it would be deployed anew, as it drifted: the provisioner says Ready, {since}"
+    ]
+    assert scene.said("n2") == [
+        f"repair only observes: it would be destroyed and deployed anew, as it drifted: power is off, {since}"
+    ]
+    assert store.repairs.counts() == {(SITE, RepairResult.OBSERVED): 2}
+    assert {status for status, _ in standings(store).values()} == {Status.ERROR}, "error stays (rule 56)"
+
+
+def test_rule_57_off_says_nothing(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair=False)
+    scene.see(n1=READY, n2=ON)
+    assert scene.look() == []
+    assert scene.said("n1") == []
+
+
+def test_rule_56_a_wiped_node_is_repaired_once_and_has_a_warning(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=OFF)
+    assert scene.look() == [(("n1",), False)], "on leaves a deployed node alone"
+    assert scene.look() == [], "the repair is under way"
+    scene.end(good=True)
+    assert scene.look() == []
+    fixed = {one.name: one.fixed for one in store.nodes.of_site(SITE)}["n1"]
+    assert fixed is not None
+    assert fixed.startswith("drifted: the provisioner says Ready, since")
+    assert store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
+    scene.see(n1=ON, n2=OFF)
+    assert scene.look() == []
+    assert store.counts.verify().differences == ()
+    assert scene.said("n1")[1:] == ["its repair ended: success"]
+
+
+def test_rule_57_only_redeploy_takes_a_deployed_node_down(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair="redeploy")
+    scene.see(n1=OFF, n2=ON)
+    assert scene.look() == [(("n1",), True)]
+
+
+def test_a_failed_repair_waits_for_its_delay_and_is_another_attempt(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=ON)
+    for attempt, (early, late) in enumerate([(44, 32), (89, 62)], start=1):
+        assert scene.look() == [(("n1",), False)]
+        scene.end(good=False)
+        scene.look()
+        clock.move(early)
+        assert scene.look() == [], attempt
+        clock.move(late)
+    assert scene.look() == [(("n1",), False)]
+    assert store.repairs.counts() == {(SITE, RepairResult.FAILURE): 2}
+
+
+def test_a_repair_that_is_refused_waits_too(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=ON)
+    scene.start.refusal = "the provisioner does not answer"
+    with pytest.raises(AirflowApiError):
+        scene.look()
+    assert scene.look() == []
+    scene.start.refusal = None
+    clock.move(76)
+    assert scene.look() == [(("n1",), False)]
+    assert scene.said("n1")[0] == "its repair was refused: the provisioner does not answer"
+
+
+def test_no_more_than_the_settings_allow_in_an_hour(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair="on", max_repairs_per_hour=1)
+    scene.see(n1=READY, n2=READY)
+    assert scene.look() == [(("n1",), False)]
+    scene.end(good=True)
+    assert scene.look() == []
+    clock.move(3601)
+    assert scene.look() == [(("n2",), False)]
+
+
+def test_one_remediation_per_drift_also_with_two_controllers(store: SiteStore, clock: FakeClock) -> None:
+    """One begins, and ends before it has asked; the next one starts the same run, which is there once."""
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=ON)
+    asked = []
+
+    class Killed(BaseException):
+        pass
+
+    def killed(site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
+        asked.append(Starter(store)(site, run_id, nodes, redeploy=redeploy, held=held))
+        raise Killed
+
+    with pytest.raises(Killed):
+        repair_site(store, SITE, killed, lambda: scene.lease)
+    assert scene.look() == [(("n1",), False)]
+    (begun,) = store.repairs.under_way(SITE)
+    assert begun.action_id == asked[0], "the second trigger of one run is recognized"
+    (one,) = store.repairs.ailing(SITE)
+    assert not store.repairs.begin(scene.lease, SITE, "other", [replace(one, attempts=0)], redeploy=False)
+
+
+def test_rule_51_nodes_that_are_not_to_be_up_are_not_repaired(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=ON)
+    store.user_states.change(SITE, ["n1"], NodeAvailability.MAINTENANCE, "disk", "ann", force=True)
+    assert scene.look() == []
+
+
+def test_a_switch_stops_all_repair(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=ON)
+    store.repairs.stop(SITE, "ann", "the power is worked on")
+    assert scene.look() == []
+    switch = store.repairs.switch(SITE)
+    assert switch is not None
+    assert (switch.by, switch.reason) == ("ann", "the power is worked on")
+    ailing = store.repairs.ailing(SITE)
+    assert not store.repairs.begin(scene.lease, SITE, "late", ailing, redeploy=False), "also one that was just decided"
+    store.repairs.resume(SITE, "ann", "")
+    assert scene.look() == [(("n1",), False)]
+    assert [one.command for one in store.wishes.audit(SITE)][:2] == ["start repair", "stop repair"]
+
+
+def test_a_node_that_says_so_is_not_repaired(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair="on")
+    deploy(store, "n1", "n2", failed=("n1", "n2"))
+    lists(store, clock, n1=("Failed deployment", "on"), n2=("Failed deployment", "on"))
+    quiet = node("n2")
+    quiet["metadata"]["monitor"] = False
+    text = site([node("n1"), quiet], [group("g", list(NODES))], region=SITE)
+    text += yaml.safe_dump(document("slipway/SiteSettings/v1", "settings", {"repair": "on"}), explicit_start=True)
+    commit_design(store, SITE, text)
+    clock.move(76)
+    assert scene.look() == [(("n1",), False)]
