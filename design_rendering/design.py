@@ -10,6 +10,7 @@ from design_rendering.digests import node_digests
 from design_rendering.documents import Document, DocumentError, find_document, find_documents
 from design_rendering.drydock_kinds import NODE_SCHEMA
 from design_rendering.drydock_nodes import missing_profiles, nodes_from_documents
+from design_rendering.health_urls import health_url_problems
 from strategy_lib.configuration import (
     CONFIGURATION_SCHEMA,
     DEFAULT_STRATEGY_NAME,
@@ -85,6 +86,10 @@ def read_design(documents: Iterable[Document]) -> Design:
     digests = _attempt(errors, no_digests, node_digests, all_documents, nodes)
     notifications = _attempt(errors, NOBODY, read_notifications, all_documents)
     settings = _attempt(errors, DEFAULT_SETTINGS, read_site_settings, all_documents)
+    settings_document = None if errors else find_document(all_documents, SITE_SETTINGS_SCHEMA)
+    about_agents = health_url_problems(all_documents, settings.health_url, settings_document)
+    if any(problem.level == "error" for problem in about_agents):
+        errors.append(DocumentError(about_agents))
     no_edges: Mapping[str, tuple[str, ...]] = {}
     edges = no_edges
     if all_known:
@@ -94,7 +99,7 @@ def read_design(documents: Iterable[Document]) -> Design:
     if errors:
         raise DocumentError(dict.fromkeys(problem for error in errors for problem in error.problems))
     warnings = [*strategy_warnings(strategy, nodes, strategy_document), *missing_profiles(all_documents)]
-    warnings += unused_strategies(all_documents)
+    warnings += [*unused_strategies(all_documents), *about_agents]
     return Design(configuration, strategy, tuple(nodes), digests, tuple(warnings), notifications, settings, edges)
 
 

@@ -339,7 +339,8 @@ def _row(site: str, name: str, known: NodeMemory) -> dict[str, Any]:
         "reported": known.history.state,
         "reported_since": known.history.since,
         "crashes": known.history.crashes,
-        "history": {name: value for name, value in history.items() if value not in (None, False)},
+        "history": {name: value for name, value in history.items() if value not in (None, False)}
+        | ({"said": known.said} if known.said else {}),
         "state": str(known.view.state),
         "reason": known.view.reason,
         "since": known.since,
@@ -349,10 +350,10 @@ def _row(site: str, name: str, known: NodeMemory) -> dict[str, Any]:
 
 def _memory(row: Row[*tuple[Any, ...]]) -> NodeMemory:
     said = dict(row.history)
-    state = said.pop("state", None)
+    state, own_word = said.pop("state", None), said.pop("said", "")
     history = NodeHistory(None if state is None else _A(state), **said)
     view = PublishedState(_A(row.state), row.reason)
-    return NodeMemory(row.word, row.power, history, view, row.since, row.user_since)
+    return NodeMemory(row.word, row.power, history, view, row.since, row.user_since, own_word)
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> SiteViewRecord:

@@ -9,6 +9,7 @@ import select
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -110,6 +111,8 @@ def _lead_sites(
     store: SiteStore, url: str, account: ServiceAccount, sessions: contextlib.ExitStack, owner: str, lease: float
 ) -> Callable[[], None]:
     """Have a thread lead sites beside the other jobs; return what ends it, with its leases given up."""
+    from provisioner_client.node_agent.keys import read_site_key
+    from provisioner_client.node_agent.listener import AgentListener
     from site_engine.extensions import installed_checks
     from site_engine.node_states.leaders import SiteLeaders
 
@@ -123,13 +126,15 @@ def _lead_sites(
         here.slipway.observe(site, held.owner, held.epoch)
 
     ended = threading.Event()
-    leaders = SiteLeaders(store, owner, observe, lease, checks=installed_checks())
+    listener = AgentListener(owner, partial(read_site_key, os.environ))
+    leaders = SiteLeaders(store, owner, observe, lease, checks=installed_checks(), listener=listener)
     thread = threading.Thread(target=leaders.run, args=(ended.wait,), name="sites")
     thread.start()
 
     def end() -> None:
         ended.set()
         thread.join(_LONGEST_END)
+        listener.close()
 
     return end
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from strategy_lib.errors import Origin, StrategyLibError
+from strategy_lib.errors import Origin, StrategyLibError, problem_at
+from strategy_lib.health_url import parse_health_url
 from strategy_lib.node_states.publication import PublishSettings
 from strategy_lib.node_states.repair import RepairMode
 from strategy_lib.node_states.site_states import SiteStateSettings
@@ -39,6 +40,8 @@ class SiteSettings:
     max_groups_in_maintenance : how many groups may have nodes with user states at once.
     repair : whether nodes that drifted or failed are repaired, and whether deployed ones may be destroyed for it.
     max_repairs_per_hour : repairs of so many nodes begin in any hour.
+    health_url : where the agent of each node is asked (`health_url.py`); "": nodes are not asked.
+    max_agent_connections : how many nodes are asked at once; of more, the rest take turns.
     """
 
     redeploy_percent: int = 20
@@ -57,6 +60,8 @@ class SiteSettings:
     max_groups_in_maintenance: int = 1
     repair: RepairMode = RepairMode.OBSERVE
     max_repairs_per_hour: int = 10
+    health_url: str = ""
+    max_agent_connections: int = 1000
 
     def to_data(self) -> dict[str, Any]:
         """Return the `data` of a document that says the same."""
@@ -71,6 +76,8 @@ class SiteSettings:
             dict.fromkeys(groups, self.min_available_percent) if self.min_available_percent else {},
             self.min_up_nodes,
             self.min_up_percent,
+            self.health_url,
+            self.max_agent_connections,
         )
 
 
@@ -89,6 +96,8 @@ _SECTIONS = {
         "min_up_nodes",
         "min_up_percent",
         "max_groups_in_maintenance",
+        "health_url",
+        "max_agent_connections",
     ),
 }
 
@@ -103,6 +112,11 @@ def parse_site_settings(data: object, document: Origin | None = None) -> SiteSet
         raise SiteSettingsError(problems)
     given: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
     found = {name: value for section in _SECTIONS for name, value in given.get(section, {}).items()}
+    if found.get("health_url"):
+        try:
+            parse_health_url(found["health_url"])
+        except ValueError as error:
+            raise SiteSettingsError([problem_at("$.data.node_states.health_url", str(error), document)]) from None
     if "max_repairs_per_hour" in given:
         found["max_repairs_per_hour"] = given["max_repairs_per_hour"]
     mode = given.get("repair", RepairMode.OBSERVE)
@@ -110,4 +124,5 @@ def parse_site_settings(data: object, document: Origin | None = None) -> SiteSet
     if isinstance(mode, bool):
         mode = RepairMode.ON if mode else RepairMode.OFF
     # JSON Schema takes 20.0 for a whole number.
-    return SiteSettings(**{name: int(value) for name, value in found.items()}, repair=RepairMode(mode))
+    read: dict[str, Any] = {name: value if isinstance(value, str) else int(value) for name, value in found.items()}
+    return SiteSettings(**read, repair=RepairMode(mode))

@@ -67,7 +67,7 @@ async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
         async with asyncio.timeout(wait + BEYOND_WAIT):
             return await _ask(asker, url, known, wait)
     except TimeoutError:
-        raise AgentSilent(f"no answer within {wait + BEYOND_WAIT:.0f} s") from None
+        raise AgentSilent("no connection, or no answer in time") from None
     except ssl.SSLError as error:
         raise AgentSilent(f"TLS: {error.reason or error}") from None
     except OSError as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from site_engine.node_states.node_words import take_words
 from site_store.events import EventKind, NewEvent
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
@@ -21,6 +22,7 @@ from strategy_lib.node_states.site_states import SetState, SiteStates, SiteState
 from strategy_lib.node_states.user_state import UserState
 
 if TYPE_CHECKING:
+    from site_engine.node_states.node_words import NodeListener
     from site_store import Lease, SiteStore
     from site_store.site_views import Pulse, SiteViewRecord
 
@@ -48,6 +50,7 @@ class SiteLeader:
     held : the site's lease, which the caller renews.
     took : the database's time at which it was taken, in seconds.
     renew : prolongs the lease when it is time; asked between the steps of a look.
+    listener : asks nodes how they are; None: only the provisioner's list counts.
     """
 
     store: SiteStore
@@ -55,6 +58,7 @@ class SiteLeader:
     held: Lease
     took: float
     renew: Callable[[SiteLeader], None] = lambda _leader: None
+    listener: NodeListener | None = None
     _states: SiteStates | None = None
     _pulse: Pulse | None = None
     _settings: SiteStateSettings = field(default_factory=SiteStateSettings)
@@ -108,6 +112,8 @@ class SiteLeader:
         if pulse.listed_at is not None and (before is None or before.listed_at != pulse.listed_at):
             self._take_list(states, now)
         self.renew(self)
+        if self.listener is not None:
+            take_words(self.listener, self.store, self.site, pulse.revision, self._settings, states, now)
         self._keep(states, pulse, gone)
         self.renew(self)
         if now - self._pruned > PRUNE_EVERY:

@@ -22,6 +22,7 @@ from site_store import LeaseLost, StoreError, StoreUnavailable
 from site_store.user_states import lease_of
 
 if TYPE_CHECKING:
+    from site_engine.node_states.node_words import NodeListener
     from site_store import Lease, SiteStore
 
 log = logging.getLogger("slipway.controller")
@@ -104,6 +105,7 @@ class SiteLeaders:
     owner : names this process, as no other is named.
     lease_seconds : a site whose leader was killed is led by another after so long.
     checks : of nodes that were done, by name.
+    listener : asks nodes how they are; None: no node is asked.
     """
 
     store: SiteStore
@@ -112,6 +114,7 @@ class SiteLeaders:
     lease_seconds: float = LEASE_SECONDS
     monotonic: Callable[[], float] = time.monotonic
     checks: Mapping[str, NodeCheck] = field(default_factory=lambda: OWN_CHECKS)
+    listener: NodeListener | None = None
     _led: dict[str, SiteLeader] = field(default_factory=dict)
     _renewed: dict[str, float] = field(default_factory=dict)
     _polls: dict[str, Poll] = field(default_factory=dict)
@@ -191,7 +194,8 @@ class SiteLeaders:
             if held is None:
                 continue
             log.info("This controller leads site %s (%s, epoch %d).", site, self.owner, held.epoch)
-            self._led[site] = SiteLeader(self.store, site, held, self.store.now().timestamp(), self._renew)
+            took = self.store.now().timestamp()
+            self._led[site] = SiteLeader(self.store, site, held, took, self._renew, self.listener)
             self._renewed[site] = began
             self._polls[site] = Poll()
             self._watches[site] = Watch(DriftWatch(self.store, site, self.checks, self.monotonic))
@@ -274,5 +278,7 @@ class SiteLeaders:
         poll = self._polls.get(site)
         if poll is not None and poll.answer is not None:
             self._free.pop(poll.provisioner, None)
+        if self.listener is not None:
+            self.listener.forget(site)
         for known in (self._led, self._renewed, self._polls, self._watches):
             known.pop(site, None)

@@ -21,8 +21,7 @@ class Observation:
     ----------
     state : up, initializing, stopping or down.
     operating : an operation on the node is open: ours, or one that the provisioner shows.
-    ordered : a stop was ordered: the node is not meant to be used (its user state is maintenance or down), or it said
-        so.
+    ordered : a stop was ordered: the node is not meant to be used (its user state is maintenance or down).
     progress : how far initializing is, in whatever measure; None: not known.
     """
 

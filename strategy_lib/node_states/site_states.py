@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 
 from strategy_lib.node_states.availability import PublishedState, site_state, take_groups_down
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.hearing import Hearing, said_by
 from strategy_lib.node_states.history import NodeHistory, Observation, observe, operation_started, set_up
 from strategy_lib.node_states.publication import Pending, PublishSettings, changed_states, to_publish
 from strategy_lib.node_states.reported import Reported, lower_of, reported_state
@@ -26,13 +27,15 @@ NOT_LISTED = "not listed"
 
 @dataclass(frozen=True, slots=True)
 class SiteStateSettings:
-    """What a site sets for the states of its nodes and their versions; 0 and a group that is missing: off (rule 53)."""
+    """What a site sets for the states of its nodes, their versions and agents; 0, "", no such group: off (rule 53)."""
 
     nodes: StateSettings = DEFAULTS
     publish: PublishSettings = _AS_SHIPPED
     min_available_percent: Mapping[str, int] = field(default_factory=dict)
     min_up_nodes: int = 0
     min_up_percent: int = 0
+    health_url: str = ""
+    max_agent_connections: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class NodeMemory:
     history : what was made of all looks.
     view, since : its generated state, before its groups are judged, and when it last changed; seconds.
     user_since : when its user state was set that the history knows of.
+    said : what the node itself says, where that is what lowers its state.
     """
 
     word: str | None = None
@@ -53,6 +57,7 @@ class NodeMemory:
     view: PublishedState = _NOT_SEEN
     since: float = 0.0
     user_since: float = 0.0
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,10 @@ class SiteStates:
         self._groups = groups
         self._memory = dict(memory)
         self._users: dict[str, SetState] = {}
-        self._heard: dict[str, tuple[Reported, bool]] = {}
+        self._heard: dict[str, Hearing] = {}
+        self._listed: dict[str, NodeAvailability] = {}
+        self.hears = True
+        """Whether a word of a node may count: its own, or one that the last leader heard."""
         self._published = dict(published or {})
         self._pending = pending
         self._clock: list[tuple[float, str]] = []
@@ -151,6 +159,7 @@ class SiteStates:
             del self._memory[name]
             self._users.pop(name, None)
             self._heard.pop(name, None)
+            self._listed.pop(name, None)
             self._touched.discard(name)
             self._remembered.discard(name)
         new = [name for name in nodes if name not in self._memory]
@@ -178,17 +187,34 @@ class SiteStates:
             if known is not None and (known.word, known.power) != (word, power):
                 self._say(name, word, power, now)
 
-    def hear(self, name: str, state: Reported | None, now: float, *, ordered: bool = False) -> None:
-        """Take in what a node says of itself; None: it says nothing any more. `ordered`: it said so before it stops."""
+    def hear(self, name: str, word: Reported, now: float) -> None:
+        """Take in what a node says of itself. A stop that it announces during an operation is no crash (rule 50)."""
+        if name in self._memory:
+            self._heard[name] = Hearing(word)
+            self.hears = True
+            self._say_again(name, now)
+
+    def silent(self, name: str, now: float) -> None:
+        """Note that a node did not answer: its last word holds for the transition time, and then the list alone."""
         known = self._memory.get(name)
-        if known is None:
+        if known is None or known.history.state is None:
             return
-        if state is None:
+        heard = self._heard.get(name)
+        if heard is None:
+            if not known.said:
+                return
+            # The last leader heard it.
+            heard = Hearing(Reported(known.history.state, known.said))
+        if heard.silent_since is None:
+            self._heard[name] = heard.silent(now)
+            heappush(self._clock, (now + self._settings.nodes.transition_time, name))
+
+    def hear_nothing(self, now: float) -> None:
+        """Go on without what nodes say: they are not asked."""
+        for name in [name for name, known in self._memory.items() if known.said or name in self._heard]:
             self._heard.pop(name, None)
-        else:
-            self._heard[name] = (state, ordered)
-        if known.word is not None:
-            self._say(name, known.word, known.power, now)
+            self._say_again(name, now)
+        self.hears = False
 
     def began(self, nodes: Iterable[str]) -> None:
         """Note that an operation of ours has begun on these nodes: until they are up again, nothing is a crash."""
@@ -219,17 +245,18 @@ class SiteStates:
             self._touched.add(heappop(self._clock)[1])
         taken_down: dict[str, UserState] = {}
         changed = set()
-        for name in self._touched:
-            known = self._memory.get(name)
-            if known is None:
+        for name in list(self._touched):
+            if name not in self._memory:
                 continue
+            self._end_word(name, now)
+            known = self._memory[name]
             user = self._user(name)
             down = take_down(known.history, user.at(now), self._settings.nodes)
             if down is not None:
                 taken_down[name] = user = down
                 # What a person sets at the same time is newer than what is known, and counts when it is read.
                 self._users[name] = SetState(down, known.user_since)
-            view = view_of(known.history, user, now, self._settings.nodes)
+            view = view_of(known.history, user, now, self._settings.nodes, known.said)
             if view != known.view:
                 since = known.since if view.state is known.view.state and known.since else now
                 self._remember(name, replace(known, view=view, since=since))
@@ -268,20 +295,47 @@ class SiteStates:
 
     def _say(self, name: str, word: str, power: str | None, now: float) -> None:
         known = self._memory[name]
-        said = reported_state(word, power, known.history.state)
-        node, ordered = self._heard.get(name, (None, False))
+        said, reported = self._reported(name, word, power)
         if said.undefined and word not in (known.word, NOT_LISTED):
             self._undefined[name] = word
-        reported = lower_of(said, node)
         seen = Observation(
             reported.state,
             operating=said.operating,
-            ordered=ordered or self._user(name).at(now).state in _NOT_USED,
+            ordered=self._user(name).at(now).state in _NOT_USED,
             progress=word if reported.state is _A.INITIALIZING else None,
         )
+        if reported.state is said.state:
+            self._listed.pop(name, None)
+        else:
+            self._listed[name] = said.state
         history = observe(known.history, seen, now, self._settings.nodes.stable_time)
-        self._remember(name, replace(known, word=word, power=power, history=history))
+        lowered = said_by(reported, said)
+        self._remember(name, replace(known, word=word, power=power, history=history, said=lowered))
         self._touched.add(name)
+
+    def _say_again(self, name: str, now: float) -> None:
+        """Observe a node anew, if what is known now makes its reported state another one."""
+        known = self._memory[name]
+        if known.word is None:
+            return
+        said, reported = self._reported(name, known.word, known.power)
+        if reported.state is not known.history.state or said_by(reported, said) != known.said:
+            self._say(name, known.word, known.power, now)
+
+    def _reported(self, name: str, word: str, power: str | None) -> tuple[Reported, Reported]:
+        """Return what the list says of a node, and the lower of that and its own word."""
+        known = self._memory[name]
+        last = self._listed.get(name, None if known.said else known.history.state)
+        said = reported_state(word, power, last)
+        heard = self._heard.get(name)
+        return said, lower_of(said, None if heard is None else heard.word)
+
+    def _end_word(self, name: str, now: float) -> None:
+        """Forget the last word of a node that has not answered for the transition time."""
+        heard = self._heard.get(name)
+        if heard is not None and not heard.holds(now, self._settings.nodes.transition_time):
+            del self._heard[name]
+            self._say_again(name, now)
 
     def _remember(self, name: str, known: NodeMemory) -> None:
         if self._memory.get(name) != known:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability, generated_state, least_available
+from strategy_lib.node_states.hearing import reason_with
 from strategy_lib.node_states.history import STABLE_TIME, NodeHistory, clear_when_stable
 from strategy_lib.node_states.user_state import UserState
 
@@ -25,10 +26,12 @@ class StateSettings:
 DEFAULTS = StateSettings()
 
 
-def view_of(history: NodeHistory, user: UserState, now: float, settings: StateSettings = DEFAULTS) -> PublishedState:
+def view_of(
+    history: NodeHistory, user: UserState, now: float, settings: StateSettings = DEFAULTS, said: str = ""
+) -> PublishedState:
     """Return the state of a node that is published (rule 49), with the user's own reason where the user decided.
 
-    A node that was never seen is down.
+    A node that was never seen is down. `said` is what the node says of itself, where that lowers its state.
     """
     reported, user = history.state, user.at(now)
     if reported is None:
@@ -47,7 +50,8 @@ def view_of(history: NodeHistory, user: UserState, now: float, settings: StateSe
         init_timeout=settings.init_timeout,
     )
     by_user = user.reason and found["state"] == user.state is not _A.UP
-    return PublishedState(_A(found["state"]), user.reason if by_user else found["reason"])
+    reason = reason_with(found["reason"], said) if found["state"] != user.state else found["reason"]
+    return PublishedState(_A(found["state"]), user.reason if by_user else reason)
 
 
 def take_down(history: NodeHistory, user: UserState, settings: StateSettings = DEFAULTS) -> UserState | None:

@@ -19,6 +19,8 @@ from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.long_polls import INTERVAL, LONG_POLLS
 from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.hearing import reason_with
+from strategy_lib.node_states.site_states import NodeMemory
 
 if TYPE_CHECKING:
     from site_store import SiteStore
@@ -182,7 +184,7 @@ def _states(store: SiteStore, site: str, node: str) -> dict[str, Any]:
         "node": node,
         "reported": {
             "state": None if known is None else known.history.state,
-            "reason": "not seen yet" if known is None or known.word is None else _words(known.word, known.power),
+            "reason": "not seen yet" if known is None or known.word is None else _reported(known),
             "since": None if known is None else _moment(known.history.since),
         },
         "user": {
@@ -201,8 +203,10 @@ def _states(store: SiteStore, site: str, node: str) -> dict[str, Any]:
     }
 
 
-def _words(word: str, power: str | None) -> str:
-    return word if power is None else f"{word}, power {power}"
+def _reported(known: NodeMemory) -> str:
+    """Return the list's words for a node, and the node's own where that lowers its state."""
+    word = known.word if known.power is None else f"{known.word}, power {known.power}"
+    return reason_with(word or "", known.said)
 
 
 def _moment(seconds: float | None) -> str | None:

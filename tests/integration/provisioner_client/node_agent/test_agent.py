@@ -31,8 +31,7 @@ def asker(name: str = "me", key: str = KEY) -> Asker:
 def agent(tmp_path: Path) -> Iterator[AgentProcess]:
     started = AgentProcess(tmp_path)
     yield started
-    if started.process.poll() is None:
-        started.kill()
+    started.kill()
 
 
 def get(agent: AgentProcess, target: str, headers: dict[str, str], method: str = "GET") -> tuple[int, str]:

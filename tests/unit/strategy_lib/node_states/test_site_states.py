@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,14 +117,77 @@ def test_between_the_start_of_an_operation_and_the_next_up_nothing_is_a_crash() 
 def test_what_a_node_says_lowers_its_state_and_an_ordered_stop_is_no_crash() -> None:
     site = made("n1")
     site.look({"n1": ON}, 0)
-    site.hear("n1", Reported(NodeAvailability.STOPPING, "reboot"), 10, ordered=True)
+    site.began(["n1"])
+    # The answer that it was up all the while is no end of the operation.
+    site.hear("n1", Reported(NodeAvailability.UP), 9)
+    site.hear("n1", Reported(NodeAvailability.STOPPING, "it shuts down"), 10)
     site.step(10)
+    assert site.states["n1"].reason == "stopping for 0 s: it may be restarting; the node says: it shuts down"
     assert state_of(site, "n1") == "maintenance"
     assert site.memory["n1"].history.crashes == 0
-    site.hear("n1", None, 20)
+    site.hear("n1", Reported(NodeAvailability.UP), 20)
     site.step(20)
     assert state_of(site, "n1") == "up"
-    site.hear("stranger", Reported(DOWN), 20)
+    site.hear("n1", Reported(NodeAvailability.STOPPING, "again"), 30)
+    assert site.memory["n1"].history.crashes == 1, "nobody ordered that"
+    site.hear("stranger", Reported(DOWN), 30)
+    site.silent("stranger", 30)
+
+
+def test_what_a_node_says_never_raises_its_state() -> None:
+    site = made("n1")
+    site.look({"n1": ("Ready", "off")}, 0)
+    site.hear("n1", Reported(NodeAvailability.UP), 10)
+    site.step(10)
+    assert state_of(site, "n1") == "down"
+
+
+@pytest.mark.parametrize(
+    ("word", "silent_at", "seen"),
+    [
+        ("stopping", 20, {20: "stopping", 49: "stopping", 50: "up", 60: "up"}),
+        ("up", 20, {20: "up", 49: "up", 60: "up"}),
+        (None, 20, {20: "up", 60: "up"}),
+        ("down", 20, {49: "down", 50: "up"}),
+        ("initializing", None, {50: "initializing", 5000: "initializing"}),
+    ],
+    ids=["a stop holds for the transition time", "no proof of anything", "never heard", "as a stop", "it answers"],
+)
+def test_a_node_that_stops_answering_is_as_if_it_said_nothing(
+    word: str | None, silent_at: float | None, seen: dict[float, str]
+) -> None:
+    site = made("n1")
+    site.look({"n1": ON}, 0)
+    if word is not None:
+        site.hear("n1", Reported(NodeAvailability(word), "so it says"), 10)
+    for now in (silent_at, None if silent_at is None else silent_at + 5):
+        if now is not None:
+            site.silent("n1", now)
+    for now, state in seen.items():
+        site.step(now)
+        assert site.memory["n1"].history.state == state, now
+
+
+def test_the_word_of_a_node_outlives_its_leader() -> None:
+    first = made("n1", "n2")
+    first.look({"n1": ON, "n2": ON}, 0)
+    for name in ("n1", "n2"):
+        first.hear(name, Reported(NodeAvailability.INITIALIZING, "loads"), 10)
+    first.step(10)
+    second = SiteStates(SiteStateSettings(), first.memory, {})
+    second.look({"n1": ON, "n2": ("Deployed", None)}, 20)
+    assert second.memory["n1"].history.state == "initializing", "not asked yet"
+    assert second.memory["n1"].history.crashes == 1
+    second.silent("n1", 30)
+    second.step(61)
+    assert second.memory["n1"].history.state == "up"
+    second.hear("n2", Reported(NodeAvailability.UP), 62)
+    assert second.memory["n2"].history.state == "down", "the power is not known, and nothing else shows it up"
+    second.look({"n1": ON, "n2": ON}, 63)
+    second.hear("n2", Reported(NodeAvailability.DOWN, "its disk"), 64)
+    second.hear_nothing(65)
+    assert second.memory["n2"].history.state == "up"
+    assert second.memory["n2"].said == ""
 
 
 def test_a_new_leader_goes_on_where_the_last_one_stopped() -> None:

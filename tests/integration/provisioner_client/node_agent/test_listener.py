@@ -1,0 +1,178 @@
+"""Many nodes asked at once: real agents on loopback, and servers that answer as no agent does."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from provisioner_client.errors import ProvisionerError
+from provisioner_client.node_agent.agent import signature
+from provisioner_client.node_agent.keys import UnusableKey, read_site_key
+from provisioner_client.node_agent.listener import AgentListener, Pace
+from provisioner_client.node_agent.request import LONGEST_ANSWER, AgentSilent, Asker, ask, read_answer
+from strategy_lib.node_states.reported import Reported
+from tests.support.node_agents import KEY, AgentProcess
+
+QUICK = Pace(turn=0.1, again=0.1, silent=(0.1,))
+HEAD = "HTTP/1.1 200 OK\r\nX-Slipway-Signature: 00\r\n\r\n"
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> Iterator[list[AgentProcess]]:
+    started = []
+    for number in range(3):
+        work = tmp_path / str(number)
+        work.mkdir()
+        started.append(AgentProcess(work))
+    yield started
+    for agent in started:
+        agent.kill()
+
+
+@pytest.fixture
+def listener() -> Iterator[AgentListener]:
+    made = AgentListener("me", lambda site: KEY.encode(), QUICK)
+    yield made
+    made.close()
+
+
+class Collected:
+    """What was heard so far: node to its states, "silent" where it did not answer."""
+
+    def __init__(self, listener: AgentListener) -> None:
+        self._listener = listener
+        self.words: dict[str, list[str]] = {}
+
+    def until(self, fits: Callable[[dict[str, list[str]]], bool]) -> dict[str, list[str]]:
+        ends = time.monotonic() + 20
+        while not fits(self.words):
+            assert time.monotonic() < ends, self.words
+            for name, word in self._listener.heard("s"):
+                said = "silent" if word is None else word.state.value
+                if self.words.setdefault(name, [""])[-1] != said:
+                    self.words[name].append(said)
+            time.sleep(0.01)
+        return self.words
+
+
+def last(words: dict[str, list[str]]) -> dict[str, str]:
+    return {name: said[-1] for name, said in words.items()}
+
+
+@pytest.mark.parametrize("most", [10, 1], ids=["one pending per node", "in turn"])
+def test_each_change_is_heard(listener: AgentListener, agents: list[AgentProcess], most: int) -> None:
+    urls = {f"n{number}": agent.url for number, agent in enumerate(agents)}
+    listener.follow("s", 1, lambda: urls, most)
+    heard = Collected(listener)
+    heard.until(lambda words: last(words) == dict.fromkeys(urls, "up"))
+    agents[0].says("initializing")
+    heard.until(lambda words: last(words).get("n0") == "initializing")
+    agents[0].says("up")
+    agents[1].kill()
+    heard.until(lambda words: last(words) == {"n0": "up", "n1": "silent", "n2": "up"})
+    agents[2].process.terminate()
+    words = heard.until(lambda words: last(words)["n2"] == "silent")
+    assert words["n2"] == ["", "up", "stopping", "silent"]
+    assert words["n0"] == ["", "up", "initializing", "up"]
+
+
+def test_nodes_come_and_go_with_the_design(listener: AgentListener, agents: list[AgentProcess]) -> None:
+    heard = Collected(listener)
+    listener.follow("s", 1, lambda: {"n0": agents[0].url, "n1": agents[1].url}, 10)
+    heard.until(lambda words: last(words) == {"n0": "up", "n1": "up"})
+    asked: list[int] = []
+
+    def again() -> dict[str, str]:
+        asked.append(1)
+        return {}
+
+    listener.follow("s", 1, again, 10)
+    listener.follow("s", 2, lambda: {"n1": agents[1].url, "n2": agents[2].url}, 10)
+    heard.until(lambda words: last(words) == {"n0": "silent", "n1": "up", "n2": "up"})
+    assert asked == [], "that version was followed already"
+    listener.forget("s")
+    agents[1].says("down")
+    assert listener.heard("s") == []
+
+
+def test_without_a_key_nothing_is_asked_until_there_is_one(agents: list[AgentProcess]) -> None:
+    keys: list[bytes] = []
+
+    def key(site: str) -> bytes:
+        if keys:
+            return keys[0]
+        keys.append(KEY.encode())
+        raise ProvisionerError("there is none")
+
+    listener = AgentListener("me", key, QUICK)
+    try:
+        listener.follow("s", 1, lambda: {"n0": agents[0].url}, 10)
+        Collected(listener).until(lambda words: last(words) == {"n0": "up"})
+    finally:
+        listener.close()
+
+
+def test_an_answer_counts_only_as_an_agent_with_the_key_gives_it() -> None:
+    async def answered(text: str) -> str:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(text.encode())
+            try:
+                await writer.drain()
+            except ConnectionError:
+                return
+            finally:
+                writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            with pytest.raises(AgentSilent) as caught:
+                await ask(Asker(KEY.encode(), "me"), f"http://127.0.0.1:{port}/state", "up", 0)
+            return caught.value.detail
+
+    async def play() -> None:
+        elsewhere = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/state\r\n\r\n"
+        assert await answered(elsewhere) == "HTTP 302"
+        assert await answered(HEAD + " " * (LONGEST_ANSWER + 1)) == "its answer is longer than 64 KiB"
+        assert await answered(HEAD + '{"state": "down"}') == "its answer is not signed with the key of the site"
+        assert await answered("hello") == "its answer is no HTTP"
+        assert await answered('HTTP/1.1 401 No\r\n\r\n{"error": "an\\nold nonce"}') == "HTTP 401: an old nonce"
+
+    asyncio.run(play())
+
+
+def test_a_signed_answer_may_still_say_nothing_that_is_known() -> None:
+    def answer(body: str) -> bytes:
+        return f"HTTP/1.1 200 OK\r\nX-Slipway-Signature: {signature(b'k', 'answer', 'n', body)}\r\n\r\n{body}".encode()
+
+    assert read_answer(b"k", "n", answer('{"state": "up", "reason": "a\\u0007 b"}')) == Reported(
+        read_answer(b"k", "n", answer('{"state": "up"}')).state, "a b"
+    )
+    for body in ('{"state": "maintenance"}', "[]", "{}"):
+        with pytest.raises(AgentSilent, match="state must be"):
+            read_answer(b"k", "n", answer(body))
+
+
+def test_the_key_of_a_site_is_in_a_file_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "r1.key"
+    file.touch(0o600)
+    file.write_text(KEY + "\n")
+    environ = {"SLIPWAY_NODE_KEY_FILE": str(tmp_path / "{site}.key")}
+    assert read_site_key(environ, "r1") == KEY.encode()
+    for site, words in (("r2", "cannot be read"), ("../r1", "no name for a file")):
+        with pytest.raises(UnusableKey, match=words):
+            read_site_key(environ, site)
+    with pytest.raises(UnusableKey, match="set SLIPWAY_NODE_KEY_FILE"):
+        read_site_key({}, "r1")
+    file.chmod(0o640)
+    with pytest.raises(UnusableKey, match="chmod 600"):
+        read_site_key(environ, "r1")
+    file.chmod(0o600)
+    file.write_text("short")
+    with pytest.raises(UnusableKey, match="32 characters"):
+        read_site_key(environ, "r1")

@@ -1,0 +1,108 @@
+"""A leader and a real node agent: what the node says lowers its state, is published, and is no drift (rule 50)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from provisioner_client.node_agent.listener import AgentListener, Pace
+from site_engine.node_states.drift_watch import DriftWatch
+from site_engine.node_states.leader import SiteLeader
+from site_store import SiteStore
+from site_store.user_states import lease_of
+from strategy_lib.node_states.site_states import NodeMemory
+from tests.integration.site_store.scenario import SITE
+from tests.support.node_agents import KEY, AgentProcess
+from tests.support.revisions import commit_design
+from tests.support.sites import document, group, node, site
+from tests.support.stores import new_store
+
+ON = {"n1": {"status": "Deployed", "power": "on", "condition": "deployed"}}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SiteStore]:
+    with SiteStore.open(new_store(tmp_path)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[AgentProcess]:
+    started = AgentProcess(tmp_path)
+    yield started
+    started.kill()
+
+
+@pytest.fixture
+def listener() -> Iterator[AgentListener]:
+    made = AgentListener("me", lambda site: KEY.encode(), Pace(silent=(0.1,)))
+    yield made
+    made.close()
+
+
+def commit(store: SiteStore, health_url: str) -> None:
+    here = node("n1")
+    here["data"]["addressing"] = [{"network": "loop", "address": "127.0.0.1"}]
+    settings = {"node_states": {"health_url": health_url, "transition_time": 0, "min_time_between_versions": 0}}
+    more = [document("drydock/Network/v1", "loop", {"cidr": "127.0.0.0/8"})]
+    more.append(document("slipway/SiteSettings/v1", "settings", settings))
+    text = site([here], [group("g", ["n1"])], region=SITE)
+    commit_design(store, SITE, text + "".join(f"---\n{json.dumps(one)}\n" for one in more))
+
+
+def seen(leader: SiteLeader, store: SiteStore, fits: Callable[[NodeMemory], bool]) -> NodeMemory:
+    ends = time.monotonic() + 20
+    while True:
+        leader.look()
+        known = store.site_views.memory(SITE).get("n1")
+        if known is not None and fits(known):
+            return known
+        assert time.monotonic() < ends, known
+        time.sleep(0.02)
+
+
+def test_what_a_node_says_of_itself_lowers_its_state(
+    store: SiteStore, agent: AgentProcess, listener: AgentListener
+) -> None:
+    commit(store, f"http://{{address:loop}}:{agent.port}/state")
+    held = store.leases.take(lease_of(SITE), "me", 60)
+    assert held is not None
+    leader = SiteLeader(store, SITE, held, store.now().timestamp(), listener=listener)
+    store.provisioner_lists.save(SITE, "c", ON)
+    seen(leader, store, lambda known: known.history.state == "up")
+    agent.says("initializing loads images")
+    known = seen(leader, store, lambda known: known.history.state == "initializing")
+    assert (known.view.state, known.said) == ("initializing", "loads images")
+    assert known.view.reason == "reported initializing; the node says: loads images"
+    agent.says("up")
+    seen(leader, store, lambda known: known.view.state == "up")
+    agent.process.terminate()
+    known = seen(leader, store, lambda known: known.history.state == "stopping")
+    assert known.view.reason == "stopping; the node says: its agent was told to stop"
+    # It answers no more: after the transition time, which is 0 here, the list alone decides.
+    known = seen(leader, store, lambda known: known.view.state == "up")
+    assert (known.said, known.history.crashes) == ("", 2)
+    watch = DriftWatch(store, SITE)
+    for _ in range(2):
+        watch.look(held)
+    assert store.drifts.judged(SITE) == [] or all(one.drifted is None for one in store.drifts.judged(SITE))
+
+
+def test_nodes_are_asked_no_more_where_the_settings_say_so(
+    store: SiteStore, agent: AgentProcess, listener: AgentListener
+) -> None:
+    agent.says("down its disk")
+    commit(store, f"http://{{address:loop}}:{agent.port}/state")
+    held = store.leases.take(lease_of(SITE), "me", 60)
+    assert held is not None
+    leader = SiteLeader(store, SITE, held, store.now().timestamp(), listener=listener)
+    store.provisioner_lists.save(SITE, "c", ON)
+    seen(leader, store, lambda known: known.said == "its disk")
+    commit(store, "")
+    known = seen(leader, store, lambda known: known.view.state == "up")
+    assert known.said == ""
+    assert listener.heard(SITE) == []
