@@ -196,7 +196,10 @@ def _approval(entry: Data, approval: Data | None, sheet: Sheet) -> Iterator[Text
         comment = f": {approval['comment']}" if approval.get("comment") else ""
         yield Text(printable(f"{_ANSWERS.get(str(approval['answer']), approval['answer'])}{by}{comment}"), "dim")
         return
-    who = ", ".join(approval.get("approvers") or ()) or "those who may start such an action"
+    who = (
+        ", ".join(approval.get("approvers") or ())
+        or "those who may start such an action and change runs of deploy_site"
+    )
     yield Text(printable(f"waits for an approval by {who}: {approval.get('text') or 'no text'}"), "yellow")
     if sheet.ref:
         yield Text(printable(f"slipway approve {sheet.ref} --group {entry['name']}"), "yellow")

@@ -139,7 +139,7 @@ class DeployGroupOperator(WaitingOperator):
 
     def _ask(self, context: Context, store: SiteStore, action: ActionRecord, asked: ApprovalRecord) -> NoReturn:
         """Have Airflow ask, and wait for the answer without a worker. Raises `TaskAwaitingInput`."""
-        who = ", ".join(asked.approvers) or f"everybody who may start {action.kind}"
+        who = ", ".join(asked.approvers) or f"everybody who may start {action.kind} and change runs of deploy_site"
         self.log.info("Waiting for approval %s: %s (asked of %s)", asked.moment, asked.text, who)
         upsert_hitl_detail(
             ti_id=context["ti"].id,

@@ -161,6 +161,9 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
         "failures": [one for one in wrong if not one.spared],
         "spared": [one for one in wrong if one.spared],
         "not_run": [each for each in own if _did_not_run(each)],
+        # Then a retry begins with the first step that did not succeed.
+        "never_begun": header["state"] in ("failed", "cancelled")
+        and any(child.status not in (None, Status.SUCCESS) for child in tree.own.children),
         "reported": reported_leaves(tree),
         "waiting": [each for each in groups if _asks(each)],
         "graph_drawn": group_graph.draw(groups, lambda name: page + segment(name)),

@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from site_engine.actions.kinds import KINDS
 from site_engine.node_states.shown import taken_down_by_groups
 from site_engine.trees.nodes import node_history, site_nodes
-from site_store import NodeQuery, SiteStore
+from site_store import NodeQuery, SiteStore, ValueRefused
 from slipway_api import airflow_access as access
 from slipway_api.documents.node_differences import node_differences
 from slipway_api.http.api_errors import ApiError
@@ -57,6 +57,7 @@ COLUMNS = (
     Column("error", "What is wrong"),
 )
 _BY_TEXT = ("wanted_revision", "done_revision", "provisioner_status", "power", "error")
+_KEPT = ("sort", "order", "actions_before", "revisions_before")
 _ASKED = ("q", "standing", "group", "rack", *_BY_TEXT)
 
 
@@ -66,7 +67,13 @@ def nodes(request: Request, site: str, store: Store) -> Response:
     if not store.sites.exists(site):
         raise ApiError(404, f"there is no site {site[:64]!r}", "Site not found")
     part = nodes_part(request, store, site)
-    values = {**part.fresh, "filters": asked(request), "columns": COLUMNS, "statuses": list(Status)}
+    values = {
+        **part.fresh,
+        "filters": asked(request),
+        "kept": kept(request),
+        "columns": COLUMNS,
+        "statuses": list(Status),
+    }
     return live_page(
         request,
         store,
@@ -122,6 +129,11 @@ def asked(request: Request) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
+def kept(request: Request) -> dict[str, str]:
+    """Return what else the query says that a filter leaves as it is: the order, and where the other lists begin."""
+    return {name: text[:200] for name in _KEPT if (text := request.query_params.get(name, ""))}
+
+
 def nodes_part(request: Request, store: SiteStore, site: str) -> LivePart:
     """Return the table of a site's nodes as the query asks for it, as a part that renews itself."""
     filters = asked(request)
@@ -143,14 +155,23 @@ def nodes_part(request: Request, store: SiteStore, site: str) -> LivePart:
 
     def link(**changes: str) -> str:
         given = {"sort": sort, "order": "desc" if descending else "asc"} | changes
-        return f"{root}/ui/sites/{segment(site)}?{urlencode({**filters, **given})}#nodes"
+        return f"{root}/ui/sites/{segment(site)}?{urlencode({**filters, **kept(request), **given})}#nodes"
 
     def sorted_by(column: str) -> str:
         return link(sort=column, order="desc" if column == sort and not descending else "asc")
 
     def values() -> Mapping[str, Any]:
+        refused = ""
+        try:
+            found = _with_states(store, site, site_nodes(store, site, query))
+        except ValueRefused as error:
+            if not filters:
+                raise
+            # A person who types reads it where the nodes would stand, and types on.
+            found, refused = {"nodes": [], "after": None, "total": 0}, str(error)
         return {
-            "found": _with_states(store, site, site_nodes(store, site, query)),
+            "found": found,
+            "refused": refused,
             "columns": COLUMNS,
             "sort": sort,
             "descending": descending,

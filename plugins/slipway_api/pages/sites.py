@@ -16,7 +16,7 @@ from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages import group_graph
 from slipway_api.pages.live import live_page
-from slipway_api.pages.nodes import asked, nodes_part
+from slipway_api.pages.nodes import asked, kept, nodes_part
 from slipway_api.pages.rendering import page
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import segment
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
 
+SITES_SHOWN = 100
 ACTIONS_SHOWN = 20
 REVISIONS_SHOWN = 20
 MOST_FIELDS = 500
@@ -37,10 +38,15 @@ MOST_FIELDS = 500
 
 @router.get("/", dependencies=[access.may_read])
 def sites(request: Request, store: Store) -> Response:
-    """Show all sites."""
+    """Show the sites by name, so many at once."""
+
+    after = request.query_params.get("after", "")
 
     def values() -> dict[str, Any]:
-        return {"trees": site_trees(store, store.sites.known())}
+        names = sorted(name for name in store.sites.known() if name > after)
+        shown = names[:SITES_SHOWN]
+        more = len(names) - len(shown)
+        return {"trees": site_trees(store, shown), "more": more, "next": shown[-1] if more else "", "after": after}
 
     return live_page(request, store, "sites.html", token=None, reader="", values=values, fresh={})
 
@@ -69,7 +75,7 @@ def site(
     def rest() -> dict[str, Any]:
         part = nodes_part(request, store, site)
         shown = {"nodes": part.html(request), "nodes_url": part.url}
-        return {**shown, "filters": asked(request), "statuses": list(Status)}
+        return {**shown, "filters": asked(request), "kept": kept(request), "statuses": list(Status)}
 
     token = store.trees.site_token(site)
     return live_page(request, store, "site.html", token=token, reader=reader, values=values, fresh=fresh, rest=rest)

@@ -113,6 +113,18 @@ def test_nodes_that_failed_where_criteria_were_met_stand_behind_the_groups_to_bl
     assert "do/retry" not in answer.text, "there is nothing to be tried again"
 
 
+def test_an_action_that_never_began_its_groups_says_so(
+    pages: dict[str, httpx.Client], begin: Begin, store: SiteStore
+) -> None:
+    driving = begin(DESIGN)
+    end(store, driving)
+    answer = pages["admin"].get(f"/actions/{driving.action.id}")
+    said = text_of(answer)
+    wrong = said[said.index("What went wrong") : said.index("Groups")]
+    assert "3 groups did not run control : interrupted" in wrong
+    assert f"/actions/{driving.action.id}/do/retry" in answer.text
+
+
 def test_older_actions_and_revisions_of_a_site_can_be_reached(pages: dict[str, httpx.Client], store: SiteStore) -> None:
     for number in range(1, 23):
         commit_design(store, "alpha", f"{DESIGN}# {number}\n")

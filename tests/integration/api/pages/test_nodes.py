@@ -49,6 +49,13 @@ def test_the_table_is_filtered_sorted_and_paged_by_the_server(pages: dict[str, h
     assert rows(ask(standing="success")) == []
     assert "No node is like that." in ask(power="on").text
     assert ask(sort="nothing").status_code == 400
+    typed = ask(wanted_revision="x")
+    assert (typed.status_code, rows(typed)) == (200, [])
+    assert "wanted_revision must be the number of a revision, such as 3, and not &#39;x&#39;" in typed.text
+    page = viewer.get("/sites/wide", params={"sort": "node", "order": "desc", "actions_before": "Z"}).text
+    hidden = dict(re.findall(r'<input type="hidden" name="(\w+)" value="(\w+)">', page))
+    assert hidden == {"sort": "node", "order": "desc", "actions_before": "Z"}, "a filter leaves them as they are"
+    assert re.search(r"sort=rack&amp;order=asc&amp;actions_before=Z", page)
 
 
 @pytest.mark.endurance

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import httpx
 import pytest
 from fastapi.routing import APIRoute
 
 from site_store import SiteStore
+from slipway_api.pages import live
 from slipway_api.pages.rendering import STATIC, static_version
 from tests.integration.api.airflow_runs import AirflowRuns, commit, plan
 from tests.integration.api.described import application
@@ -72,6 +74,37 @@ def test_a_live_part_that_did_not_change_is_not_sent_again(pages: dict[str, http
     again = pages["viewer"].get("/", params={"part": "live"}, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert first.text in pages["viewer"].get("/").text
+
+
+def test_sites_are_paged(pages: dict[str, httpx.Client], store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("c", "a", "b"):
+        commit(store, name)
+    monkeypatch.setattr("slipway_api.pages.sites.SITES_SHOWN", 2)
+
+    def shown(**query: str) -> list[str]:
+        return re.findall(r'<tr id="site-(\w+)"', pages["viewer"].get("/", params=query).text)
+
+    assert (shown(), shown(after="b"), shown(after="c")) == (["a", "b"], ["c"], [])
+    first = pages["viewer"].get("/").text
+    assert ('href="?after=b"' in first, "1 more" in first) == (True, True)
+    assert "There are no more sites." in pages["viewer"].get("/", params={"after": "c"}).text
+
+
+def test_what_is_kept_is_good_for_a_while_and_not_for_who_asks_for_what_is_fresh(
+    pages: dict[str, httpx.Client], store: SiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(store)
+    monkeypatch.setattr(live, "KEPT_FOR", 3600.0)
+
+    def ask(**headers: str) -> str:
+        plain = {"Accept-Encoding": "identity", **headers}
+        return pages["viewer"].get("/sites/default", params={"part": "live"}, headers=plain).text
+
+    first = ask()
+    for key, part in list(live._kept.items()):
+        live._kept[key] = replace(part, html="as it was kept")
+    assert ask() == "as it was kept"
+    assert ask(**{"Cache-Control": "no-cache"})[:40] == first[:40]
 
 
 @pytest.mark.endurance
