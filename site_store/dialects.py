@@ -143,6 +143,11 @@ def names(tx: Connection, values: Iterable[str]) -> Select[str]:
     return _rows(tx, literal(names_value(tx, values), _array_type(tx)))
 
 
+def by_code_point(tx: Connection, column: ColumnElement[str]) -> ColumnElement[str]:
+    """Return a column that is compared and sorted as Python and SQLite do, whatever the language of the database."""
+    return column if tx.dialect.name == "sqlite" else column.collate("C")
+
+
 def among(tx: Connection, column: ColumnElement[str], values: Iterable[str]) -> ColumnElement[bool]:
     """Return the condition that a column is one of these names, by a lookup for each name whatever their number."""
     if tx.dialect.name == "sqlite":

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from site_store.database import Repository
-from site_store.dialects import among, insert, pairs
+from site_store.dialects import among, by_code_point, insert, pairs
 from site_store.if_newest import ERRORS
 from site_store.node_versions import require_versions
 from site_store.records import Operation, OperationStatus
@@ -204,16 +204,17 @@ def read_reports(
     """Return in the caller's transaction the errors of a site in these states that are to be told, by node."""
     if limit <= 0:
         return []
+    by_name = by_code_point(tx, node_error.c.node)
     query = (
         _with_standing()
         .where(node_error.c.site == site, node_error.c.state.in_([str(state) for state in states]))
         # What is older is history or superseded; there may be years of it.
         .where(or_(node.c.op.is_(None), node_error.c.op >= node.c.op))
         .where(or_(node.c.wanted_version.is_(None), node_error.c.wanted_version >= node.c.wanted_version))
-        .order_by(node_error.c.node, node_error.c.op)
+        .order_by(by_name, node_error.c.op)
     )
     if after:
-        query = query.where(node_error.c.node > after)
+        query = query.where(by_name > after)
     found: list[NodeErrorRecord] = []
     for row in tx.execute(query):
         record = _record(row)

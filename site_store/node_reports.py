@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, func, or_, select, update
 
 from site_store.database import Repository
-from site_store.dialects import among
+from site_store.dialects import among, by_code_point
 from site_store.leases import require_lease
 from site_store.node_errors import MOST_REPORTS, read_reports
 from site_store.outbox import read_notifications, write_notification
@@ -46,7 +46,7 @@ class NodeReports(Repository):
             if since is not None:
                 asked.append(node.c.op > since)
             query = select(node.c.name, node.c.op, node.c.standing, node.c.wanted_digest, node.c.status)
-            query = query.where(node.c.site == site, or_(*asked), node.c.name > after)
+            query = query.where(node.c.site == site, or_(*asked), by_code_point(tx, node.c.name) > after)
             rows = sorted(tx.execute(query), key=lambda row: str(row.name))
             return [_report(site, row, errors.get(row.name)) for row in rows[:limit]]
 

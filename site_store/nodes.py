@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, and_, exists, func, literal, or_, select
 
 from design_rendering.digests import VERSION as DIGEST_VERSION
 from site_store.database import Repository
-from site_store.dialects import among, insert, pairs
+from site_store.dialects import among, by_code_point, insert, pairs
 from site_store.node_records import NodeRecord
 from site_store.node_status import provisioner_owner
 from site_store.tables import action, node, operation, task
@@ -30,8 +30,7 @@ def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str,
     been tried yet: failures are of the one before.
     The site's nodes are locked by name, so that two who do so at once do not wait for each other.
     """
-    # By name as Python and SQLite sort, whatever the language of the database.
-    by_name = node.c.name if tx.dialect.name == "sqlite" else node.c.name.collate("C")
+    by_name = by_code_point(tx, node.c.name)
     locked = select(node.c.name, node.c.wanted_revision).where(node.c.site == site).order_by(by_name).with_for_update()
     gone = [name for name, number in tx.execute(locked).all() if number is not None and name not in digests]
     # Of nodes that no action has considered yet: who works on the others.

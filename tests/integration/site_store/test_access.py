@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from itertools import product
 
 import pytest
-from sqlalchemy import Table, UpdateBase, delete, insert, update
+from sqlalchemy import Executable, Table, UpdateBase, delete, insert, literal, select, text, update
+from sqlalchemy.dialects import postgresql
 
 from site_store import AccessRefused, BufferMode, SiteStore
-from site_store.access import DESIGN_TABLES
+from site_store.access import DESIGN_TABLES, WISHES
 from site_store.address import resolve
 from site_store.database import Database
-from site_store.tables import metadata
+from site_store.tables import metadata, node
 from strategy_lib.goals.actors import Access, Actor, may
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
@@ -74,7 +75,7 @@ def test_rule_41_every_cell(opened: Callable[[Actor | None], SiteStore], actor: 
                 assert store.buffers.get(SITE).is_empty, name
 
 
-def execute(database: Database, statement: UpdateBase) -> None:
+def execute(database: Database, statement: Executable) -> None:
     database.write(lambda tx: tx.execute(statement))
 
 
@@ -85,6 +86,60 @@ def test_rule_41_a_step_writes_no_table_of_the_design(url: str) -> None:
         for table, write in product(DESIGN_TABLES, writes):
             with pytest.raises(AccessRefused, match="a step may not write the design"):
                 execute(database, write(table))
+
+
+def write_many(database: Database, column: str) -> None:
+    database.write(lambda tx: tx.execute(update(node), {column: None}))
+
+
+def wishes(column: str) -> list[UpdateBase]:
+    """Return each way in which a statement can write a column of `node`."""
+    row = {"site": SITE, "name": "n1", column: None}
+    met = postgresql.insert(node).values(site=SITE, name="n1")
+    return [
+        update(node).values({column: None}),
+        update(node).values({node.c[column]: None}),
+        update(node).ordered_values((node.c[column], None)),
+        insert(node).values(row),
+        insert(node).values([row, row]),
+        insert(node).from_select(list(row), select(*(literal(None).label(name) for name in row))),
+        met.on_conflict_do_update(index_elements=["site", "name"], set_={column: None}),
+    ]
+
+
+def test_rule_41_of_a_node_a_step_writes_no_wish(url: str) -> None:
+    assert {one.name for one in node.c if one.name.startswith(("wanted_", "touched"))} == WISHES
+    database = Database(resolve(url), actor=Actor.STEP)
+    with contextlib.closing(database):
+        for column in sorted(WISHES):
+            for statement in wishes(column):
+                with pytest.raises(AccessRefused, match="a step may not write the design"):
+                    execute(database, statement)
+            with pytest.raises(AccessRefused, match="may not write the design"):
+                write_many(database, column)
+        with pytest.raises(AccessRefused, match="may not write the design"):
+            execute(database, delete(node))
+        execute(database, update(node).where(node.c.wanted_digest.is_(None)).values(error=None))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "DELETE FROM revision",
+        "update node SET wanted_digest = ''",
+        "WITH gone AS (DELETE FROM revision RETURNING *) SELECT * FROM gone",
+        "DROP TABLE buffer",
+        "SELECT 1; DELETE FROM revision",
+    ],
+)
+def test_rule_41_a_step_writes_nothing_by_sql_in_words(url: str, words: str) -> None:
+    database = Database(resolve(url), actor=Actor.STEP)
+    with contextlib.closing(database):
+        with pytest.raises(AccessRefused, match="a step may not write by SQL in words"):
+            execute(database, text(words))
+        with pytest.raises(AccessRefused, match="a step may not write by SQL in words"):
+            database.write(lambda tx: tx.exec_driver_sql(words))
+        execute(database, text("SELECT count(*) FROM revision"))
 
 
 def test_rule_41_each_table_is_of_the_design_or_feedback() -> None:
