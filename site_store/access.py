@@ -23,6 +23,7 @@ from site_store.tables import (
     document,
     node,
     object_use,
+    repair_switch,
     revision,
     revision_collection,
     site,
@@ -47,6 +48,7 @@ DESIGN_TABLES: frozenset[Table] = frozenset(
         site_group,
         site_group_node,
         user_state,
+        repair_switch,
     }
 )
 """What is wanted, by a design or by an administrator.
