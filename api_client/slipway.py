@@ -293,6 +293,13 @@ class SlipwayClient:
         body = {"run_id": run_id, "nodes": list(nodes), "redeploy": redeploy, "owner": owner, "epoch": epoch}
         return str(read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/repair", json=body))["action"])
 
+    def read_metrics(self) -> None:
+        """Have the metrics read: with that they are given to Airflow's own metrics, too.
+
+        Raises `ApiError`: they are not answered.
+        """
+        self.session.request("reading the metrics", "GET", "/slipway/metrics")
+
     def stop(self, action_id: str) -> None:
         """End an action; `ApiRefused` with status 409 when it is over, or not there yet."""
         self.request(f"stopping action {action_id}", "POST", f"/actions/{_quoted(action_id)}/control/stop")

@@ -1,7 +1,8 @@
-"""The controller's jobs that keep the store small: the roll-up's parts are merged, old notifications forgotten."""
+"""The controller's jobs of housekeeping: the roll-up is merged, old notifications forgotten, metrics given on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 MERGE_EVERY: Final = 30.0
 FORGET_EVERY: Final = 3600.0
+METRICS_EVERY: Final = 60.0
 NOTIFICATIONS_KEPT: Final = timedelta(days=90)
 
 
@@ -22,6 +24,20 @@ def merge_counts() -> Job:
         controller.store.counts.merge()
 
     return Job("roll-up", MERGE_EVERY, work)
+
+
+def give_metrics(read: Callable[[], object]) -> Job:
+    """Return the job that has Slipway's API read its metrics, which gives them to Airflow's own, also unasked.
+
+    Parameters
+    ----------
+    read : asks for them, raises `EngineError`.
+    """
+
+    def work(_controller: Controller) -> None:
+        read()
+
+    return Job("metrics", METRICS_EVERY, work)
 
 
 def forget_notifications() -> Job:

@@ -167,7 +167,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     from site_engine.notifications import send_notifications
     from site_engine.owner_jobs import check_owners, check_provisioners, watch_owners
     from site_engine.run_notes import note_verdicts
-    from site_engine.upkeep import forget_notifications, merge_counts
+    from site_engine.upkeep import forget_notifications, give_metrics, merge_counts
     from site_engine.watcher_job import tell_watchers
     from slipway_cli.courier import courier
 
@@ -197,6 +197,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
         follow_unfinished(follow),
         repair_nodes(repair),
         merge_counts(),
+        give_metrics(slipway.read_metrics),
         forget_notifications(),
         check_provisioners(slipway.provisioner_problem),
     ]

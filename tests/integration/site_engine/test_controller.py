@@ -27,6 +27,7 @@ from site_engine.controller import (
 from site_engine.dead_actions import GONE_TIME
 from site_engine.errors import AccountRefused, AirflowApiError
 from site_engine.owner_jobs import OWNERS_EVERY, PROVISIONERS_EVERY, check_owners, check_provisioners
+from site_engine.upkeep import METRICS_EVERY, give_metrics
 from site_store import ActionState, LeaseLost, SiteStore, StoreUnavailable
 from site_store.abort import CLOSE
 from tests.support.revisions import commit_design
@@ -296,6 +297,17 @@ def test_owners_are_looked_at_and_a_silent_airflow_is_one_of_them(store: SiteSto
     leader.look()
     assert problems(store)["airflow: api-server"] == "Airflow does not answer"
     assert problems(store)["airflow: scheduler"] is None, "what was known last stays"
+
+
+def test_metrics_are_read_once_a_minute_though_nobody_scrapes(store: SiteStore, clock: Clock) -> None:
+    done: list[float] = []
+    leader = made(store, clock, "one", give_metrics(lambda: done.append(clock.seconds)))
+    begun = clock.seconds
+    for _ in range(25):
+        leader.look()
+        clock.seconds += TICK
+    assert [at - begun for at in done] == [0, METRICS_EVERY, 2 * METRICS_EVERY]
+    assert problems(store)["metrics"] is None
 
 
 def test_who_is_refused_lets_another_lead_and_tries_again_after_growing_pauses(store: SiteStore, clock: Clock) -> None:
