@@ -26,6 +26,7 @@ from slipway_api.pages import group_graph, timeline
 from slipway_api.pages.live import live_page
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import counted, number, segment
+from strategy_lib.phase import NODE_STEPS
 from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.words import Status
 
@@ -120,6 +121,24 @@ def group(
     return live_page(request, store, "group.html", token=token, reader=reader, values=values, fresh=fresh)
 
 
+@router.get("/actions/{action_id}/nodes", dependencies=[access.may_read])
+def nodes_of_steps(request: Request, action_id: str, store: Store, caller: access.CallerDep) -> Response:
+    """Show the nodes of an action's steps on nodes, which are in no group (rule 31)."""
+    record, token = find_action_with_token(store, caller, action_id)
+    after = request.query_params.getlist("after")
+
+    def values() -> dict[str, Any]:
+        listed = action_nodes(store, record.id, group="", limit=NODES_SHOWN, after=after or None)
+        return {
+            "node_steps": node_steps(action_tree(store, record.id).root),
+            "nodes": listed["nodes"],
+            "next": urlencode({"after": listed["after"]}, doseq=True) if listed["after"] else "",
+        }
+
+    fresh = {"id": record.id, "site": record.site, "kind": record.kind}
+    return live_page(request, store, "step_nodes.html", token=token, reader="", values=values, fresh=fresh)
+
+
 def _may_answer(store: SiteStore, caller: access.Caller, record: ActionRecord, token: str) -> frozenset[str]:
     """Return the groups that wait for an approval that the caller may give."""
     if record.state.is_end:
@@ -149,6 +168,8 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
     header = tree.header
     ended = datetime.fromisoformat(header["ended"]) if header["ended"] else None
     operations = store.operations.of_action(record.id) if groups else []
+    stages = node_steps(tree.root)
+    listed = action_nodes(store, record.id, group="", limit=NODES_SHOWN) if stages else {"nodes": [], "after": None}
     page = f"{root}/ui/actions/{record.id}/group?name="
     # What reporters say is told apart, and fails nothing.
     own = groups_of(tree.own)
@@ -164,6 +185,9 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
         # Then a retry begins with the first step that did not succeed.
         "never_begun": header["state"] in ("failed", "cancelled")
         and any(child.status not in (None, Status.SUCCESS) for child in tree.own.children),
+        "node_steps": stages,
+        "step_nodes": listed["nodes"],
+        "more_step_nodes": listed["after"] is not None,
         "reported": reported_leaves(tree),
         "waiting": [each for each in groups if _asks(each)],
         "graph_drawn": group_graph.draw(groups, lambda name: page + segment(name)),
@@ -180,6 +204,11 @@ def groups_of(entry: Entry) -> list[Entry]:
     for child in entry.children:
         found += [child] if child.kind is EntryKind.GROUP else groups_of(child)
     return found
+
+
+def node_steps(root: Entry) -> list[str]:
+    """Return the names of an action's steps that are on nodes and in no group, such as `destroy_nodes`."""
+    return [child.name for child in root.children if child.name in NODE_STEPS and child.counts]
 
 
 def headline(tree: StatusTree, groups: Sequence[Entry]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import logging
 import re
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from site_engine.finalization import finalize_action
 from site_store import SiteStore
 from slipway_airflow import connections
 from slipway_api.pages.actions import failures
+from strategy_lib.phase import Phase
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
 from strategy_lib.status.words import Status
 from tests.integration.api.pages.conftest import UI, Open
@@ -123,6 +125,28 @@ def test_an_action_that_never_began_its_groups_says_so(
     wrong = said[said.index("What went wrong") : said.index("Groups")]
     assert "3 groups did not run control : interrupted" in wrong
     assert f"/actions/{driving.action.id}/do/retry" in answer.text
+
+
+def test_rule_31_the_nodes_of_a_step_that_is_in_no_group_are_named(
+    pages: dict[str, httpx.Client], begin: Begin, store: SiteStore
+) -> None:
+    driving = begin(DESIGN)
+    assert "Nodes of" not in text_of(pages["viewer"].get(f"/actions/{driving.action.id}"))
+    end(store, driving)
+    removal = store.actions.ensure("destroy_nodes", "run-9", "destroy_nodes", "alpha", 1, {}, "tester")
+    store.tasks.plan_step(removal.id, Phase.DESTROY, [f"n{number}" for number in range(100, 201)])
+    said = text_of(pages["viewer"].get(f"/actions/{removal.id}"))
+    listed = said[said.index("Nodes of destroy_nodes") :]
+    assert "n100 destroy_nodes" in listed
+    assert "n200 destroy_nodes" not in listed
+    assert "and more: all of them" in listed
+    first = pages["viewer"].get(f"/actions/{removal.id}/nodes")
+    assert "n100 destroy_nodes" in text_of(first)
+    following = re.search(r'href="(\?after=[^"]*)">Next page', first.text)
+    assert following is not None
+    rest = text_of(pages["viewer"].get(f"/actions/{removal.id}/nodes{html.unescape(following[1])}"))
+    assert "n200 destroy_nodes" in rest
+    assert "n100 " not in rest
 
 
 def test_older_actions_and_revisions_of_a_site_can_be_reached(pages: dict[str, httpx.Client], store: SiteStore) -> None:
