@@ -16,14 +16,14 @@ VENV = .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 ARGS =
-# The end-to-end tests come first: they mostly wait, and the many short ones fill the gaps.
-PYTEST_ARGS = -n 3 --dist loadfile --no-loadscope-reorder
+# Those that wait much come first, and the many short ones fill the gaps.
+PYTEST_ARGS = -n 2 --dist loadfile --no-loadscope-reorder
 
 help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make test   linter, type checker, tests'
-	@echo 'make endurance  longer tests: kills of processes, whole runs, examples of the blueprint, hostile designs, SQLite, the wheel'
+	@echo 'make endurance  longer tests: a whole Airflow, kills of processes, whole runs, examples of the blueprint, hostile designs, SQLite, the wheel'
 	@echo 'make soak       the whole of the longest counts, such as 100,000 random changes: an hour or more'
 	@echo 'make contract URL=http://HOST:9000 [DESIGNS=http://ME:8099]  what Slipway expects of a Drydock, tried on yours'
 	@echo 'make wheel  build dist/slipway-….whl, to install in an Airflow of your own'
@@ -56,7 +56,7 @@ test: lint
 	exit $$status
 
 endurance: $(READY)
-	$(BIN)/pytest $(PYTEST_ARGS) -n 2 -m endurance $(ARGS)
+	$(BIN)/pytest $(PYTEST_ARGS) -m endurance $(ARGS)
 
 soak: $(READY)
 	$(BIN)/pytest $(PYTEST_ARGS) --timeout=0 -m soak $(ARGS)

@@ -34,10 +34,12 @@ with DAG("{SOFTWARE_DAG}", schedule=None, is_paused_upon_creation=False):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder."""
+    """Mark the tests of this folder. Those that start a whole Airflow, a minute and a half of work, are endurance."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+            if isinstance(item, pytest.Function) and "slipway" in item.fixturenames:
+                item.add_marker(pytest.mark.endurance)
 
 
 def settings_for(home: Path, dags: Path | None = None) -> EmbeddedSettings:

@@ -96,6 +96,7 @@ def test_rule_19_a_failed_critical_group_fails_the_run_and_stops_no_other(
     assert all(step.ended for step in steps.values())
 
 
+@pytest.mark.endurance
 def test_rule_9_groups_behind_a_failed_one_are_skipped_and_name_the_culprit(
     runs: Runs, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -190,6 +190,7 @@ def test_rule_26_a_pause_holds_back_a_destruction_too(deployed: Runs, looks: lis
     assert looks == [0, 0, 0]
 
 
+@pytest.mark.endurance
 def test_a_revision_that_could_not_be_rendered_is_refused_in_words(runs: Runs) -> None:
     runs.commit(PLAIN)
     with SiteStore.open() as store:

@@ -145,6 +145,7 @@ def test_any_text_can_be_repeated(viewer: httpx.Client) -> None:
     assert_failure(answer, 400, "is no time")
 
 
+@pytest.mark.endurance
 def test_many_requests_at_once(viewer: httpx.Client) -> None:
     # Each waits for an answer of Airflow's own API; more than the server's pool of threads has room for.
     with ThreadPoolExecutor(64) as threads:

@@ -3,9 +3,12 @@
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
+
 from tests.support.wheel import PACKAGES, ROOT, build_wheel, package_files
 
 
+@pytest.mark.endurance
 def test_the_wheel_has_every_file_of_every_package(tmp_path: Path) -> None:
     with ZipFile(build_wheel(tmp_path)) as wheel:
         installed = {name for name in wheel.namelist() if ".dist-info/" not in name}

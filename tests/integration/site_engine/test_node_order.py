@@ -292,6 +292,7 @@ def test_rule_37_where_all_feedback_is_lost_nothing_that_serves_is_touched(begin
     assert set(third.states().values()) == {"success"}
 
 
+@pytest.mark.endurance
 def test_rule_37_new_nodes_make_room_where_nobody_says_how_many_may_be_away(
     begin: Begin, fake: FakeProvisioner
 ) -> None:

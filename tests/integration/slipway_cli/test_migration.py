@@ -73,6 +73,7 @@ def carry_out(move: StoreMove, *, finish: bool = True) -> list[str]:
     return move.finish() if finish else []
 
 
+@pytest.mark.endurance
 def test_it_is_copied_and_kept_as_a_backup(cluster: PostgresCluster) -> None:
     home = cluster.folder.parent
     content = old_store(home)

@@ -215,6 +215,7 @@ def test_a_very_long_circle_is_named_in_full_once() -> None:
     assert message.count(" -> ") == count
 
 
+@pytest.mark.endurance
 def test_very_many_with_the_same_labels() -> None:
     design = [layered(f"d{number}", "site", {}, labels={"a": "b"}) for number in range(2000)]
     design += [layered(f"c{n}", "site", {}, parent={"a": "b"}, actions=[action("merge", ".")]) for n in range(2000)]

@@ -65,6 +65,7 @@ def seen(leader: SiteLeader, store: SiteStore, fits: Callable[[NodeMemory], bool
         time.sleep(0.02)
 
 
+@pytest.mark.endurance
 def test_what_a_node_says_of_itself_lowers_its_state(
     store: SiteStore, agent: AgentProcess, listener: AgentListener
 ) -> None:

@@ -25,19 +25,33 @@ VIEW: dict[str, Any] = {
         "n2": {"state": "maintenance", "reason": "new disk", "rack": "r2"},
     },
 }
+REPAIR = {
+    "site": "lab-7",
+    "repair": "on",
+    "max_repairs_per_hour": 10,
+    "stopped_at": AT,
+    "stopped_by": "ann",
+    "reason": "the power is worked on",
+    "drifts": 1,
+    "action": None,
+}
 DONE = {"modified": True, "reason": "", "nodes": ["n1"], "published": True, "missing": None}
 
 
 def test_the_nodes_that_are_not_up_are_listed(slipway: Slipway, server: Server) -> None:
     server.on("GET", STATE, VIEW)
+    server.on("GET", "/sites/lab-7/repair", REPAIR)
     lines = slipway("get", "site-state", "--site", "lab-7").stdout.splitlines()
     assert lines[:2] == ["site lab-7: up", "version 7.3, published 2026-03-01 12:00:00 UTC; 2 nodes, 1 up"]
     assert [line.split() for line in lines if "new disk" in line] == [["n2", "maintenance", "r2", "new", "disk"]]
     assert not any("n1" in line for line in lines)
+    stopped = "stopped by ann since 2026-03-01 12:00:00 UTC: the power is worked on"
+    assert lines[-1] == f"repair of site lab-7: on, {stopped}; 1 node has drifted"
 
 
 def test_watching_shows_each_newer_version_and_goes_on_after_silence(slipway: Slipway, server: Server) -> None:
     server.on("GET", STATE, VIEW)
+    server.on("GET", "/sites/lab-7/repair", {**REPAIR, "stopped_at": None})
     server.on("GET", STATE, None, 204)
     newer = {**VIEW, "version": 4, "since": "7.3", "nodes": {"n1": {"state": "down", "reason": "why"}, "n2": None}}
     server.on("GET", STATE, newer)
@@ -47,7 +61,8 @@ def test_watching_shows_each_newer_version_and_goes_on_after_silence(slipway: Sl
         "2026-03-01 12:00:00 7.4 n1 down: why",
         "2026-03-01 12:00:00 7.4 n2 gone",
     ]
-    asked = [str(call.request.url).partition("?")[2] for call in server.mock.calls]
+    asked = [str(call.request.url) for call in server.mock.calls]
+    asked = [url.partition("?")[2] for url in asked if "/repair" not in url]
     assert asked[:4] == ["", "since=7.3&wait=60.0", "since=7.3&wait=60.0", "since=7.4&wait=60.0"]
 
 

@@ -1,0 +1,133 @@
+"""Between two actions: a node that dies or is wiped at night is seen, told, and repaired as the settings say."""
+
+from __future__ import annotations
+
+import uuid
+from functools import partial
+from typing import Any
+
+import pytest
+import yaml
+
+from api_client.session import ApiRefused
+from tests.e2e.conftest import StartSimulator
+from tests.e2e.running import RunningSlipway, wait_until
+from tests.support.simulators import Simulator
+from tests.support.sites import document, group, node, site
+
+pytestmark = pytest.mark.endurance
+
+NAMES = ["dies", "wiped", "flaps", "broken"]
+SETTINGS = {"repair": "on", "node_states": {"transition_time": 3, "max_crashes": 2}}
+
+
+class Nodes:
+    """The nodes of the site, as its API tells of them and as its machines are."""
+
+    def __init__(self, slipway: RunningSlipway, simulator: Simulator, name: str) -> None:
+        self.slipway = slipway
+        self.site = name
+        self.simulator = simulator
+
+    def ask(self, path: str, method: str = "GET", **more: Any) -> Any:
+        """Ask the API of the site."""
+        return self.slipway.slipway.request(f"asking for {path}", method, f"/sites/{self.site}{path}", **more).json()
+
+    def standing(self, name: str) -> tuple[str, str]:
+        """Return status and message of a node in the view of its site."""
+        (one,) = [one for one in self.ask("/nodes")["nodes"] if one["node"] == name]
+        return one["status"], one["message"]
+
+    def state(self, name: str) -> str:
+        """Return the state of a node that is published or about to be."""
+        return str(self.ask(f"/nodes/{name}/state")["generated"]["state"])
+
+    def wait_for_state(self, name: str, state: str) -> None:
+        """Wait until a node has this state."""
+        wait_until(lambda: self.state(name) == state, f"{name} is {state}")
+
+    def set(self, name: str, state: str, condition: str = "safe") -> Any:
+        """Set the user state of a node."""
+        body = {"user": {"state": state, "reason": "new disk"}, "condition": condition, "wait": False}
+        return self.ask(f"/nodes/{name}/state", "PUT", json=body)
+
+    def power(self, name: str, power: str) -> None:
+        """Switch a machine behind everybody's back."""
+        self.simulator.post(f"nodes/{name}", {"power_state": power})
+
+    def repairs(self) -> list[Any]:
+        """Return the repairs that have begun."""
+        return [one for one in self.slipway.slipway.actions(self.site) if one.kind == "repair_site"]
+
+    def deploys(self, name: str) -> int:
+        """Return how often a node was submitted to be deployed."""
+        return sum(phase == "deploy_nodes" and name in names for phase, names in self.simulator.submissions())
+
+
+@pytest.fixture
+def nodes(slipway: RunningSlipway, start_simulator: StartSimulator, request: pytest.FixtureRequest) -> Nodes:
+    """A deployed site, one for each test; one of its nodes was set to maintenance before."""
+    simulator = start_simulator()
+    name = f"mended-{request.node.name.split('_')[-1]}"
+    slipway.connect(name, simulator.url)
+    text = site([node(name) for name in NAMES], [group("all", minimum_successful_nodes=1)], region=name)
+    text += yaml.safe_dump(document("slipway/SiteSettings/v1", "site-settings", SETTINGS), explicit_start=True)
+    slipway.slipway.commit(name, text)
+    found = Nodes(slipway, simulator, name)
+    assert found.set("broken", "maintenance", "force")["modified"] is True
+    run_id, state = slipway.deploy(name, text)
+    assert state == "success"
+    (left,) = [one for one in slipway.report(run_id)["nodes"] if one["name"] == "broken"]
+    assert left["state"] == "not_started", "what is in maintenance is left out (rule 51)"
+    assert "maintenance" in left["message"], "and named"
+    assert found.deploys("broken") == 0
+    for each in NAMES[:3]:
+        found.wait_for_state(each, "up")
+    return found
+
+
+def test_rules_56_and_57_between_actions_nodes_are_watched_and_repaired(nodes: Nodes) -> None:
+    nodes.power("dies", "off")
+    nodes.wait_for_state("dies", "maintenance")
+    nodes.wait_for_state("dies", "down")
+    wait_until(lambda: nodes.standing("dies")[0] == "error", "it leaves success")
+    assert nodes.standing("dies")[1].startswith("drifted: power is off")
+
+    nodes.simulator.post("nodes/wiped", {"status": "Ready", "power_state": "off"})
+    wait_until(lambda: nodes.repairs() != [], "the repair of what was wiped begins")
+    wait_until(lambda: nodes.standing("wiped")[0] == "success", "it is repaired")
+    assert "had to be fixed" in nodes.standing("wiped")[1]
+    wait_until(lambda: all(one.is_over for one in nodes.repairs()), "the repair is over")
+    (repair,) = nodes.repairs()
+    assert repair.state == "success"
+    assert nodes.deploys("wiped") == 2
+    assert nodes.deploys("dies") == 1, "what is deployed and off is left by `on`"
+    assert nodes.standing("dies")[0] == "error"
+
+
+def test_a_node_that_flaps_is_taken_down_until_a_person_sets_it_up(nodes: Nodes) -> None:
+    for _ in range(3):
+        nodes.wait_for_state("flaps", "up")
+        nodes.power("flaps", "off")
+        wait_until(partial(_is_down, nodes), "it is seen down")
+        nodes.power("flaps", "on")
+    wait_until(lambda: nodes.ask("/nodes/flaps/state")["user"]["state"] == "down", "the controller takes it down")
+    assert nodes.state("flaps") == "down"
+    assert "crash" in nodes.ask("/nodes/flaps/state")["user"]["reason"]
+    assert nodes.repairs() == [], "who is set down is not repaired (rule 51)"
+    assert nodes.set("flaps", "up", "force")["modified"] is True
+    nodes.wait_for_state("flaps", "up")
+
+
+def _is_down(nodes: Nodes) -> bool:
+    reported = nodes.ask("/nodes/flaps/state")["reported"]["state"]
+    return reported == "down"
+
+
+def test_rule_51_a_redeploy_of_a_node_in_maintenance_is_refused(nodes: Nodes) -> None:
+    with pytest.raises(ApiRefused, match="maintenance") as refused:
+        nodes.slipway.slipway.create_action(
+            nodes.site, "redeploy_server", {"target_nodes": "broken"}, marker=str(uuid.uuid4())
+        )
+    assert refused.value.status == 409
+    assert nodes.deploys("broken") == 0
