@@ -140,7 +140,8 @@ class Repairs(Repository):
                     ended=now,
                     result=str(RepairResult.OBSERVED),
                 )
-                if tx.execute(row.on_conflict_do_nothing()).rowcount:
+                # Not the count of rows, which PostgreSQL's driver does not give for an INSERT.
+                if tx.execute(row.on_conflict_do_nothing().returning(repair.c.node)).all():
                     write_events(tx, now, site, None, [NewEvent(EventKind.REPAIR, text, node=one.name)])
 
         self._database.write(work)
@@ -177,8 +178,8 @@ class Repairs(Repository):
                 }
                 for one in nodes
             ]
-            taken = tx.execute(insert(tx, repair).values(rows).on_conflict_do_nothing()).rowcount
-            if taken != len(rows):
+            taken = insert(tx, repair).values(rows).on_conflict_do_nothing().returning(repair.c.node)
+            if len(tx.execute(taken).all()) != len(rows):
                 tx.execute(delete(repair).where(repair.c.site == site, repair.c.run_id == run_id))
                 return False
             return True
