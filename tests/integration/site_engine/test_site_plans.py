@@ -25,6 +25,7 @@ from strategy_lib.node import NodeState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.outcome import NodeCondition
 from tests.support.driving import Begin, Driving
+from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
 
@@ -236,11 +237,13 @@ def test_rule_37_right_after_a_deploy_it_goes_by_what_that_left_and_not_by_the_l
     assert plan.nodes["b"].difference.reason == "not as it was left: ready"
 
 
-def test_rule_37_of_three_commits_while_nothing_ran_the_last_is_done(done: Driving, begin: Begin) -> None:
-    for image in ("noble", "oracular"):
-        commit_design(done.store, "alpha", design(image))
+def test_rule_37_of_three_commits_while_nothing_ran_the_last_is_done(
+    done: Driving, begin: Begin, fake: FakeProvisioner
+) -> None:
+    commit_design(done.store, "alpha", design("noble", role="storage"))
+    commit_design(done.store, "alpha", design("oracular", without="c", strategy=[group("all", ["a", "b", "d"])]))
     show(done.store, a=NodeCondition.READY)
-    last = begin(design("plucky"), "run-2", update={"allow_redeploy": True})
+    last, before = begin(design("plucky"), "run-2", update={"allow_redeploy": True}), len(fake.submissions())
     plan = plan_site(done.store, "alpha")
     assert [(one.path, one.before, one.after) for one in (plan.nodes["a"].documents or ())[0].fields] == [
         ("$.data.platform.image", "jammy", "plucky")
@@ -248,9 +251,15 @@ def test_rule_37_of_three_commits_while_nothing_ran_the_last_is_done(done: Drivi
     for name in ("one", "two"):
         last.group(name)
     records = {record.name: record for record in done.store.nodes.of_site("alpha")}
-    assert [(records[name].done_revision, records[name].done_version) for name in "abc"] == [(4, 4), (4, 4), (1, 1)]
-    operations = done.store.operations.of_action(last.action.id)
-    assert {name for one in operations for name in one.nodes} == {"a", "b"}
+    assert [(records[name].done_revision, records[name].done_version) for name in "ab"] == [(4, 4), (4, 4)]
+    assert (records["c"].done_revision, records["c"].done_version, records["c"].is_up_to_date) == (1, 1, True)
+    # The journal: each node is done once, in the last design; what only the commits in between wanted is not done.
+    sent = fake.submissions()[before:]
+    for name in NAMES:
+        once = [f"{step}_nodes" for step in ("destroy", "prepare", "deploy")] if name in "ab" else []
+        assert [action for action, nodes in sent if name in nodes] == once, name
+    assert {one.design_ref for one in done.store.operations.of_action(last.action.id)} == {last.design_ref}
+    assert set(plan_site(done.store, "alpha").nodes) == {"d"}, "nothing is left but what is in no group"
 
 
 def test_rule_25_labels_are_named_as_such(done: Driving) -> None:
