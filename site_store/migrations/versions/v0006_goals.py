@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
+from design_rendering.digests import VERSION
 from site_store.migrations import counting_0006
 from site_store.migrations.digests_0006 import DIGESTS, StoredDesigns, insert_objects, with_labels
 
@@ -249,7 +250,7 @@ def _compute_digests() -> None:
         if done is not None:
             was_wanted = designs.former_digest(row.site, newest.get(row.site), row.name)
             was_done = done
-            if done.startswith(f"{DIGESTS}:"):
+            if done.startswith(f"{VERSION}:"):
                 # An upgrade from an older schema has computed it already.
                 was_done = designs.former_digest(row.site, row.done_revision, row.name)
             if row.wanted_digest is not None and was_done in (row.wanted_digest, was_wanted):

@@ -105,15 +105,25 @@ def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="session")
+def new_empty_url(request: pytest.FixtureRequest) -> Callable[[str, Path], str]:
+    """Give the URL of another database without tables: of this engine, with SQLite in this folder."""
+
+    def new(engine: str, folder: Path) -> str:
+        if engine == "sqlite":
+            return f"sqlite:///{folder}/empty/slipway.db"
+        server = str(request.getfixturevalue("postgresql_server"))
+        name = f"empty_{next(_numbers)}"
+        _administer(server, f"CREATE DATABASE {name}")
+        return _named(server, name)
+
+    return new
+
+
 @pytest.fixture
-def empty_url(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+def empty_url(engine: str, tmp_path: Path, new_empty_url: Callable[[str, Path], str]) -> str:
     """URL of a database without tables; with SQLite the file does not exist yet."""
-    if engine == "sqlite":
-        return f"sqlite:///{tmp_path}/empty/slipway.db"
-    server = str(request.getfixturevalue("postgresql_server"))
-    name = f"empty_{next(_numbers)}"
-    _administer(server, f"CREATE DATABASE {name}")
-    return _named(server, name)
+    return new_empty_url(engine, tmp_path)
 
 
 @pytest.fixture

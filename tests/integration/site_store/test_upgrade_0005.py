@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -160,8 +160,18 @@ def _fill(tx: Connection) -> list[str]:
     return _triggers(tx)
 
 
-@pytest.fixture
-def upgraded(empty_url: str) -> Iterator[SiteStore]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Return the engine, for all tests here at once: making such a database takes long."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def upgraded(
+    engine: str, tmp_path_factory: pytest.TempPathFactory, new_empty_url: Callable[[str, Path], str]
+) -> Iterator[SiteStore]:
+    """A store of schema 0005 that was upgraded; no test changes what another looks at."""
+    empty_url = new_empty_url(engine, tmp_path_factory.mktemp("schema-0005"))
     database = Database(resolve(empty_url))
     create_sqlite_file(database.url)
     try:
@@ -182,7 +192,6 @@ def _triggers(tx: Connection) -> list[str]:
 
 
 def test_every_node_stands_as_before_and_has_its_versions(upgraded: SiteStore) -> None:
-    """One test for all of it, because making such a database takes long."""
     found = {one.name: one for one in upgraded.nodes.of_site("north")}
     assert {name: one.standing for name, one in found.items()} == {name: facts[1] for name, facts in NODES.items()}
     assert {name: (one.wanted_version, one.done_version, one.error_version) for name, one in found.items()} == {
@@ -192,31 +201,29 @@ def test_every_node_stands_as_before_and_has_its_versions(upgraded: SiteStore) -
     assert [group.map_index for group in upgraded.groups.standings(HELD)] == [0]
     assert upgraded.counts.verify().compared > 0
     assert upgraded.counts.verify().differences == ()
-    _goes_on(upgraded)
-    _digests_are_computed_anew(upgraded)
 
 
-def _digests_are_computed_anew(store: SiteStore) -> None:
-    """Rule 38: no node becomes dirty, also where its boot actions had changed, and what is dirty stays so."""
+def test_rule_38_an_upgrade_makes_no_node_dirty(upgraded: SiteStore) -> None:
+    """The digests are computed anew: also where boot actions had changed unseen, and what is dirty stays so."""
     for site, (_first, _second, wanted, done, wanted_design, done_design) in SITES.items():
-        (node,) = store.nodes.of_site(site)
+        (node,) = upgraded.nodes.of_site(site)
         assert (node.wanted_digest, node.done_digest) == (_digest(wanted_design), _digest(done_design)), site
         assert node.is_up_to_date is (wanted == done)
         assert (node.digest_version, node.standing) == (3, "success" if wanted == done else "pending")
-        kinds = {str(one.key): (one.version, one.policed) for one in store.objects.of_site(site)}
+        kinds = {str(one.key): (one.version, one.policed) for one in upgraded.objects.of_site(site)}
         assert kinds == dict.fromkeys(("boot_action/motd", "host_profile/base", "network/pxe", "node/n1"), (1, None))
-        used = store.objects.used_by(site, ObjectKey("network", "pxe"), "node")
+        used = upgraded.objects.used_by(site, ObjectKey("network", "pxe"), "node")
         assert used == [ObjectKey("node", "n1")]
 
     def planned(tx: Connection) -> list[tuple[Any, ...]]:
         query = text("SELECT action_id, digest FROM task WHERE action_id LIKE '02%' ORDER BY action_id")
         return [tuple(row) for row in tx.execute(query)]
 
-    assert store._database.read(planned) == [(f"02{site}"[:26], _digest(FIRST)) for site in sorted(SITES)]
+    assert upgraded._database.read(planned) == [(f"02{site}"[:26], _digest(FIRST)) for site in sorted(SITES)]
 
 
-def _goes_on(store: SiteStore) -> None:
-    """What is under way knows its version; operations keep their numbers, and one of each round can be begun."""
+def test_what_is_under_way_knows_its_version_and_goes_on(upgraded: SiteStore) -> None:
+    """Operations keep their numbers, and one of each round can be begun."""
 
     def planned(tx: Connection) -> list[tuple[Any, ...]]:
         query = text(
@@ -224,18 +231,18 @@ def _goes_on(store: SiteStore) -> None:
         )
         return [tuple(row) for row in tx.execute(query)]
 
-    assert store._database.read(planned) == [
+    assert upgraded._database.read(planned) == [
         ("as-wanted", "deploy", 1, 1),
         ("as-wanted", "prepare", 1, 1),
         ("changed", "deploy", 1, 1),
         ("changed", "prepare", 2, 1),
     ]
-    assert [one.op for one in store.operations.of_action(HELD)] == [1, 2]
-    begun = store.operations.begin(HELD, "north", None, 1, Phase.VERIFY_SITE, [], "x")
+    assert [one.op for one in upgraded.operations.of_action(HELD)] == [1, 2]
+    begun = upgraded.operations.begin(HELD, "north", None, 1, Phase.VERIFY_SITE, [], "x")
     assert begun.op > 3, "a number is never given twice"
 
     def partial_indexes(tx: Connection) -> set[str]:
         return {str(index["name"]) for index in inspect(tx).get_indexes("operation")}
 
     expected = {"ix_operation_without_group", "ix_operation_not_over"}
-    assert expected <= store._database.read(partial_indexes)
+    assert expected <= upgraded._database.read(partial_indexes)
