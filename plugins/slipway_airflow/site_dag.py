@@ -150,6 +150,11 @@ class _StepOperator:
     name: str
     make: Callable[[ActionKind, LoadDesignOperator], BaseOperator]
 
+    def __str__(self) -> str:
+        """Say where it stands, for the error about two of one name: what makes the task mostly has no name."""
+        code = getattr(self.make, "__code__", None)
+        return f"{self.make.__module__}, line {getattr(code, 'co_firstlineno', 'unknown')}"
+
 
 def _of_site(name: str) -> _StepOperator:
     return _StepOperator(

@@ -56,7 +56,7 @@ def may(actor: Actor, access: Access, *, named: bool = True) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """Something that is registered under a name: a step, kind of action, backend, owner, policy, watcher or check."""
+    """Something that is registered under a name: a policy, a watcher, a check of nodes or of the controller."""
 
     what: str
     name: str

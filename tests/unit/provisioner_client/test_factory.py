@@ -92,11 +92,6 @@ def test_a_type_without_a_backend_is_refused_and_the_others_are_named() -> None:
         factory.connect(ConnectionValues("http", "c", "h"), nothing_is_secret)
 
 
-def test_two_backends_for_one_type_are_an_error_that_names_both() -> None:
-    with pytest.raises(ValueError, match=r"type 'drydock': .*connection\.connect_drydock and .*connect_maas$"):
-        ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("drydock", "MAAS", connect_maas))
-
-
 def test_what_people_call_a_backend() -> None:
     factory = ProvisionerFactory(("maas", "MAAS", connect_maas), ("drydock", "Drydock", connect_drydock))
     assert (factory.names, factory.types) == (("MAAS", "Drydock"), ("drydock", "maas"))

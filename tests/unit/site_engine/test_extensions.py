@@ -6,12 +6,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from design_rendering.policies import every_node_has_a_group
-from site_engine.controller import Controller, Job
 from site_engine.extensions import (
     POLICIES,
     WATCHERS,
@@ -21,8 +19,6 @@ from site_engine.extensions import (
     installed_watchers,
     policy_set,
 )
-from site_store import SiteStore
-from strategy_lib.errors import StrategyError
 from tests.support.distributions import install
 
 PLACE = "design_rendering.policies:every_node_has_a_group"
@@ -100,13 +96,6 @@ def test_what_a_package_registers_is_there_and_its_version_is_part_of_the_set(
     assert installed_policies().digest != before
 
 
-def test_rule_42_two_of_one_name_are_refused_and_both_are_named() -> None:
-    with pytest.raises(ExtensionError, match="policy 'default-group' is registered by slipway and by design_rendering"):
-        policy_set([point("default-group")])
-    with pytest.raises(ExtensionError, match="registered by a:b of no package and by c:d of no package"):
-        policy_set([point("more", "a:b"), point("more", "c:d")])
-
-
 @pytest.mark.parametrize("value", ["no_such_package:policy", "design_rendering.policies:nothing", "sys:path"])
 def test_what_cannot_be_used_is_named(value: str) -> None:
     with pytest.raises(ExtensionError, match=f"policy 'bad' .{value} of no package."):
@@ -159,10 +148,3 @@ def test_rule_42_watchers_that_touch_what_they_watch_are_refused_with_the_path(i
         check_installed()
     assert "other -> other" in str(caught.value)
     assert "one -> other -> one" in str(caught.value)
-
-
-def test_rule_42_two_jobs_with_one_check_are_refused() -> None:
-    def work(_controller: Controller) -> None: ...
-
-    with pytest.raises(StrategyError, match=r"check 'upkeep' is registered by .*\(0\) and by .*\(1\)"):
-        Controller(cast("SiteStore", None), "me", [Job("upkeep", 1.0, work), Job("upkeep", 1.0, work)])

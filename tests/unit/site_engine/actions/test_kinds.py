@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
-from site_engine.actions.kinds import KINDS, STEPS, ActionKind, RegisteredTwice, Step, kind_of, table
+from site_engine.actions.kinds import KINDS, ActionKind, RegisteredTwice, kind_of
 
 
 @pytest.mark.parametrize(
@@ -27,22 +25,6 @@ def test_what_a_kind_is(name: str, targeted: bool, destructive: bool, groups: bo
         groups,
         whole_site,
     )
-
-
-def test_two_kinds_of_one_name_are_an_error_that_shows_both() -> None:
-    other = dataclasses.replace(KINDS["deploy_site"], description="Something else.")
-    with pytest.raises(RegisteredTwice) as refused:
-        table("kind of action", (*KINDS.values(), other))
-    assert "the kind of action 'deploy_site' is registered twice" in str(refused.value)
-    assert "Deploy a site of baremetal servers" in str(refused.value)
-    assert "Something else." in str(refused.value)
-
-
-def test_two_steps_of_one_name_are_an_error_that_shows_both() -> None:
-    with pytest.raises(RegisteredTwice) as refused:
-        table("step", (*STEPS.values(), Step("verify_site")))
-    assert "submits=True" in str(refused.value)
-    assert "submits=False" in str(refused.value)
 
 
 def test_a_kind_has_every_step_once() -> None:
