@@ -1,7 +1,8 @@
 """`strategy_lib.goals.op_transitions.apply_if_newest` as conditions in SQL: which rows an event changes (rule 45).
 
 Tasks, nodes, groups and steps are rows that belong to the newest of numbered operations or attempts. Each write of an
-event asks here for its condition, so that one table decides for all of them.
+event asks here for its condition, so that one table decides for all of them. Actions have no such numbers: each is one
+DAG run, whose last end counts (`Actions.close`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which events of an operation change a row, and which come too late: one table for nodes, groups, steps and actions.
+"""Which events of an operation change a row, and which come too late: one table for nodes, groups, steps and errors.
 
 Operations are numbered (`op`), newer ones higher. A row belongs to the newest operation that was started on it. No
 clock decides anything here (rules 45 and 48).

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 from sqlalchemy import ColumnElement, delete, insert, update
 
-from site_store import SiteStore
+from site_store import SiteStore, StepState
 from site_store.if_newest import ERRORS, GROUPS, NODES, STEPS, TASKS, VersionedRows
 from site_store.tables import action_step, group_run, node, node_error, task
 from strategy_lib.goals.op_transitions import Effect, Event, Row, RowStatus, apply_if_newest
@@ -78,6 +79,27 @@ def test_rule_45_a_start_takes_over_a_step_from_an_older_attempt_alone(site: Sce
     for attempt, expected in ((OLDER, 0), (SAME, 0), (NEWER, 1)):
         row = {"action_id": action.id, "name": "acquire", "group_name": "", "state": "running", "attempt": SAME}
         assert changed(site.store, action_step, row, STEPS.start(attempt), {"message": "told"}) == expected, attempt
+
+
+def test_rule_45_the_end_and_the_error_of_a_step_are_taken_from_its_own_attempt_alone(site: Scenario) -> None:
+    """By the writes themselves. Of the attempt's own ends the last stands: Airflow decides, and may say it again."""
+    action, steps = site.running({"a": ["n1"]}), site.store.steps
+    ends = {StepState.SUCCESS: Event.END, StepState.FAILED: Event.ERROR}
+    for known, (told, event), attempt in product((StepState.RUNNING, *ends), ends.items(), (OLDER, SAME, NEWER)):
+        name = f"{known} {told} {attempt}"
+        steps.begin(action.id, name, SAME)
+        if known.is_end:
+            steps.leave(action.id, name, SAME, known, "told before")
+        before = {step.name: step for step in steps.of_action(action.id)}[name]
+        steps.leave(action.id, name, attempt, told, "told")
+        after = {step.name: step for step in steps.of_action(action.id)}[name]
+        if attempt == SAME:
+            assert (after.state, after.message, after.attempt) == (told, "told", SAME), name
+        else:
+            assert after == before, name
+        if known is StepState.RUNNING:
+            said = apply_if_newest(Row(SAME, RowStatus.PROCESSING), event, attempt).effect
+            assert (after != before) is (said in CHANGES), name
 
 
 def test_rule_45_a_start_takes_over_a_node_from_an_older_operation_alone(store: SiteStore) -> None:
