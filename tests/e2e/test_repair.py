@@ -34,9 +34,9 @@ class Nodes:
         return self.slipway.slipway.request(f"asking for {path}", method, f"/sites/{self.site}{path}", **more).json()
 
     def standing(self, name: str) -> tuple[str, str]:
-        """Return status and message of a node in the view of its site."""
+        """Return status and message of a node in the view of its site; for one that had to be fixed, what."""
         (one,) = [one for one in self.ask("/nodes")["nodes"] if one["node"] == name]
-        return one["status"], one["message"]
+        return one["status"], one["fixed"] or one["message"]
 
     def state(self, name: str) -> str:
         """Return the state of a node that is published or about to be."""
@@ -96,7 +96,7 @@ def test_rules_56_and_57_between_actions_nodes_are_watched_and_repaired(nodes: N
     nodes.simulator.post("nodes/wiped", {"status": "Ready", "power_state": "off"})
     wait_until(lambda: nodes.repairs() != [], "the repair of what was wiped begins")
     wait_until(lambda: nodes.standing("wiped")[0] == "success", "it is repaired")
-    assert "had to be fixed" in nodes.standing("wiped")[1]
+    assert nodes.standing("wiped")[1].startswith("drifted: the provisioner says Ready"), "it had to be fixed"
     wait_until(lambda: all(one.is_over for one in nodes.repairs()), "the repair is over")
     (repair,) = nodes.repairs()
     assert repair.state == "success"
