@@ -17,7 +17,7 @@ BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 ARGS =
 # Those that wait much come first, and the many short ones fill the gaps.
-PYTEST_ARGS = -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST_ARGS = -n 3 --dist loadfile --no-loadscope-reorder
 
 help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'
@@ -56,7 +56,7 @@ test: lint
 	exit $$status
 
 endurance: $(READY)
-	$(BIN)/pytest $(PYTEST_ARGS) -m endurance $(ARGS)
+	$(BIN)/pytest $(PYTEST_ARGS) -n 2 -m endurance $(ARGS)
 
 soak: $(READY)
 	$(BIN)/pytest $(PYTEST_ARGS) --timeout=0 -m soak $(ARGS)
