@@ -56,7 +56,7 @@ class NodeStateRow:
 
 @dataclass(frozen=True, slots=True)
 class StateNote:
-    """What was noted of the states of a node: a published change, or what somebody has set."""
+    """What was noted of the states of a node: a published change, or what an administrator set."""
 
     at: datetime
     was_set: bool

@@ -131,7 +131,7 @@ repair = Table(
     sqlite_with_rowid=False,
 )
 
-# Sites on which somebody has stopped all repair.
+# Sites whose repair is stopped: no row where it is not.
 repair_switch = Table(
     "repair_switch",
     metadata,

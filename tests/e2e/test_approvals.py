@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import time
 from typing import Any
 
 import pytest
@@ -70,14 +72,18 @@ def test_a_refusal_in_airflows_own_page_fails_the_group(
     simulator = start_simulator()
     slipway.connect("refused", simulator.url)
     run_id = slipway.start("refused", site(AB, [asking("one", "a", approval="before")]))
-    task = slipway.wait_for_task(run_id, "deploy_group", "awaiting_input", "one")
+    times = itertools.count(1)
 
     def refuse() -> None:
-        # One who answers in the very second in which the task begins to wait may be asked again: Airflow can take the
-        # end of the worker's process for a failure of the task that goes on.
+        asks = [task for task in slipway.tasks(run_id, "deploy_group") if task.state == "awaiting_input"]
+        if not asks:
+            return
+        # Who answers before the scheduler has noticed that the asking process ended is asked again: Airflow takes that
+        # end for a failure of the task that goes on. So the question is read first, longer each time.
+        time.sleep(5 * next(times))
         with contextlib.suppress(ApiRefused):
             answer = ["Refuse"], {"comment": "not today"}
-            slipway.airflow.answer_task(DAG, run_id, ("deploy_group", task.map_index), *answer)
+            slipway.airflow.answer_task(DAG, run_id, ("deploy_group", asks[0].map_index), *answer)
 
     assert slipway.airflow.wait_for_run(DAG, run_id, HANGS, while_waiting=refuse) == "failed"
     report = slipway.report(run_id)

@@ -1,4 +1,4 @@
-"""A way to a PostgreSQL on which a process can be cut off, or frozen while it holds a lease in an open transaction."""
+"""A way to a PostgreSQL that can be cut, fall silent, or freeze a process that holds a lease in an open transaction."""
 
 from __future__ import annotations
 

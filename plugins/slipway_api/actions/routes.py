@@ -93,7 +93,7 @@ async def list_actions(
     tag: dict[str, str] = {}
     if since is not None:
         if wait > 0:
-            await LONG_POLLS.get().wait((store, "site", site), read_token, since, wait)
+            await LONG_POLLS.get().newer((store, "site", site), read_token, since, wait)
         # Read before the list: what changes meanwhile is told of by the next request.
         token = await in_thread(read_token)
         tag = {"ETag": f'"{token}"', "Cache-Control": "private, no-cache"}

@@ -71,18 +71,6 @@ class LongPolls:
         for watch in self._watches.values():
             watch.changed.set()
 
-    async def wait(
-        self,
-        scope: Hashable,
-        read: Callable[[], str],
-        since: str,
-        seconds: float,
-        longest: float = LONGEST_WAIT,
-        is_new: Callable[[str], bool] | None = None,
-    ) -> bool:
-        """Wait until a scope's change token is another than `since`; tell whether it is. See `newer`."""
-        return await self.newer(scope, read, since, seconds, longest, is_new) is not None
-
     async def newer(
         self,
         scope: Hashable,

@@ -12,8 +12,8 @@ from types import FrameType
 def when_told_to_stop(call: Callable[[], None]) -> None:
     """Have this called in the running event loop when its process is told to stop, by SIGTERM or SIGINT.
 
-    Whoever handles the signal, such as uvicorn, still does. A loop that is not in the main thread hears of no signal:
-    there nothing is done.
+    The handler that stood before, such as uvicorn's, is called too. A loop that is not in the main thread hears of no
+    signal: there nothing is done.
     """
     if threading.current_thread() is not threading.main_thread():
         return

@@ -163,7 +163,7 @@ async def live(
     """
     since = reading.since
     if since is not None and reading.wait > 0:
-        await LONG_POLLS.get().wait(scope, read_token, token_of_tag(since), reading.wait)
+        await LONG_POLLS.get().newer(scope, read_token, token_of_tag(since), reading.wait)
     refresh = "no-cache" in request.headers.get("cache-control", "")
     key = (scope, (levels, reading.touched_only))
     shown = await in_thread(lambda: RENDERED.get(key, read_token, render, refresh=refresh))

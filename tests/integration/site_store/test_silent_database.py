@@ -13,19 +13,19 @@ from site_store import Lease, SiteStore, StoreUnavailable, database
 from site_store.address import resolve
 from site_store.database import Database
 from site_store.leases import require_lease
-from tests.support.silent_proxy import SilentProxy, silent_proxy
+from tests.support.faulty_way import FaultyWay, faulty_way
 
 pytestmark = pytest.mark.timeout(60)  # what would hang, hangs
 
 
 @pytest.fixture
-def proxy(postgresql_store: str) -> Iterator[SilentProxy]:
-    with silent_proxy(f"{make_url(postgresql_store).query['host']}/.s.PGSQL.5432") as running:
+def way(postgresql_store: str) -> Iterator[FaultyWay]:
+    with faulty_way(f"{make_url(postgresql_store).query['host']}/.s.PGSQL.5432") as running:
         yield running
 
 
-def _through(proxy: SilentProxy) -> str:
-    return f"postgresql://postgres@127.0.0.1:{proxy.port}/store?connect_timeout=2"
+def _through(way: FaultyWay) -> str:
+    return f"postgresql://postgres@127.0.0.1:{way.port}/store?connect_timeout=2"
 
 
 def test_one_that_accepts_and_says_nothing() -> None:
@@ -35,26 +35,24 @@ def test_one_that_accepts_and_says_nothing() -> None:
             SiteStore.open(f"postgresql://ann@127.0.0.1:{port}/slipway?connect_timeout=2")
 
 
-def test_one_that_falls_silent_between_two_calls(proxy: SilentProxy, monkeypatch: pytest.MonkeyPatch) -> None:
-    with SiteStore.open(_through(proxy)) as store:
+def test_one_that_falls_silent_between_two_calls(way: FaultyWay, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SiteStore.open(_through(way)) as store:
         before = store.sites.committed()
-        proxy.silence()
+        way.silence()
         with monkeypatch.context() as impatient:
             impatient.setattr(database, "ANSWER_SECONDS", 0.5)
             with pytest.raises(StoreUnavailable, match="try again"):
                 store.sites.committed()
-        proxy.talk()
+        way.mend()
         assert store.sites.committed() == before
 
 
-def test_one_that_falls_silent_in_the_middle_of_a_transaction(
-    proxy: SilentProxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_falls_silent_in_the_middle_of_a_transaction(way: FaultyWay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "ANSWER_SECONDS", 0.5)
-    opened = Database(resolve(_through(proxy)))
+    opened = Database(resolve(_through(way)))
 
     def work(tx: object) -> None:
-        proxy.silence()
+        way.silence()
         tx.execute(text("SELECT 1"))  # type: ignore[attr-defined]
 
     with pytest.raises(StoreUnavailable, match="try again"):
@@ -81,8 +79,8 @@ def test_how_long_a_statement_may_take(postgresql_store: str, bounded: bool, opt
     opened.close()
 
 
-def test_a_connection_notices_a_server_that_is_gone_without_a_word(proxy: SilentProxy) -> None:
-    opened = Database(resolve(_through(proxy)))
+def test_a_connection_notices_a_server_that_is_gone_without_a_word(way: FaultyWay) -> None:
+    opened = Database(resolve(_through(way)))
     with opened.engine.connect() as connection:
         options = connection.connection.driver_connection.info.get_parameters()  # type: ignore[union-attr]
     assert (options["keepalives_idle"], options["tcp_user_timeout"]) == ("30", "30000")

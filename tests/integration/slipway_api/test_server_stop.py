@@ -23,8 +23,8 @@ from slipway_api.http.long_polls import LONG_POLLS
 app = FastAPI()
 
 @app.get("/")
-async def linger() -> bool:
-    return await LONG_POLLS.get().wait("scope", lambda: "1", "1", 60, 60)
+async def linger() -> str | None:
+    return await LONG_POLLS.get().newer("scope", lambda: "1", "1", 60, 60)
 
 class Server(uvicorn.Server):
     async def startup(self, sockets=None):
@@ -53,7 +53,7 @@ def test_readers_who_linger_are_answered_at_once_when_the_server_is_told_to_stop
         server.wait(40)
         for reader in readers:
             reader.join(10)
-    assert [(answer.status_code, answer.json()) for answer in answers] == [(200, False)] * len(readers)
+    assert [(answer.status_code, answer.json()) for answer in answers] == [(200, None)] * len(readers)
 
 
 def _connections(port: int) -> int:

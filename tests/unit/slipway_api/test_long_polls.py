@@ -57,13 +57,13 @@ def run(test: Callable[[Scope, LongPolls], Awaitable[None]]) -> None:
     asyncio.run(go())
 
 
-def waiting(polls: LongPolls, scope: Scope, number: int, seconds: float = LONG) -> list[asyncio.Task[bool]]:
-    return [asyncio.create_task(polls.wait("scope", scope.read, "1", seconds)) for _ in range(number)]
+def waiting(polls: LongPolls, scope: Scope, number: int, seconds: float = LONG) -> list[asyncio.Task[str | None]]:
+    return [asyncio.create_task(polls.newer("scope", scope.read, "1", seconds)) for _ in range(number)]
 
 
 def test_an_older_token_is_answered_at_once() -> None:
     async def test(scope: Scope, polls: LongPolls) -> None:
-        assert await polls.wait("scope", scope.read, "0", LONG)
+        assert await polls.newer("scope", scope.read, "0", LONG)
         assert scope.looks == 1
 
     run(test)
@@ -77,7 +77,7 @@ def test_all_who_wait_are_woken_by_one_look() -> None:
         assert not any(task.done() for task in tasks)
         scope.token = "2"
         await scope.tick()
-        assert await asyncio.gather(*tasks) == [True] * 50
+        assert await asyncio.gather(*tasks) == ["2"] * 50
         assert scope.looks <= 50 + 3, "each request looks once, and then one look serves all"
         assert len(scope.threads) <= 4
 
@@ -86,7 +86,7 @@ def test_all_who_wait_are_woken_by_one_look() -> None:
 
 def test_without_a_change_the_time_ends_the_wait() -> None:
     async def test(scope: Scope, polls: LongPolls) -> None:
-        assert not await polls.wait("scope", scope.read, "1", 0.0)
+        assert not await polls.newer("scope", scope.read, "1", 0.0)
 
     run(test)
 
@@ -103,7 +103,7 @@ def test_a_change_between_the_look_of_a_request_and_its_wait_is_not_missed() -> 
             go_on.wait(10)
             return token
 
-        late = asyncio.create_task(polls.wait("scope", slow, "1", LONG))
+        late = asyncio.create_task(polls.newer("scope", slow, "1", LONG))
         await asyncio.to_thread(begun.wait, 10)
         scope.token = "2"
         await scope.tick()
@@ -119,7 +119,7 @@ def test_a_request_that_knows_more_than_the_last_look_goes_on_waiting() -> None:
         first = waiting(polls, scope, 1)
         await scope.pauses.put(await scope.pauses.get())
         scope.token = "2"
-        newer = asyncio.create_task(polls.wait("scope", scope.read, "2", LONG))
+        newer = asyncio.create_task(polls.newer("scope", scope.read, "2", LONG))
         await scope.tick()
         assert await first[0]
         await scope.tick()
@@ -140,9 +140,9 @@ def test_a_failed_look_fails_all_who_wait_and_the_next_request_looks_anew() -> N
         found: list[Any] = await asyncio.gather(*tasks, return_exceptions=True)
         assert [str(error) for error in found] == ["the store is away"] * 2
         with pytest.raises(RuntimeError, match="the store is away"):
-            await polls.wait("scope", scope.read, "1", LONG)
+            await polls.newer("scope", scope.read, "1", LONG)
         scope.failure = None
-        assert await polls.wait("scope", scope.read, "0", LONG)
+        assert await polls.newer("scope", scope.read, "0", LONG)
 
     run(test)
 
@@ -153,9 +153,9 @@ def test_all_who_wait_are_let_go_when_the_server_is_told_to_stop() -> None:
         tasks = waiting(polls, scope, 50)
         await scope.pauses.put(await scope.pauses.get())
         signal.raise_signal(signal.SIGTERM)
-        assert await asyncio.gather(*tasks) == [False] * 50
-        assert not await polls.wait("scope", scope.read, "1", LONG), "nor does anybody wait after that"
-        assert await polls.wait("scope", scope.read, "0", LONG)
+        assert await asyncio.gather(*tasks) == [None] * 50
+        assert not await polls.newer("scope", scope.read, "1", LONG), "nor does anybody wait after that"
+        assert await polls.newer("scope", scope.read, "0", LONG)
 
     told = []
     before = signal.signal(signal.SIGTERM, lambda *_: told.append(1)), signal.getsignal(signal.SIGINT)
