@@ -69,14 +69,14 @@ class VersionChanged(StoreError):
     Attributes
     ----------
     what : what was to be changed, in words.
-    wanted, version : the version that it was to have, and the one that it has.
+    wanted, version : the version that it was to have, and the one that it has; of several things together a text.
     """
 
-    def __init__(self, what: str, wanted: int, version: int) -> None:
+    def __init__(self, what: str, wanted: int | str, version: int | str) -> None:
         super().__init__(f"{what} is at version {version} now, and not at {wanted}: look at it again, then repeat")
         self.what, self.wanted, self.version = what, wanted, version
 
-    def __reduce__(self) -> tuple[type[VersionChanged], tuple[str, int, int]]:
+    def __reduce__(self) -> tuple[type[VersionChanged], tuple[str, int | str, int | str]]:
         """Pickle by its facts, so that the error survives the way between processes."""
         return (type(self), (self.what, self.wanted, self.version))
 

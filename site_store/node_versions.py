@@ -1,11 +1,13 @@
-"""The version of a node's record, which `If-Match` names: every write of the record raises it."""
+"""The version of a node's record, which `If-Match` names: every write raises it. Several records have one together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Collection, Mapping
 
 from sqlalchemy import Connection, select
 
+from site_store.dialects import among
 from site_store.errors import VersionChanged
 from site_store.tables import node
 
@@ -20,3 +22,17 @@ def require_versions(tx: Connection, site: str, versions: Mapping[str, int] | No
         found = tx.scalar(known)
         if found != version:
             raise VersionChanged(f"node {name}", version, found or 0)
+
+
+def common_version(versions: Mapping[str, int]) -> str:
+    """Return the version of records of nodes together: of one its own, of several a digest of names and versions."""
+    if len(versions) == 1:
+        return str(next(iter(versions.values())))
+    lines = "\n".join(f"{version} {name}" for name, version in sorted(versions.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()[:16]
+
+
+def read_common_version(tx: Connection, site: str, nodes: Collection[str]) -> str:
+    """Return the version that records of nodes have together, as the caller's transaction sees them."""
+    query = select(node.c.name, node.c.version).where(node.c.site == site, among(tx, node.c.name, nodes))
+    return common_version({row.name: row.version for row in tx.execute(query)})

@@ -16,8 +16,9 @@ from sqlalchemy import Connection, Row, Select, and_, delete, exists, func, or_,
 from ulid import ULID
 
 from site_store.database import Repository
-from site_store.dialects import among, insert
+from site_store.dialects import among, insert, one_at_a_time
 from site_store.drifts import is_drifted
+from site_store.errors import VersionChanged
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.leases import require_lease
 from site_store.node_status import done_again
@@ -34,6 +35,9 @@ from site_store.tables import (
 )
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
+
+STOP_REPAIR, START_REPAIR = "stop repair", "start repair"
+"""What audits call the uses of the switch."""
 
 
 class RepairResult(StrEnum):
@@ -273,24 +277,39 @@ class Repairs(Repository):
         row = self._database.read(lambda tx: tx.execute(query).one_or_none())
         return None if row is None else RepairSwitch(row.stopped_at, row.stopped_by, row.reason)
 
-    def stop(self, site: str, user: str, reason: str) -> None:
-        """Stop all repair of a site: none begins from now on. Stopping again changes nothing but the audit."""
+    def switch_version(self, site: str) -> int:
+        """Return the version of a site's switch: it grows each time that somebody uses it."""
+        return self._database.read(lambda tx: _switch_version(tx, site))
+
+    def stop(self, site: str, user: str, reason: str, version: int | None = None) -> None:
+        """Stop all repair of a site: none begins from now on. Stopping again changes nothing but the audit.
+
+        Parameters
+        ----------
+        version : the one that the switch is to have, where the caller has seen it.
+
+        Raises
+        ------
+        VersionChanged : it has another by now; nothing was changed.
+        """
 
         def work(tx: Connection) -> None:
+            _require_version(tx, site, version)
             now = self._shared_now(tx)
             row = insert(tx, repair_switch).values(site=site, stopped_at=now, stopped_by=user, reason=reason)
             tx.execute(row.on_conflict_do_nothing())
-            _audit(tx, now, site, "stop repair", user, reason)
+            _audit(tx, now, site, STOP_REPAIR, user, reason)
 
         self._database.write(work)
 
-    def resume(self, site: str, user: str, reason: str) -> None:
-        """Let repair of a site go on."""
+    def resume(self, site: str, user: str, reason: str, version: int | None = None) -> None:
+        """Let repair of a site go on. Raises `VersionChanged`: see `stop`."""
 
         def work(tx: Connection) -> None:
+            _require_version(tx, site, version)
             now = self._shared_now(tx)
             tx.execute(delete(repair_switch).where(repair_switch.c.site == site))
-            _audit(tx, now, site, "start repair", user, reason)
+            _audit(tx, now, site, START_REPAIR, user, reason)
 
         self._database.write(work)
 
@@ -304,6 +323,20 @@ class Repairs(Repository):
 
 
 _STARTED = (str(RepairResult.SUCCESS), str(RepairResult.FAILURE))
+
+
+def _switch_version(tx: Connection, site: str) -> int:
+    """Return 1 and one more for each use of the switch: audits are kept."""
+    uses = (site_audit.c.site == site, site_audit.c.command.in_((STOP_REPAIR, START_REPAIR)))
+    return int(tx.execute(select(1 + func.count()).where(*uses)).scalar_one())
+
+
+def _require_version(tx: Connection, site: str, version: int | None) -> None:
+    """Have one use the switch at a time, and this one only if it has this version."""
+    one_at_a_time(tx, f"repair switch of {site}")
+    known = version if version is None else _switch_version(tx, site)
+    if version is not None and known != version:
+        raise VersionChanged(f"the repair of site {site}", version, known or 0)
 
 
 def _audit(tx: Connection, now: datetime, site: str, command: str, user: str, reason: str) -> None:

@@ -14,7 +14,7 @@ from ulid import ULID
 from site_store.action_rows import read_action
 from site_store.database import Repository
 from site_store.dialects import among, insert, one_at_a_time
-from site_store.errors import ReporterNotFound, ReporterRefused, TooManyReports
+from site_store.errors import ReporterNotFound, ReporterRefused, TooManyReports, VersionChanged
 from site_store.status_records import ReportedLeaf, ReporterRecord
 from site_store.storable import require_names, require_text
 from site_store.tables import owner, reported, reporter
@@ -59,22 +59,25 @@ def digest_of_token(token: str) -> str:
 class Reporters(Repository):
     """Reporters of sites, and the leaves that they have written."""
 
-    def create(self, site: str, name: str, user: str) -> NewReporter:
+    def create(self, site: str, name: str, user: str, version: int | None = None) -> NewReporter:
         """Make a reporter, and its token, of which only a digest is stored.
 
         Parameters
         ----------
         name : whom it speaks for, without the `reporter:` before it.
         user : who makes it.
+        version : the one that the list of the site's reporters is to have, where the caller has seen it.
 
         Raises
         ------
         ValueRefused : the name cannot be stored.
+        VersionChanged : the list has another version by now; nothing was made.
         """
         require_names("the reporter", [name])
         token = secrets.token_urlsafe(_TOKEN_BYTES)
 
         def work(tx: Connection) -> ReporterRecord:
+            _require_version(tx, site, version)
             now = self._shared_now(tx)
             row = insert(tx, reporter).values(
                 id=str(ULID.from_datetime(now)),
@@ -93,14 +96,19 @@ class Reporters(Repository):
         query = select(reporter).where(reporter.c.site == site).order_by(reporter.c.id)
         return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
 
-    def revoke(self, site: str, reporter_id: str) -> ReporterRecord:
+    def version(self, site: str) -> int:
+        """Return the version of the list of a site's reporters: it grows with each that is made, or revoked."""
+        return self._database.read(lambda tx: _version(tx, site))
+
+    def revoke(self, site: str, reporter_id: str, version: int | None = None) -> ReporterRecord:
         """Have a reporter's token open nothing any more; what it reported stays. Again changes nothing.
 
-        Raises `ReporterNotFound`: the site has no reporter of this id.
+        Raises `ReporterNotFound`: the site has no reporter of this id; `VersionChanged`: see `create`.
         """
         this = (reporter.c.site == site, reporter.c.id == reporter_id)
 
         def work(tx: Connection) -> ReporterRecord:
+            _require_version(tx, site, version)
             tx.execute(update(reporter).where(*this, reporter.c.revoked.is_(None)).values(revoked=self._shared_now(tx)))
             row = tx.execute(select(reporter).where(*this)).one_or_none()
             if row is None:
@@ -235,6 +243,22 @@ class Reporters(Repository):
                 _leaf(row) for row in tx.execute(query.where(among(tx, reported.c.action_id, {"", *action_ids})))
             ]
         )
+
+
+def _version(tx: Connection, site: str) -> int:
+    """Return 1 and one more for each reporter that was made or revoked: none is ever taken away."""
+    query = select(1 + func.count() + func.count(reporter.c.revoked)).where(reporter.c.site == site)
+    return int(tx.execute(query).scalar_one())
+
+
+def _require_version(tx: Connection, site: str, version: int | None) -> None:
+    """Have one change a site's reporters at a time, and this one only if they have this version."""
+    one_at_a_time(tx, f"reporters of {site}")
+    if version is None:
+        return
+    known = _version(tx, site)
+    if known != version:
+        raise VersionChanged(f"the list of reporters of site {site}", version, known)
 
 
 def _opened(tx: Connection, token: str, site: str) -> Row[*tuple[Any, ...]]:

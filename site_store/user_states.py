@@ -10,13 +10,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Select, delete, or_, select, true, update
 from ulid import ULID
 
 from site_store.counting import touch_site
 from site_store.database import Repository
 from site_store.dialects import among, insert, names
+from site_store.errors import VersionChanged
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.node_versions import read_common_version
 from site_store.tables import (
     lease,
     node,
@@ -63,10 +65,16 @@ class UserStateRecord:
 
 @dataclass(frozen=True, slots=True)
 class UserStateChange:
-    """The answer to a request, and the time at which it was decided, by the database's clock."""
+    """The answer to a request, and the time at which it was decided, by the database's clock.
+
+    Attributes
+    ----------
+    version : the one that the records of these nodes have together afterwards.
+    """
 
     change: Change
     at: datetime
+    version: str
 
 
 def lease_of(site_name: str) -> str:
@@ -151,8 +159,11 @@ class UserStates(Repository):
         force: bool = False,
         most_groups: int = 1,
         probe: bool = False,
+        version: str | None = None,
     ) -> UserStateChange:
         """Set the user state of nodes, all of them or none, if nothing speaks against it (rule 52).
+
+        It raises the version of each node's record.
 
         Parameters
         ----------
@@ -160,6 +171,11 @@ class UserStates(Repository):
         force : whatever speaks against it.
         most_groups : how many groups may have user states at once (`max_groups_in_maintenance`).
         probe : only judge.
+        version : the one that the records of these nodes are to have together, where the caller has seen them.
+
+        Raises
+        ------
+        VersionChanged : they have another by now; nothing was written.
         """
         self._require(Access.TOUCH)
         wanted = UserState(state, reason, None if until is None else until.timestamp())
@@ -167,13 +183,27 @@ class UserStates(Repository):
         def work(tx: Connection) -> UserStateChange:
             tx.execute(select(site.c.name).where(site.c.name == site_name).with_for_update())
             now = self._shared_now(tx)
+            known = read_common_version(tx, site_name, nodes)
+            if version is not None and version != known:
+                raise VersionChanged(words_for(nodes), version, known)
             view, leading = _facts(tx, now, site_name, most_groups)
             change = set_user_state(view, nodes, wanted, force=force, leading=leading)
             if change.modified and not probe:
                 _write(tx, now, site_name, sorted(nodes), wanted, until, user, change.objections)
-            return UserStateChange(change, now)
+                known = read_common_version(tx, site_name, nodes)
+            return UserStateChange(change, now, known)
 
         return self._database.write(work)
+
+    def version(self, site_name: str, nodes: Collection[str]) -> str:
+        """Return the version that the records of these nodes have together."""
+        return self._database.read(lambda tx: read_common_version(tx, site_name, nodes))
+
+
+def words_for(nodes: Collection[str]) -> str:
+    """Return what an error calls these nodes."""
+    first, *others = sorted(nodes)
+    return f"{first} with {len(others)} more" if others else f"node {first}"
 
 
 def write_by_controller(
@@ -222,6 +252,8 @@ def _write(
     rows = insert(tx, user_state).values([{"site": site_name, "node": name, **facts} for name in nodes])
     changes = {name: rows.excluded[name] for name in facts}
     tx.execute(rows.on_conflict_do_update(index_elements=["site", "node"], set_=changes))
+    records = update(node).where(node.c.site == site_name, among(tx, node.c.name, nodes))
+    tx.execute(records.values(version=node.c.version + 1))
     ends = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
     why = f": {wanted.reason}" if wanted.reason else ""
     against = f"; by force, against: {'; '.join(overridden)}" if overridden else ""

@@ -62,8 +62,13 @@ def named_nodes(
     return tuple(sorted(found))
 
 
-def set_states(store: SiteStore, site: str, nodes: Collection[str], wanted: Override, user: str) -> UserStateChange:
-    """Set the user state of nodes, all of them or none; it holds for claims at once (rule 54)."""
+def set_states(
+    store: SiteStore, site: str, nodes: Collection[str], wanted: Override, user: str, version: str | None = None
+) -> UserStateChange:
+    """Set the user state of nodes, all of them or none; it holds for claims at once (rule 54).
+
+    Raises `site_store.VersionChanged`: together they have another version than this one.
+    """
     return store.user_states.change(
         site,
         nodes,
@@ -74,6 +79,7 @@ def set_states(store: SiteStore, site: str, nodes: Collection[str], wanted: Over
         force=wanted.force,
         most_groups=store.revisions.settings(site).max_groups_in_maintenance,
         probe=wanted.probe,
+        version=version,
     )
 
 

@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from slipway_cli.online.completion import ACTION, GROUP_OF_ACTION
-from slipway_cli.online.online_command import TargetGroup, action_id, confirm, online, show_answer
+from slipway_cli.online.online_command import TargetGroup, action_id, confirm, online, only_if_same, show_answer
 from slipway_cli.online.server import Failed, SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import console, counted, listed, printable
@@ -40,6 +40,7 @@ def approve_action(
 ) -> None:
     """Approve, or refuse, what a group of an ACTION waits for. It shows what is asked, and asks."""
     known = action_id(action)
+    same = {} if yes else only_if_same(server.get(f"/actions/{known}"))
     entry = waiting_group(server.get(f"/actions/{known}/tree", depth=2).json()["root"], group)
     gate, name = entry["group"]["approval"], str(entry["name"])
     target = console(stderr=True)
@@ -51,7 +52,8 @@ def approve_action(
         what = "refuse it, so that the group fails" if refuse else "approve it"
         confirm(f"{what}?", "--yes")
     body = {"answer": REFUSED if refuse else APPROVED, "comment": comment}
-    answer = server.send("POST", f"/actions/{known}/approvals/{quote(name, safe='')}", {}, json=body)
+    path = f"/actions/{known}/approvals/{quote(name, safe='')}"
+    answer = server.send("POST", path, {}, headers=same, json=body)
     show_answer(answer, output, lambda _: click.echo(f"group {name} of action {known} is {body['answer']}"))
 
 

@@ -11,7 +11,15 @@ import click
 from rich.text import Text
 
 from slipway_cli.online.completion import GROUP_OF_SITE, NODES
-from slipway_cli.online.online_command import TargetGroup, confirm, format_time, node_names, online, show_data
+from slipway_cli.online.online_command import (
+    TargetGroup,
+    confirm,
+    format_time,
+    node_names,
+    online,
+    only_if_same,
+    show_data,
+)
 from slipway_cli.online.repair import repair_line
 from slipway_cli.online.server import Failed, SiteServer
 from slipway_cli.options import examples
@@ -80,10 +88,12 @@ def _show_changes(found: Mapping[str, Any]) -> None:
 def get_node_state(server: SiteServer, output: str, node: str) -> None:
     """Show the three states of a NODE: what is reported, what an administrator set, and what is published."""
     name = quote(node.removeprefix("node/"), safe="")
-    show_data(server.get(_path(server, f"nodes/{name}/state")).json(), output, _show_node)
+    answer = server.get(_path(server, f"nodes/{name}/state"))
+    version = answer.headers.get("ETag", "").strip('"')
+    show_data(answer.json(), output, lambda found: _show_node(found, version))
 
 
-def _show_node(found: Mapping[str, Any]) -> None:
+def _show_node(found: Mapping[str, Any], version: str) -> None:
     rows = table("State", "Is", "Since (UTC)", "Reason", folds=("Reason",))
     for kind in ("reported", "user", "generated"):
         one = found[kind]
@@ -93,7 +103,8 @@ def _show_node(found: Mapping[str, Any]) -> None:
             reason = f"{reason} (set by {found['set_by']}{ends})"
         rows.add_row(kind, _styled(one["state"]), format_time(one["since"]), Text(printable(reason)))
     target = console()
-    target.print(Text(printable(f"node {found['node']} of site {found['site']}")))
+    which = f", version {version}" if version else ""
+    target.print(Text(printable(f"node {found['node']} of site {found['site']}{which}")))
     target.print(rows)
     if found["crashes"]:
         target.print(Text(f"crashes: {found['crashes']}"))
@@ -119,6 +130,7 @@ def set_() -> None:
 @click.option("--wait/--no-wait", default=True, help="Wait until it is published, a minute at most (the default).")
 @click.option("--until", metavar="TIME", help="It ends by itself then: 2026-03-02T12:00:00+00:00, or 90m, 8h, 2d.")
 @click.option("--probe", is_flag=True, help="Only say whether it would be done.")
+@click.option("--if-version", metavar="VERSION", help="Only if the nodes have this version: `--probe` says which.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before something is forced.")
 @online
 def set_node_state(
@@ -131,9 +143,13 @@ def set_node_state(
     wait: bool,
     until: str | None,
     probe: bool,
+    if_version: str | None,
     yes: bool,
 ) -> None:
-    """Set what is wanted of nodes. It holds for every action at once: other nodes than those up are left out."""
+    """Set what is wanted of nodes. It holds for every action at once: other nodes than those up are left out.
+
+    What is forced after a question is set only if the nodes are still as they were when it was asked.
+    """
     nodes, state, reason = _parted(words)
     if not (nodes or group or rack):
         raise click.UsageError("name nodes before the state, or use --group or --rack")
@@ -147,14 +163,16 @@ def set_node_state(
         "group": group,
         "rack": rack,
     }
+    headers = {} if if_version is None else {"If-Match": f'"{if_version.strip(chr(34))}"'}
     if not safe and not probe and not yes:
-        judged = server.send(
-            "PUT", _path(server, "states"), {}, json={**body, "condition": "safe", "probe": True}
-        ).json()
+        looked = {**body, "condition": "safe", "probe": True}
+        seen = server.send("PUT", _path(server, "states"), {}, headers=headers, json=looked)
+        judged, headers = seen.json(), only_if_same(seen)
         against = f" against: {judged['reason']}" if judged["reason"] else ""
         which = f"{counted(len(judged['nodes']), 'node')} ({listed(judged['nodes'])})"
         confirm(printable(f"site {server.where.site} at {server.where.url}: set {which} to {state}{against}?"), "--yes")
-    found = server.send("PUT", _path(server, "states"), {}, json=body).json()
+    answer = server.send("PUT", _path(server, "states"), {}, headers=headers, json=body)
+    found = answer.json()
     if output != OutputFormat.TABLE:
         show_data(found, output, lambda _: None)
     if not found["modified"]:
@@ -163,6 +181,9 @@ def set_node_state(
         verb = "would be set" if probe else "set"
         which = f"{counted(len(found['nodes']), 'node')} {verb} to {state}: {listed(found['nodes'])}"
         click.echo(printable(which))
+        if probe:
+            version = answer.headers.get("ETag", "").strip('"')
+            click.echo(f"only if nothing changes until then: --if-version {version}")
         if found["missing"]:
             click.echo(printable(f"it holds for actions now, and is not published yet: {found['missing']}"), err=True)
 

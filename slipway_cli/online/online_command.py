@@ -220,6 +220,12 @@ def format_duration(begin: str | None, end: str | None) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def only_if_same(answer: requests.Response) -> dict[str, str]:
+    """Return the condition that what an answer was about has not changed since: a person has read and confirmed it."""
+    version = answer.headers.get("ETag")
+    return {} if version is None else {"If-Match": version}
+
+
 def confirm(question: str, option: str, otherwise: str = "nothing was done") -> None:
     """Ask a question on standard error.
 

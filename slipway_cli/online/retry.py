@@ -10,7 +10,7 @@ from rich.text import Text
 
 from slipway_cli.online.completion import ACTION, GROUP_OF_ACTION
 from slipway_cli.online.control import follow_to_the_end
-from slipway_cli.online.online_command import TargetGroup, action_id, confirm, online, show_answer
+from slipway_cli.online.online_command import TargetGroup, action_id, confirm, online, only_if_same, show_answer
 from slipway_cli.online.server import SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import console, counted, listed, printable
@@ -48,13 +48,15 @@ def retry_action(
     """
     known = action_id(action)
     path = f"/actions/{known}/retry"
-    plan = server.get(path, group=list(groups) or None).json()
+    planned = server.get(path, group=list(groups) or None)
+    plan = planned.json()
     target = console(stderr=True)
     for line in plan_lines(plan):
         target.print(line, soft_wrap=True)
     if not yes:
         confirm(f"action {known} of site {plan['site']} at {server.where.url}: try again?", "--yes")
-    answer = server.send("POST", path, {}, json={"groups": list(groups)} if groups else {})
+    body = {"groups": list(groups)} if groups else {}
+    answer = server.send("POST", path, {}, headers=None if yes else only_if_same(planned), json=body)
     if following:
         follow_to_the_end(server, server.get(f"/actions/{known}").json(), output)
 

@@ -96,9 +96,12 @@ Groups = Annotated[
     responses=answers(Retry),
 )
 def get_retry(action_id: ActionId, store: Store, caller: access.CallerDep, groups: Groups = None) -> JSONResponse:
-    """Say which groups and steps would run again, and which nodes go again. Nothing is done."""
+    """Say which groups and steps would run again, and which nodes go again. Nothing is done.
+
+    The `ETag` is the version of the action: a POST with it does what this says, or nothing.
+    """
     action = find_action(store, caller, action_id)
-    return JSONResponse(shown_retry(plan_retry(store, action.id, groups or ())))
+    return JSONResponse(shown_retry(plan_retry(store, action.id, groups or ())), headers=etag_headers(action.version))
 
 
 @router.post(

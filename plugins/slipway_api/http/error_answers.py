@@ -103,7 +103,7 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(502, str(error), "Provisioner")
         case TooManyReports(retry_after=int(seconds)):
             return ApiError(429, str(error), retry=True, headers={"Retry-After": str(seconds)})
-        case VersionChanged(version=int(version)):
+        case VersionChanged(version=version):
             return ApiError(412, str(error), "Changed Meanwhile", headers=etag_headers(version))
         case StoreError():
             status, retry = next(_STORE_ERRORS[kind] for kind in type(error).__mro__ if kind in _STORE_ERRORS)

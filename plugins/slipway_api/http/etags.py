@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import Header
 
@@ -18,13 +18,15 @@ IfMatch = Annotated[
 ]
 """A route's parameter ``if_match: IfMatch = None``."""
 
+_Version = TypeVar("_Version", int, str)
 
-def etag_headers(version: int) -> dict[str, str]:
+
+def etag_headers(version: int | str) -> dict[str, str]:
     """Return the headers of an answer about something at this version."""
     return {"ETag": f'"{version}"'}
 
 
-def require_match(if_match: str | None, version: int, what: str) -> int | None:
+def require_match(if_match: str | None, version: _Version, what: str) -> _Version | None:
     """Return the version that something has to keep until it is written, None when the request sets no condition.
 
     Parameters
@@ -45,7 +47,7 @@ def require_match(if_match: str | None, version: int, what: str) -> int | None:
     return version
 
 
-def mismatch(what: str, version: int, if_match: str, reason: str = "Changed Meanwhile") -> ApiError:
+def mismatch(what: str, version: int | str, if_match: str, reason: str = "Changed Meanwhile") -> ApiError:
     """Return the answer to a write that came too late: 412, with the version that was meant and the present one."""
     meant = if_match.strip().replace('"', "")[:64]
     text = f"{what} is at version {version} now, and not at {meant}: look at it again, then repeat"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
@@ -11,19 +12,25 @@ from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
 from site_engine.node_states.overrides import Override, UnknownNodes, named_nodes, not_published, set_states
+from site_store.user_states import words_for
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import in_thread
 from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.etags import IfMatch, etag_headers, require_match
 from slipway_api.http.long_polls import INTERVAL, LONG_POLLS
+from slipway_api.sites.node_versions import version_headers
 from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.hearing import reason_with
 from strategy_lib.node_states.site_states import NodeMemory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from site_store import SiteStore
+    from site_store.user_states import UserStateChange
 
 router = APIRouter(tags=["node states"])
 
@@ -103,7 +110,13 @@ class NodeStates(BaseModel):
 )
 async def get_node_state(site: SitePath, node: NodeName, store: Store) -> JSONResponse:
     """Return what is reported of a node, what an administrator set for it, and what was made of both."""
-    return JSONResponse(await in_thread(lambda: _states(store, site, node)))
+
+    def read() -> JSONResponse:
+        # The version first: a write in between makes it an old one, which is refused.
+        headers = version_headers(store, site, [node])
+        return JSONResponse(_states(store, site, node), headers=headers)
+
+    return await in_thread(read)
 
 
 @router.put(
@@ -113,14 +126,19 @@ async def get_node_state(site: SitePath, node: NodeName, store: Store) -> JSONRe
     responses={**answers(StateAnswer), **answers(StateAnswer, 202)},
 )
 async def put_node_state(
-    site: SitePath, node: NodeName, body: SetState, store: Store, user: access.UserName
+    site: SitePath,
+    node: NodeName,
+    body: SetState,
+    store: Store,
+    user: access.UserName,
+    if_match: IfMatch = None,
 ) -> JSONResponse:
     """Set what an administrator wants of a node. It holds for every action at once.
 
     What is refused answers 200 with `modified: false`. Where it is not published within a minute the answer is 202, and
-    says what is missing.
+    says what is missing. `If-Match` is the `ETag` of the node.
     """
-    return await _set(store, site, body, user, lambda: named_nodes(store, site, [node]))
+    return await _set(store, site, body, user, partial(named_nodes, store, site, [node]), if_match)
 
 
 @router.put(
@@ -129,14 +147,22 @@ async def put_node_state(
     summary="Set the user state of several nodes",
     responses={**answers(StateAnswer), **answers(StateAnswer, 202)},
 )
-async def put_states(site: SitePath, body: SetStates, store: Store, user: access.UserName) -> JSONResponse:
-    """Set what an administrator wants of nodes, of a group or of a rack: of all of them, or of none."""
+async def put_states(
+    site: SitePath, body: SetStates, store: Store, user: access.UserName, if_match: IfMatch = None
+) -> JSONResponse:
+    """Set what an administrator wants of nodes, of a group or of a rack: of all of them, or of none.
+
+    The `ETag` is that of these nodes together: one with `probe` answers it, and `If-Match` may name it.
+    """
     if not (body.nodes or body.group or body.rack):
         raise ApiError(400, "name at least one of nodes, group and rack", "Bad Request")
-    return await _set(store, site, body, user, lambda: named_nodes(store, site, body.nodes, body.group, body.rack))
+    find = partial(named_nodes, store, site, body.nodes, body.group, body.rack)
+    return await _set(store, site, body, user, find, if_match)
 
 
-async def _set(store: SiteStore, site: str, body: SetState, user: str, find: Any) -> JSONResponse:
+async def _set(
+    store: SiteStore, site: str, body: SetState, user: str, find: Callable[[], tuple[str, ...]], if_match: str | None
+) -> JSONResponse:
     until = None if body.until is None else body.until.astimezone(UTC)
     wanted = Override(
         NodeAvailability(body.user.state), body.user.reason.strip(), until, body.condition == "force", body.probe
@@ -146,19 +172,23 @@ async def _set(store: SiteStore, site: str, body: SetState, user: str, find: Any
     if wanted.state is not NodeAvailability.UP and not wanted.reason:
         raise ApiError(400, f"user.reason is missing: say why nodes are set to {wanted.state}", "Bad Request")
 
-    def change() -> tuple[tuple[str, ...], bool, str, datetime]:
+    def change() -> tuple[tuple[str, ...], UserStateChange]:
         require_committed(store, site)
         try:
             nodes = find()
         except UnknownNodes as error:
             raise ApiError(404, str(error), "Node not found") from error
-        found = set_states(store, site, nodes, wanted, user)
-        return nodes, found.change.modified, "; ".join(found.change.objections), found.at
+        expected = None
+        if if_match is not None:
+            expected = require_match(if_match, store.user_states.version(site, nodes), words_for(nodes))
+        return nodes, set_states(store, site, nodes, wanted, user, expected)
 
-    nodes, modified, reason, at = await in_thread(change)
+    nodes, found = await in_thread(change)
+    modified, reason, at = found.change.modified, "; ".join(found.change.objections), found.at
     answer = {"modified": modified, "reason": reason, "nodes": list(nodes), "published": False, "missing": None}
+    headers = etag_headers(found.version)
     if not modified or body.probe:
-        return JSONResponse(answer)
+        return JSONResponse(answer, headers=headers)
     missing = await in_thread(lambda: not_published(store, site, nodes, at))
     loop = asyncio.get_running_loop()
     end = loop.time() + (LONGEST_WAIT if body.wait else 0.0)
@@ -166,7 +196,9 @@ async def _set(store: SiteStore, site: str, body: SetState, user: str, find: Any
         await asyncio.sleep(INTERVAL)
         missing = await in_thread(lambda: not_published(store, site, nodes, at))
     return JSONResponse(
-        {**answer, "published": missing is None, "missing": missing}, status_code=200 if missing is None else 202
+        {**answer, "published": missing is None, "missing": missing},
+        status_code=200 if missing is None else 202,
+        headers=headers,
     )
 
 

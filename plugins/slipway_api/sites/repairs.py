@@ -19,6 +19,7 @@ from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.etags import IfMatch, etag_headers, require_match
 from slipway_api.http.leader import Leader, require_leader
 from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.repair import RepairMode
@@ -73,9 +74,12 @@ class StartedRepair(BaseModel):
     responses=answers(RepairState),
 )
 def get_repair(site: SitePath, store: Store) -> JSONResponse:
-    """Return what the settings of a site say about repair, and whether somebody has stopped it."""
+    """Return what the settings of a site say about repair, and whether somebody has stopped it.
+
+    The `ETag` is the version of the switch.
+    """
     require_committed(store, site)
-    return JSONResponse(repair_state(store, site))
+    return _answer(store, site)
 
 
 @router.put(
@@ -84,21 +88,25 @@ def get_repair(site: SitePath, store: Store) -> JSONResponse:
     summary="Stop all repair of a site, or let it go on",
     responses=answers(RepairState),
 )
-def put_repair(site: SitePath, body: Switch, store: Store, airflow: Airflow, user: access.UserName) -> JSONResponse:
+def put_repair(
+    site: SitePath, body: Switch, store: Store, airflow: Airflow, user: access.UserName, if_match: IfMatch = None
+) -> JSONResponse:
     """Stop all repair at once: none begins any more, and the one at work is stopped; or let repair go on.
 
     What was submitted goes on at the provisioner. Who did it stands in the site's audit.
     """
     require_committed(store, site)
-    reason = body.reason.strip()
+    reason, seen = body.reason.strip(), None
+    if if_match is not None:
+        seen = require_match(if_match, store.repairs.switch_version(site), f"the repair of site {site}")
     if body.stopped:
-        store.repairs.stop(site, user, reason)
+        store.repairs.stop(site, user, reason, seen)
         action_id = _at_work(store, site)
         if action_id is not None:
             give_command(store, airflow, store.actions.get(action_id), STOP, user)
     else:
-        store.repairs.resume(site, user, reason)
-    return JSONResponse(repair_state(store, site))
+        store.repairs.resume(site, user, reason, seen)
+    return _answer(store, site)
 
 
 @router.post(
@@ -124,6 +132,12 @@ def post_repair(
         request = ActionRequest(REPAIR_KIND, parameters, site, allow_intermediate=False, context_marker="")
         known = create(request, store, airflow, caller, run_id=body.run_id).action
     return JSONResponse({"action": known.id})
+
+
+def _answer(store: SiteStore, site: str) -> JSONResponse:
+    # The version first: a use of the switch in between makes it an old one, which is refused.
+    headers = etag_headers(store.repairs.switch_version(site))
+    return JSONResponse(repair_state(store, site), headers=headers)
 
 
 def repair_state(store: SiteStore, site: str) -> dict[str, Any]:

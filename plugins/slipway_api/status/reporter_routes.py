@@ -19,6 +19,7 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.etags import IfMatch, etag_headers, require_match
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.status.words import Status
 
@@ -100,7 +101,9 @@ ReporterId = Annotated[str, Path(max_length=64, description="Its id.", examples=
 )
 def get_reporters(site: SitePath, store: Store) -> JSONResponse:
     """Return the reporters of a site, revoked ones too, oldest first."""
-    return JSONResponse([_shown(one) for one in store.reporters.of_site(site)])
+    # The version first: a write in between makes it an old one, which is refused.
+    headers = etag_headers(store.reporters.version(site))
+    return JSONResponse([_shown(one) for one in store.reporters.of_site(site)], headers=headers)
 
 
 @router.post(
@@ -111,13 +114,19 @@ def get_reporters(site: SitePath, store: Store) -> JSONResponse:
     openapi_extra=json_body_of(ReporterBody),
     responses=answers(MadeReporter, 201),
 )
-def post_reporter(site: SitePath, body: JsonObject, store: Store, caller: access.CallerDep) -> JSONResponse:
-    """Make a reporter of a site, and return its token: this once, only a digest of it is kept."""
+def post_reporter(
+    site: SitePath, body: JsonObject, store: Store, caller: access.CallerDep, if_match: IfMatch = None
+) -> JSONResponse:
+    """Make a reporter of a site, and return its token: this once, only a digest of it is kept.
+
+    `If-Match` is the `ETag` of the list of reporters.
+    """
     owner = body.get("owner")
     if not isinstance(owner, str) or not owner.strip() or len(owner) > 200:
         raise ApiError(400, "owner must say whom the reporter speaks for, in at most 200 characters", "Bad Request")
-    made = store.reporters.create(site, owner.strip().removeprefix("reporter:"), caller.name)
-    headers = {"Cache-Control": "no-store"}
+    version = _seen(store, site, if_match)
+    made = store.reporters.create(site, owner.strip().removeprefix("reporter:"), caller.name, version)
+    headers = {"Cache-Control": "no-store", **etag_headers(store.reporters.version(site))}
     return JSONResponse({**_shown(made.record), "token": made.token}, 201, headers=headers)
 
 
@@ -127,9 +136,20 @@ def post_reporter(site: SitePath, body: JsonObject, store: Store, caller: access
     summary="Revoke a reporter",
     responses=answers(Reporter),
 )
-def delete_reporter(site: SitePath, reporter_id: ReporterId, store: Store) -> JSONResponse:
-    """Have a reporter's token open nothing any more. What it reported stays."""
-    return JSONResponse(_shown(store.reporters.revoke(site, reporter_id)))
+def delete_reporter(site: SitePath, reporter_id: ReporterId, store: Store, if_match: IfMatch = None) -> JSONResponse:
+    """Have a reporter's token open nothing any more. What it reported stays.
+
+    `If-Match` is the `ETag` of the list of reporters.
+    """
+    revoked = store.reporters.revoke(site, reporter_id, _seen(store, site, if_match))
+    return JSONResponse(_shown(revoked), headers=etag_headers(store.reporters.version(site)))
+
+
+def _seen(store: Store, site: str, if_match: str | None) -> int | None:
+    """Return the version that the list of reporters is to keep; None without a condition."""
+    if if_match is None:
+        return None
+    return require_match(if_match, store.reporters.version(site), f"the list of reporters of site {site}")
 
 
 def reporter_token(

@@ -1,4 +1,4 @@
-"""Every route that takes `If-Match`: a stale version is refused with both versions; without one the last one wins."""
+"""Every route that writes takes `If-Match`, or has a reason. A stale write is refused; without it the last one wins."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Write:
     Attributes
     ----------
     path, of : where it is sent, and where the version is read as `ETag`; with `{action}` for an action under way.
+    look : the body that is sent there by PUT to read it; None: a GET.
     change : changes what has the version meanwhile.
     body : what is sent, as arguments of `httpx`.
     """
@@ -37,10 +38,13 @@ class Write:
     of: str
     change: Callable[[SiteStore, str], object]
     body: Mapping[str, Any]
+    look: Mapping[str, Any] | None = None
 
     def tag(self, client: httpx.Client, action: str) -> str:
         """Return the present version."""
-        return client.get(self.of.replace("{action}", action)).headers["ETag"]
+        path = self.of.replace("{action}", action)
+        answer = client.get(path) if self.look is None else client.put(path, json=self.look)
+        return answer.headers["ETag"]
 
     def send(self, client: httpx.Client, action: str, tag: str | None) -> httpx.Response:
         """Ask for the change, under the condition that this is its version."""
@@ -61,8 +65,20 @@ def _touch(store: SiteStore, _action: str) -> None:
     store.wishes.touch("default", ["n1"], "ann")
 
 
+def _make_reporter(store: SiteStore, _action: str) -> None:
+    store.reporters.create("default", "other", "ann")
+
+
+def _stop_repair(store: SiteStore, _action: str) -> None:
+    store.repairs.stop("default", "ann", "the power is worked on")
+
+
 BUFFER, ACTION = f"{API}/configdocs/other?version=buffer", f"{API}/actions/{{action}}"
-NODE = f"{API}/sites/default/nodes/n1"
+SITE = f"{API}/sites/default"
+NODE = f"{SITE}/nodes/n1"
+MADE = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+STATE = {"user": {"state": "maintenance", "reason": "new disk"}, "condition": "force", "wait": False}
+GROUP = {**STATE, "group": "control"}
 WRITES = {
     f"POST {API}/configdocs/{{collection}}": Write(
         "POST", f"{API}/configdocs/more", BUFFER, _load, {"content": DESIGN}
@@ -90,7 +106,35 @@ WRITES = {
         _touch,
         {"json": {"acknowledged": [{"node": "n1", "op": 1}]}},
     ),
+    f"PUT {API}/sites/{{site}}/nodes/{{node}}/state": Write(
+        "PUT", f"{NODE}/state", f"{NODE}/state", _touch, {"json": STATE}
+    ),
+    f"PUT {API}/sites/{{site}}/states": Write(
+        "PUT", f"{SITE}/states", f"{SITE}/states", _touch, {"json": GROUP}, {**GROUP, "probe": True}
+    ),
+    f"PUT {API}/sites/{{site}}/repair": Write(
+        "PUT", f"{SITE}/repair", f"{SITE}/repair", _stop_repair, {"json": {"stopped": False}}
+    ),
+    f"POST {API}/sites/{{site}}/reporters": Write(
+        "POST", f"{SITE}/reporters", f"{SITE}/reporters", _make_reporter, {"json": {"owner": "burn-in"}}
+    ),
+    f"DELETE {API}/sites/{{site}}/reporters/{{reporter_id}}": Write(
+        "DELETE", f"{SITE}/reporters/{MADE}", f"{SITE}/reporters", _make_reporter, {}
+    ),
 }
+_LEASE = "only the controller may ask for it: the epoch of its lease is looked at"
+WITHOUT = {
+    "POST /v3/auth/tokens": "makes a token; nothing that is there changes",
+    f"POST {API}/actions": "makes an action; one at a time on a site, by its lock",
+    f"POST {API}/actions/preview": "writes nothing",
+    f"POST {API}/actions/plan": "writes nothing",
+    f"PUT {API}/sites/{{site}}/reported": "a reporter writes its own leaves, which are nobody else's",
+    f"POST {API}/sites/{{site}}/observe": _LEASE,
+    f"POST {API}/sites/{{site}}/repair": _LEASE,
+    f"POST {API}/sites/{{site}}/unfinished": _LEASE,
+    f"POST {API}/notifications/{{event_id}}/deliveries": _LEASE,
+}
+"""Routes that write nothing which has a version, and why."""
 
 
 @pytest.fixture
@@ -105,13 +149,15 @@ def action(user: httpx.Client, store: SiteStore) -> str:
     return made
 
 
-def test_every_route_that_takes_it_is_in_the_table() -> None:
+def test_every_route_that_writes_takes_it_or_has_a_reason() -> None:
+    writing = {route for route in operations() if not route.startswith(("GET ", "HEAD ", "OPTIONS "))}
     taking = {
         route
         for route, operation in operations().items()
         if "If-Match" in {parameter["name"] for parameter in operation.get("parameters", ())}
     }
-    assert taking == WRITES.keys()
+    assert writing - taking == WITHOUT.keys(), "have it take If-Match, or say here why it does not"
+    assert taking == WRITES.keys(), "have a stale write of it refused below"
 
 
 @pytest.mark.parametrize("route", WRITES)
@@ -143,3 +189,30 @@ def test_one_version_is_not_that_of_several_nodes(user: httpx.Client, store: Sit
     assert "name one node" in several.json()["message"]
     one = user.post(path, json={"nodes": ["n1"]}, headers={"If-Match": tag})
     assert one.headers["ETag"] == user.get(NODE).headers["ETag"] != tag
+
+
+def test_a_state_that_is_set_is_a_new_version_of_the_node(user: httpx.Client, store: SiteStore) -> None:
+    commit(store)
+    seen = user.get(NODE).headers["ETag"]
+    assert user.get(f"{NODE}/state").headers["ETag"] == seen
+    judged = user.put(f"{NODE}/state", json={**STATE, "probe": True})
+    assert judged.headers["ETag"] == seen, "to judge changes nothing"
+    first = user.put(f"{NODE}/state", json=STATE, headers={"If-Match": seen})
+    assert first.headers["ETag"] == user.get(NODE).headers["ETag"] != seen
+    second = user.put(f"{NODE}/state", json={**STATE, "user": {"state": "up"}}, headers={"If-Match": seen})
+    assert second.status_code == 412
+    assert user.get(f"{NODE}/state").json()["user"]["state"] == "maintenance"
+
+
+def test_nodes_together_have_another_version_when_one_of_them_has(user: httpx.Client, store: SiteStore) -> None:
+    commit(store)
+    path = f"{SITE}/states"
+    seen = user.put(path, json={**GROUP, "probe": True}).headers["ETag"]
+    named = {**STATE, "nodes": ["n2", "n1"]}
+    assert user.put(path, json={**named, "probe": True}).headers["ETag"] == seen, "however they are named"
+    store.wishes.touch("default", ["n2"], "ann")
+    stale = user.put(path, json=GROUP, headers={"If-Match": seen})
+    assert stale.status_code == 412
+    assert "n1 with 1 more is at version " in stale.json()["message"]
+    assert store.user_states.of_site("default") == {}
+    assert user.put(path, json=GROUP, headers={"If-Match": stale.headers["ETag"]}).json()["modified"]

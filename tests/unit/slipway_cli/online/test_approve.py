@@ -21,8 +21,10 @@ def group(name: str, approval: dict[str, Any] | None) -> dict[str, Any]:
     return parent("group", name, node("n1", "pending"), group={"nodes": 12, "approval": approval})
 
 
-def on_tree(server: Server, *groups: dict[str, Any]) -> None:
+def on_tree(server: Server, *groups: dict[str, Any], asks: bool = True) -> None:
     root = parent("action", ID, node("acquire", kind="step"), parent("stage", "deploy_group", *groups))
+    if asks:
+        server.on("GET", f"/actions/{ID}", {}, headers={"ETag": '"7"'})
     server.on("GET", f"/actions/{ID}/tree", {"token": "1", "header": {}, "root": root})
 
 
@@ -42,6 +44,7 @@ def test_the_group_that_waits_is_answered(
     )
     assert result.stdout == f"group racks of action {ID} is {answer}\n"
     assert json.loads(server.request.body) == {"answer": answer, "comment": comment}
+    assert server.request.headers["If-Match"] == '"7"', "what was shown is answered, or nothing"
 
 
 def test_without_a_yes_nothing_is_done(slipway: Slipway, server: Server) -> None:
@@ -51,7 +54,7 @@ def test_without_a_yes_nothing_is_done(slipway: Slipway, server: Server) -> None
 
 
 def test_one_of_several(slipway: Slipway, server: Server) -> None:
-    on_tree(server, group("rack 1", gate()), group("rack 2", gate()))
+    on_tree(server, group("rack 1", gate()), group("rack 2", gate()), asks=False)
     server.on("POST", f"/actions/{ID}/approvals/rack%202", {})
     assert slipway("approve", ID, "--group", "rack 2", "--yes").exit_code == 0
 
@@ -66,12 +69,12 @@ def test_one_of_several(slipway: Slipway, server: Server) -> None:
     ],
 )
 def test_which_group_is_meant(slipway: Slipway, server: Server, options: tuple[str, ...], words: str) -> None:
-    on_tree(server, group("ntp", None), group("racks", gate()), group("compute", gate()))
+    on_tree(server, group("ntp", None), group("racks", gate()), group("compute", gate()), asks=False)
     result = slipway("approve", ID, *options, "--yes")
     assert (result.exit_code, words in result.stderr) == (1, True)
 
 
 def test_nobody_waits(slipway: Slipway, server: Server) -> None:
-    on_tree(server, group("ntp", None))
+    on_tree(server, group("ntp", None), asks=False)
     result = slipway("approve", ID, "--yes")
     assert (result.exit_code, "no group of this action waits" in result.stderr) == (1, True)

@@ -128,6 +128,23 @@ def test_a_refusal_ends_with_1_and_says_why(slipway: Slipway, server: Server) ->
     assert "nothing was set: n1: action A works on it" in result.stderr
 
 
+def test_a_version_is_shown_and_is_a_condition(slipway: Slipway, server: Server) -> None:
+    server.on("PUT", STATES, DONE, headers={"ETag": '"7"'})
+    named = ("set", "node-state", "n1", "up", "--site", "lab-7")
+    assert slipway(*named, "--probe").stdout.splitlines()[-1] == "only if nothing changes until then: --if-version 7"
+    assert "If-Match" not in server.request.headers
+    assert slipway(*named, "--if-version", "7").exit_code == 0
+    assert server.request.headers["If-Match"] == '"7"'
+
+
+def test_what_is_forced_after_a_question_is_set_only_if_nothing_changed(slipway: Slipway, server: Server) -> None:
+    server.on("PUT", STATES, DONE, headers={"ETag": '"7"'})
+    slipway("set", "node-state", "n1", "down", "broken", "--force", "--site", "lab-7", stdin="y\n")
+    first, second = (call.request for call in server.mock.calls)
+    assert "If-Match" not in first.headers
+    assert second.headers["If-Match"] == '"7"'
+
+
 def test_force_says_what_it_overrides_and_asks(slipway: Slipway, server: Server) -> None:
     judged = {**DONE, "published": False, "reason": "n1: something is deployed on it"}
     server.on("PUT", STATES, judged)

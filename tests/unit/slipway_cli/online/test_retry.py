@@ -30,7 +30,7 @@ SAID = [
 
 
 def test_it_says_what_it_will_do_and_asks(slipway: Slipway, server: Server) -> None:
-    server.on("GET", f"/actions/{ID}/retry", PLAN)
+    server.on("GET", f"/actions/{ID}/retry", PLAN, headers={"ETag": '"7"'})
     server.on("POST", f"/actions/{ID}/retry", PLAN)
     result = slipway("retry", f"action/{ID}", stdin="y\n")
     assert result.exit_code == 0, result.output
@@ -39,6 +39,7 @@ def test_it_says_what_it_will_do_and_asks(slipway: Slipway, server: Server) -> N
     assert lines[4].startswith(f"action {ID} of site lab-7 at ")
     assert result.stdout.splitlines()[0] == f"action {ID} is tried again"
     assert json.loads(server.request.body) == {}
+    assert server.request.headers["If-Match"] == '"7"', "what was confirmed is done, or nothing"
 
 
 @pytest.mark.parametrize("answer", ["n\n", ""])
