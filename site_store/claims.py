@@ -82,14 +82,14 @@ def claim(
     if phase.is_node_step:
         left = _left_out(tx, now, action_id, site, nodes)
         claimed = _claim_for_step(tx, now, action_id, phase, op, [name for name in nodes if name not in left])
+        _note_found(tx, op, claimed, found)
         explain_pending(tx, action_id, phase, left)
     elif phase.is_of_nodes:
         if again:
             _try_again(tx, now, action_id, site, group, sorted(frozenset(again).intersection(nodes)))
         withhold(tx, now, action_id, GROUP_PHASES, _left_out(tx, now, action_id, site, nodes))
-        claimed = _claim(tx, now, action_id, group, phase, op, nodes)
+        claimed = _claim(tx, now, action_id, group, phase, op, nodes, found)
     if phase.is_of_nodes:
-        _note_found(tx, op, claimed, found)
         _note_digests(tx, op, {name: digests[name] for name in claimed if name in digests})
         if phase.is_node_step:
             wanted = planned_version(site, task.c.node, task.c.digest)
@@ -134,19 +134,33 @@ def _left_out(tx: Connection, now: datetime, action_id: str, site: str, nodes: l
 
 
 def _claim(
-    tx: Connection, now: datetime, action_id: str, group: str | None, phase: Phase, op: int, nodes: list[str]
+    tx: Connection,
+    now: datetime,
+    action_id: str,
+    group: str | None,
+    phase: Phase,
+    op: int,
+    nodes: list[str],
+    found: Mapping[str, str] | None,
 ) -> list[str]:
     """Take the nodes that are still eligible at this moment, and return them by name.
 
     A release has the nodes' prepare: nobody may prepare them meanwhile, and one that fails or is lost decides it.
+    What the provisioner said of each before this operation is kept with it, in the same statement.
     """
     prepared = task.alias("prepared")
     eligible = [
         task.c.action_id == action_id,
         task.c.phase == (Phase.PREPARE if phase is Phase.RELEASE else phase),
         task.c.status == TaskStatus.PENDING,
-        dialects.among(tx, task.c.node, nodes),
     ]
+    condition: Any = None
+    if found is None or not nodes:
+        eligible.append(dialects.among(tx, task.c.node, nodes))
+    else:
+        word = pairs(tx, {name: _condition_of(name, found) for name in nodes})
+        eligible.append(task.c.node == word.c.key)
+        condition = word.c.value
     if phase is Phase.DEPLOY:
         eligible.append(
             exists().where(
@@ -162,8 +176,9 @@ def _claim(
         update(task)
         .where(*eligible)
         .values(op=op, owner_group=group, status=TaskStatus.PROCESSING, started=now, ended=None, error=None, held=None)
+        .values(found=condition)
         .returning(task.c.node)
-    )
+    ).all()
     return sorted(claimed)
 
 
@@ -221,10 +236,11 @@ def _claim_for_step(
     claimed = tx.scalars(
         rows.on_conflict_do_update(
             index_elements=["action_id", "node", "phase"],
-            set_={name: rows.excluded[name] for name in facts} | {"ended": None, "error": None, "fixed": to_be_fixed},
+            set_={name: rows.excluded[name] for name in facts}
+            | {"ended": None, "error": None, "found": None, "fixed": to_be_fixed},
             where=task.c.status.in_(_TO_DO),
         ).returning(task.c.node)
-    )
+    ).all()
     return sorted(claimed)
 
 
@@ -235,13 +251,16 @@ def _stays(phase: Phase, found: str | None) -> bool:
     return phase is Phase.RELABEL or found == NodeCondition.DEPLOYED
 
 
+def _condition_of(name: str, found: Mapping[str, str]) -> str:
+    return str(found.get(name, NodeCondition.NOT_LISTED))
+
+
 def _note_found(tx: Connection, op: int, claimed: list[str], found: Mapping[str, str] | None) -> None:
     """Keep with each node what the provisioner said of it before this operation; nothing if it was not asked."""
     by_condition: dict[str, list[str]] = {}
     if found is not None:
         for name in claimed:
-            by_condition.setdefault(str(found.get(name, NodeCondition.NOT_LISTED)), []).append(name)
-    tx.execute(update(task).where(task.c.op == op).values(found=None))
+            by_condition.setdefault(_condition_of(name, found), []).append(name)
     for condition, nodes in by_condition.items():
         tx.execute(update(task).where(task.c.op == op, dialects.among(tx, task.c.node, nodes)).values(found=condition))
 

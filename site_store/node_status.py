@@ -5,7 +5,7 @@ How a node stands in its site follows from this and from what is wanted and done
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -64,6 +64,19 @@ def done_again(now: datetime) -> str:
     return f" (succeeded at {now:%Y-%m-%d %H:%M:%S} UTC)"
 
 
+def of_nodes(tx: Connection, this: Operation, nodes: Collection[str]) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions that pick these nodes among the tasks of an operation (`task.op` is asked for beside them).
+
+    They name those that are left out where these are fewer, and nothing where none is: most outcomes are of all nodes.
+    """
+    others = frozenset(this.nodes).difference(nodes)
+    if not others:
+        return ()
+    if len(others) < len(nodes):
+        return (~among(tx, task.c.node, sorted(others)),)
+    return (among(tx, task.c.node, nodes),)
+
+
 def follow_operation(tx: Connection, now: datetime, this: Operation, outcome: Outcome, *, late: bool = False) -> None:
     """Have nodes say how this operation left them, and what they are done in, where no later one has them.
 
@@ -75,17 +88,17 @@ def follow_operation(tx: Connection, now: datetime, this: Operation, outcome: Ou
     late : this corrects what was not known in time: nothing had to be repeated.
     """
     names = outcome.succeeded | outcome.failed | outcome.unknown
-    these = (task.c.op == this.op, node.c.site == this.site, among(tx, task.c.node, names))
+    these = (task.c.op == this.op, node.c.site == this.site)
     proven = None
     if this.phase is Phase.DEPLOY and outcome.succeeded:
         provable = func.coalesce(task.c.found, "").not_in(UNPROVABLE_BY_DEPLOY)
-        proven = and_(task.c.status == TaskStatus.SUCCESS, provable, among(tx, task.c.node, outcome.succeeded))
+        proven = and_(task.c.status == TaskStatus.SUCCESS, provable, *of_nodes(tx, this, outcome.succeeded))
     if names:
-        follow_tasks(tx, now, *these, of=this, proven=proven, late=late)
+        follow_tasks(tx, now, *these, *of_nodes(tx, this, names), of=this, proven=proven, late=late)
         clear_errors(tx, this, outcome.succeeded)
         if outcome.failed or outcome.unknown:
             failed = among(tx, task.c.node, outcome.failed | outcome.unknown)
-            write_errors(tx, now, *these[:-1], failed, texts=outcome.texts)
+            write_errors(tx, now, *these, failed, texts=outcome.texts)
     if this.phase is Phase.RELEASE:
         # Those that were released have no operation any more: they wait to be prepared.
         held = exists().where(task.c.op == this.op, task.c.node == node.c.name).correlate(node)

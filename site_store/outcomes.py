@@ -11,7 +11,7 @@ from design_rendering.digests import with_labels_of
 from site_store.dialects import among, pairs
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.if_newest import TASKS
-from site_store.node_status import done_again
+from site_store.node_status import done_again, of_nodes
 from site_store.records import Operation
 from site_store.tables import action, node, task
 from strategy_lib.goals.op_transitions import Event
@@ -79,10 +79,10 @@ def _succeed(
     return frozenset(
         tx.scalars(
             update(task)
-            .where(TASKS.take(Event.END, this.op), among(tx, task.c.node, nodes))
+            .where(TASKS.take(Event.END, this.op), *of_nodes(tx, this, nodes))
             .values(status=TaskStatus.PENDING, op=None, owner_group=None, error=None, started=None, ended=None)
             .returning(task.c.node)
-        )
+        ).all()
     )
 
 
@@ -109,10 +109,10 @@ def _settle(
     silent = frozenset(nodes).difference(said)
     settled: set[str] = set()
     if silent:
-        settled.update(tx.scalars(told.where(among(tx, task.c.node, silent))))
+        settled.update(tx.scalars(told.where(*of_nodes(tx, this, silent))).all())
     if said:
         word = pairs(tx, said)
-        settled.update(tx.scalars(told.where(task.c.node == word.c.key).values(error=word.c.value)))
+        settled.update(tx.scalars(told.where(task.c.node == word.c.key).values(error=word.c.value)).all())
     return frozenset(settled)
 
 
@@ -134,7 +134,7 @@ def _explain(
 def _clear_errors(tx: Connection, this: Operation, nodes: frozenset[str]) -> None:
     """Forget why these nodes were unknown: they are no longer."""
     if nodes:
-        tx.execute(update(task).where(task.c.op == this.op, among(tx, task.c.node, nodes)).values(error=None))
+        tx.execute(update(task).where(task.c.op == this.op, *of_nodes(tx, this, nodes)).values(error=None))
 
 
 def _mark_relabelled(tx: Connection, this: Operation) -> None:

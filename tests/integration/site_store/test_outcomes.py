@@ -38,6 +38,30 @@ def test_rule_13_each_node_gets_its_own_result(site: Scenario) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("succeeded", "left"),
+    [
+        (["n1", "n2", "n3", "n4"], {}),
+        # Those that are left out are fewer.
+        (["n1", "n2", "n3"], {"n4": "preparing"}),
+        # Those that are named are fewer, or as many.
+        (["n1"], {"n2": "preparing", "n3": "preparing", "n4": "preparing"}),
+        (["n1", "n2"], {"n3": "preparing", "n4": "preparing"}),
+        (["n1", "n2", "n3", "n4", "of-no-operation"], {}),
+    ],
+)
+def test_rule_13_only_what_is_named_is_changed(site: Scenario, succeeded: list[str], left: dict[str, str]) -> None:
+    """Also of an outcome that leaves out some nodes of its operation, in the task and in the node."""
+    names = ["n1", "n2", "n3", "n4"]
+    action = site.running({"a": names})
+    operation = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
+    superseded = site.store.operations.record_outcome(operation.op, outcome(succeeded))
+    assert superseded == frozenset(succeeded).difference(names)
+    assert site.states(action) == dict.fromkeys(names, "prepared") | left
+    statuses = {name: node(site.store, name).status for name in names}
+    assert statuses == {name: "processing" if name in left else None for name in names}
+
+
 def test_rule_13_recording_again_changes_nothing(site: Scenario) -> None:
     """A process that dies after the write does it again, perhaps with less to show for it."""
     action = site.running({"a": ["n1", "n2"]})
