@@ -21,6 +21,7 @@ from strategy_lib.outcome import NodeCondition
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from provisioner_client.protocol import Provisioner
     from site_store import SiteStore
 
 log = logging.getLogger(__name__)
@@ -45,16 +46,38 @@ class NodeList:
     connection: str
 
 
-def keep_list(store: SiteStore, site: str, connection: str, nodes: Mapping[str, ListedNode]) -> None:
+def read_list(store: SiteStore, site: str, connection: str, provisioner: Provisioner) -> Mapping[str, ListedNode]:
+    """Have a provisioner list its nodes, keep the list, and return it. An older one never replaces a newer one.
+
+    Parameters
+    ----------
+    connection : the name of the connection over which it is read.
+
+    Raises
+    ------
+    ProvisionerError : it does not list them.
+    """
+    asked = store.now()
+    listed = provisioner.nodes()
+    keep_list(store, site, connection, listed, asked)
+    return listed
+
+
+def keep_list(
+    store: SiteStore, site: str, connection: str, nodes: Mapping[str, ListedNode], asked: datetime | None = None
+) -> None:
     """Keep a list that was just read. Nothing depends on it: what the store cannot take now is only logged.
 
     Parameters
     ----------
     connection : the name of the connection over which it was read.
     nodes : by name.
+    asked : when it was asked for, by the database's clock.  [now]
     """
+    data = {name: _to_data(node) for name, node in nodes.items()}
     try:
-        store.provisioner_lists.save(site, connection, {name: _to_data(node) for name, node in nodes.items()})
+        if not store.provisioner_lists.save(site, connection, data, asked):
+            log.info("A list of the nodes of site %s came late: one that was asked for since is kept.", site)
     except StoreError as error:
         log.warning("The list of the nodes of site %s is not kept: %s", site, error)
 

@@ -9,15 +9,17 @@ Checks are here, too: the owner of a lease alone writes them.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, case, select, update
+from sqlalchemy import Connection, String, case, cast, select, update
 
 from site_store.database import Repository
-from site_store.dialects import insert
+from site_store.dialects import among, clock, insert, pairs
 from site_store.errors import LeaseLost
 from site_store.records import CheckRecord, Lease
 from site_store.tables import check_result, lease
+from site_store.tree_rows import moment
 
 
 def require_lease(tx: Connection, held: Lease, now: datetime) -> None:
@@ -95,6 +97,26 @@ class Leases(Repository):
 
         return self._database.write(work)
 
+    def renew_all(self, held: Collection[Lease], seconds: float) -> dict[str, Lease]:
+        """Prolong many leases at once, and return those that were, by name.
+
+        Any other is lost, or somebody is just writing under it: ask for that one by itself.
+        """
+        owners = {one.name: one.owner for one in held}
+
+        def work(tx: Connection) -> dict[str, Lease]:
+            until = self._shared_now(tx) + timedelta(seconds=seconds)
+            given = pairs(tx, {one.name: str(one.epoch) for one in held})
+            mine = (lease.c.name == given.c.key, cast(lease.c.epoch, String) == given.c.value)
+            # A long write under one of them delays no other.
+            free = select(lease.c.name, lease.c.epoch).where(*mine).with_for_update(of=lease, skip_locked=True)
+            there = {row.name: row.epoch for row in tx.execute(free)}
+            still = (among(tx, lease.c.name, there), lease.c.expires_at > self._shared_now(tx))
+            kept = tx.scalars(update(lease).where(*still).values(expires_at=until).returning(lease.c.name))
+            return {name: Lease(name, owners[name], there[name], until) for name in kept}
+
+        return self._database.write(work) if held else {}
+
     def give_up(self, held: Lease) -> bool:
         """Let a lease run out now, so that the next one need not wait; False when it was lost already."""
 
@@ -113,12 +135,16 @@ class Leases(Repository):
 
     def of_others(self, owner: str) -> frozenset[str]:
         """Return the leases that others have now: to ask for one of those would only stand in their way."""
-        query = select(lease.c.name).where(lease.c.owner != owner)
+        query, given = (
+            select(lease.c.name, lease.c.expires_at).where(lease.c.owner != owner),
+            self._database.given_time(),
+        )
 
         def work(tx: Connection) -> frozenset[str]:
-            return frozenset(tx.scalars(query.where(lease.c.expires_at > self._shared_now(tx))))
+            rows = tx.execute(query.add_columns(clock(tx.dialect.name).label("now")))
+            return frozenset(row.name for row in rows if row.expires_at > (given or moment(row.now)))
 
-        return self._database.read(work)
+        return self._database.read_once(work)
 
     def get(self, name: str) -> Lease | None:
         """Return who has a lease, or had it last; None when nobody ever has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Mapping
@@ -19,31 +20,56 @@ from strategy_lib.phase import Phase
 
 # So many nodes are changed by one statement, which must end within the database's bound.
 _AT_ONCE = 10_000
+_HEAD = select(provisioner_list.c.connection, provisioner_list.c.digest)
 _PHASES = select(operation.c.op, operation.c.phase)
 
 
 class ProvisionerLists(Repository):
     """Lists by site."""
 
-    def save(self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Keep a list that was just read, and what it says of each node of the site; a later one replaces it.
+    def save(
+        self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]], asked: datetime | None = None
+    ) -> bool:
+        """Keep a list that was just read, and what it says of each node of the site; one asked for later replaces it.
 
         Parameters
         ----------
         connection : the Airflow connection over which it was read.
         nodes : by name, as JSON values without secrets, with `status` and `power`: the provisioner's own words.
+        asked : when it was asked for, by the database's clock.  [now]
+
+        Returns
+        -------
+        bool
+            False: a list that was asked for later is kept already, and this one says nothing new.
         """
         text = json.dumps(dict(nodes), separators=(",", ":"), sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()
 
-        def work(tx: Connection) -> None:
+        def work(tx: Connection) -> bool:
             now = self._shared_now(tx)
-            # A list says more than what operations left before it, also where the clock runs backwards.
             over = tx.scalar(select(func.max(operation.c.over)).where(operation.c.site == site))
-            read_at = now if over is None else max(now, over)
-            row = insert(tx, provisioner_list).values(site=site, connection=connection, read_at=read_at, nodes=text)
-            changes = {column: row.excluded[column] for column in ("connection", "read_at", "nodes")}
-            tx.execute(row.on_conflict_do_update(index_elements=["site"], set_=changes))
+            read_at = min(asked or now, now)
+            if over is not None and over > now:
+                # It says more than what operations left before it, also where the clock runs backwards.
+                read_at = over
+            kept = tx.execute(_HEAD.where(provisioner_list.c.site == site).with_for_update()).one_or_none()
+            is_same = kept is not None and (kept.connection, kept.digest) == (connection, digest)
+            facts = {"connection": connection, "read_at": read_at, "digest": digest}
+            row = insert(tx, provisioner_list).values(site=site, nodes="" if is_same else text, **facts)
+            names_of = facts if is_same else (*facts, "nodes")
+            # One from the future was written by a clock that was put back since.
+            replaced = row.on_conflict_do_update(
+                index_elements=["site"],
+                set_={column: row.excluded[column] for column in names_of},
+                where=(provisioner_list.c.read_at <= read_at) | (provisioner_list.c.read_at > now),
+            )
+            if tx.execute(replaced.returning(provisioner_list.c.site)).one_or_none() is None:
+                return False
             known = select(node.c.name, node.c.provisioner_status, node.c.power, node.c.listed_at)
+            if is_same:
+                # Of the others it was written down what it says.
+                known = known.where(node.c.listed_at.is_(None))
             changed: defaultdict[tuple[Any, Any], list[str]] = defaultdict(list)
             for name, status, power, listed_at in tx.execute(known.where(node.c.site == site)):
                 said = nodes.get(name)
@@ -56,14 +82,15 @@ class ProvisionerLists(Repository):
                 for first in range(0, len(names), _AT_ONCE):
                     these = among(tx, node.c.name, names[first : first + _AT_ONCE])
                     tx.execute(update(node).where(node.c.site == site, these).values(values))
+            return True
 
-        self._database.write(work)
+        return self._database.write(work)
 
     def get(self, site: str) -> ProvisionerListRecord | None:
         """Return the list that was read last, None where none ever was."""
         query = select(provisioner_list).where(provisioner_list.c.site == site)
         row = self._database.read(lambda tx: tx.execute(query).one_or_none())
-        return None if row is None else ProvisionerListRecord(row.site, row.connection, row.read_at, row.nodes)
+        return None if row is None else ProvisionerListRecord(*row)
 
     def left_since(self, site: str, read_at: datetime) -> dict[str, str]:
         """Return how operations that were over only after a list was read have left their nodes.

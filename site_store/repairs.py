@@ -33,6 +33,7 @@ from site_store.tables import (
     site_group_node,
     user_state,
 )
+from site_store.tables import site as site_table
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
 
@@ -113,6 +114,13 @@ class Repairs(Repository):
             return [_ailing(row, ledger) for row in tx.execute(_query(site, now))]
 
         return sorted(self._database.read(work), key=lambda one: one.name)
+
+    def concerned(self) -> frozenset[str]:
+        """Return the sites that have nodes in error, or repairs that are not settled; of others nothing is to do."""
+        ailing = exists().where(node.c.site == site_table.c.name, node.c.standing == Status.ERROR)
+        unsettled = exists().where(repair.c.site == site_table.c.name, repair.c.result.is_(None))
+        query = select(site_table.c.name).where(or_(ailing, unsettled))
+        return self._database.read_once(lambda tx: frozenset(tx.scalars(query)))
 
     def begun_since(self, site: str, ago: timedelta) -> list[datetime]:
         """Return when repairs of nodes began in this time, by the database's clock; refused ones are left out."""

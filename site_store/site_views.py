@@ -12,23 +12,21 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, func, or_, select
+from sqlalchemy import Connection, Row, and_, delete, or_, select
 
 from site_store.counting import touch_site
 from site_store.database import Repository
 from site_store.dialects import among, insert
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.leases import require_lease
+from site_store.pulses import Pulse, read_pulses
 from site_store.records import Lease
 from site_store.tables import (
     node,
     node_view,
     operation,
-    provisioner_list,
-    revision,
     site_view,
     site_view_change,
-    user_state,
 )
 from site_store.user_states import write_by_controller
 from strategy_lib.node_states.availability import PublishedState
@@ -73,28 +71,6 @@ class SiteVersion:
     owner: str
 
 
-@dataclass(frozen=True, slots=True)
-class Pulse:
-    """What a leader looks at again and again: by these it knows what to read anew.
-
-    Attributes
-    ----------
-    now : the database's time.
-    revision : the site's newest one, 0 before the first.
-    listed_at : when its provisioner's list was read last, None where it never was.
-    users : how many user states there are, and when the last one was set.
-    op : its newest operation.
-    provisioner : the connection whose list that was, None where none was read.
-    """
-
-    now: datetime
-    revision: int
-    listed_at: datetime | None
-    users: tuple[int, datetime | None]
-    op: int
-    provisioner: str | None
-
-
 def read_version(tx: Connection, site: str, *, lock: bool = False) -> Version:
     """Return the newest version of a site in the caller's transaction, `NOTHING_PUBLISHED` before the first.
 
@@ -110,24 +86,14 @@ def read_version(tx: Connection, site: str, *, lock: bool = False) -> Version:
 class SiteViews(Repository):
     """Published versions of sites."""
 
+    def pulses(self, sites: Collection[str]) -> dict[str, Pulse]:
+        """Return what tells a leader whether anything of its sites is new, in one statement for all of them."""
+        given = self._database.given_time()
+        return self._database.read_once(lambda tx: read_pulses(tx, sites, given)) if sites else {}
+
     def pulse(self, site: str) -> Pulse:
-        """Return what tells a leader whether anything of its site is new, in one statement."""
-        newest = select(func.max(revision.c.number)).where(revision.c.site == site).scalar_subquery()
-        list_of_site = provisioner_list.c.site == site
-        listed = select(provisioner_list.c.read_at).where(list_of_site).scalar_subquery()
-        provisioner = select(provisioner_list.c.connection).where(list_of_site).scalar_subquery()
-        mine = user_state.c.site == site
-        users = select(func.count()).where(mine).scalar_subquery()
-        last = select(func.max(user_state.c.set_at)).where(mine).scalar_subquery()
-        op = select(func.max(operation.c.op)).where(operation.c.site == site).scalar_subquery()
-        query = select(newest, listed, users, last, op, provisioner)
-
-        def work(tx: Connection) -> Pulse:
-            found = tx.execute(query).one()
-            users_now = (found[2], found[3])
-            return Pulse(self._shared_now(tx), found[0] or 0, found[1], users_now, found[4] or 0, found[5])
-
-        return self._database.read(work)
+        """Return the same of one site."""
+        return self.pulses([site])[site]
 
     def memory(self, site: str, nodes: Collection[str] | None = None) -> dict[str, NodeMemory]:
         """Return what the last leader knew of each node of a site, or of these."""

@@ -51,7 +51,7 @@ class Sites(Repository):
 
     def committed(self) -> list[str]:
         """Return the names of all sites that have a revision, sorted."""
-        return self._database.read(lambda tx: sorted(tx.scalars(select(site_table.c.name))))
+        return self._database.read_once(lambda tx: sorted(tx.scalars(select(site_table.c.name))))
 
     def exists(self, site: str) -> bool:
         """Whether a site has a revision, a buffer or an action: one that is only asked for does not exist."""

@@ -183,3 +183,4 @@ class ProvisionerListRecord:
     connection: str
     read_at: datetime
     nodes: str
+    digest: str | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,11 +29,14 @@ if TYPE_CHECKING:
 
     from site_store import Lease, SiteStore
     from site_store.drifts import JudgedNode
+    from site_store.pulses import Pulse
 
 log = logging.getLogger("slipway.controller")
 
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks whether there is anything to check."""
+TOLD_EVERY: Final = 60.0
+"""Seconds after which it is looked at what is to be told, though nothing was written."""
 _CONDITIONS: Final = {condition.value: condition for condition in NodeCondition}
 _NO_DRIFT: Final = Drift()
 _NO_LOOKS: Final[Mapping[str, Drift]] = {}
@@ -57,29 +61,44 @@ class DriftWatch:
     _looks: dict[str, tuple[int | None, Mapping[str, Drift]]] = field(default_factory=dict)
     _revision: int = 0
     _stated: Mapping[str, StatedNode] = field(default_factory=dict)
-    _token: str = ""
+    _changes: int = -1
+    _told: float = -math.inf
     _broken: set[str] = field(default_factory=set)
 
-    def look(self, held: Lease) -> None:
+    def is_due(self, pulse: Pulse) -> bool:
+        """Whether there is anything to do; asks nobody."""
+        return bool(self._due_now(pulse.listed_at)) or self._may_tell(pulse)
+
+    def look(self, held: Lease, pulse: Pulse | None = None) -> None:
         """Tell of nodes in trouble, and do the checks that are due.
+
+        Parameters
+        ----------
+        pulse : of the site, where it was read just now.
 
         Raises `LeaseLost`: another process may lead by now; `StoreError`: the store does not answer.
         """
-        pulse = self.store.site_views.pulse(self.site)
+        pulse = pulse or self.store.site_views.pulse(self.site)
         due = self._due_now(pulse.listed_at)
-        if due and pulse.listed_at is not None:
+        if due:
             self.store.drifts.close_others(held, self.site)
             self._read_design(pulse.revision)
             self._check(held, due, pulse.now)
             self._listed_at = pulse.listed_at
             self._due.update((name, self.monotonic() + self.checks[name].interval) for name in due)
-        token = self.store.trees.site_token(self.site)
-        if token != self._token:
+            # What was just found is told at once.
+            pulse = self.store.site_views.pulse(self.site)
+        if self._may_tell(pulse):
             self.store.node_troubles.tell(held, self.site)
-            self._token = token
+            self._changes, self._told = pulse.changes, self.monotonic()
+
+    def _may_tell(self, pulse: Pulse) -> bool:
+        return pulse.changes != self._changes or self.monotonic() - self._told > TOLD_EVERY
 
     def _due_now(self, listed_at: datetime | None) -> list[str]:
-        """Return the checks whose time has come: one without an interval with each new list."""
+        """Return the checks whose time has come: one without an interval with each new list; none before the first."""
+        if listed_at is None:
+            return []
         now = self.monotonic()
         return [
             name

@@ -24,7 +24,8 @@ from strategy_lib.node_states.user_state import UserState
 if TYPE_CHECKING:
     from site_engine.node_states.node_words import NodeListener
     from site_store import Lease, SiteStore
-    from site_store.site_views import Pulse, SiteViewRecord
+    from site_store.pulses import Pulse
+    from site_store.site_views import SiteViewRecord
 
 log = logging.getLogger("slipway.controller")
 
@@ -38,7 +39,7 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 _AT_ONCE: Final = 10_000
 _KEPT: Final = timedelta(days=30)
 NODES_EVERY: Final = 60.0
-"""Seconds after which the site's nodes are read again though no revision came: one may have been removed."""
+"""Seconds after which the site's nodes are read again, if anything was written of them: one may have been removed."""
 
 
 @dataclass
@@ -65,7 +66,9 @@ class SiteLeader:
     _listed: Listed = field(default_factory=dict)
     _is_new: bool = True
     _published: SiteViewRecord | None = None
+    _listed_digest: str | None = None
     _nodes_read: float = 0.0
+    _changes_read: int = -1
     _pruned: float = 0.0
 
     @property
@@ -78,20 +81,23 @@ class SiteLeader:
         """The provisioner that listed the nodes last; several sites may share one."""
         return None if self._pulse is None else self._pulse.provisioner
 
-    def look(self) -> SiteViewRecord | None:
+    def look(self, pulse: Pulse | None = None) -> SiteViewRecord | None:
         """Take in what is new, judge, and publish what is due; return the version that was published, if one was.
+
+        Parameters
+        ----------
+        pulse : of the site, where it was read just now.
 
         Raises `LeaseLost`: another process may lead by now; `StoreError`: the store does not answer. What was not kept
         is not known any more then: the next look begins with what the store has, as another leader would.
         """
         try:
-            return self._look()
+            return self._look(pulse or self.store.site_views.pulse(self.site))
         except Exception:
             self._states = self._pulse = None
             raise
 
-    def _look(self) -> SiteViewRecord | None:
-        pulse = self.store.site_views.pulse(self.site)
+    def _look(self, pulse: Pulse) -> SiteViewRecord | None:
         now = pulse.now.timestamp()
         before = self._pulse
         gone: frozenset[str] = frozenset()
@@ -99,18 +105,19 @@ class SiteLeader:
             self._settings = settings_of(self.store, self.site)
         states = self._states or self._begin()
         states.change_settings(self._settings)
-        if before is None or before.revision != pulse.revision or now - self._nodes_read > NODES_EVERY:
+        is_other = before is None or before.revision != pulse.revision
+        if is_other or (pulse.changes != self._changes_read and now - self._nodes_read > NODES_EVERY):
             known = len(states.memory)
             gone = states.change_nodes(self.store.site_views.nodes(self.site), self.store.site_groups.nodes(self.site))
             if len(states.memory) + len(gone) != known:
                 self._is_new = True
-            self._nodes_read = now
+            self._nodes_read, self._changes_read = now, pulse.changes
         if before is None or before.users != pulse.users:
             states.set_users(_users(self.store, self.site))
         if before is None or before.op != pulse.op:
             states.began(self.store.site_views.began_since(self.site, 0 if before is None else before.op)[1])
         if pulse.listed_at is not None and (before is None or before.listed_at != pulse.listed_at):
-            self._take_list(states, now)
+            self._take_list(states, pulse, now)
         self.renew(self)
         if self.listener is not None:
             take_words(self.listener, self.store, self.site, pulse.revision, self._settings, states, now)
@@ -135,12 +142,17 @@ class SiteLeader:
         )
         return self._states
 
-    def _take_list(self, states: SiteStates, now: float) -> None:
-        kept = self.store.provisioner_lists.get(self.site)
-        if kept is None:
+    def _take_list(self, states: SiteStates, pulse: Pulse, now: float) -> None:
+        is_same = pulse.listed is not None and pulse.listed == self._listed_digest
+        if is_same and not self._is_new:
             return
-        said: Listed = json.loads(kept.nodes)
-        before, self._listed = self._listed, said
+        before, said = self._listed, self._listed
+        if not is_same:
+            kept = self.store.provisioner_lists.get(self.site)
+            if kept is None:
+                return
+            said = json.loads(kept.nodes)
+            self._listed, self._listed_digest = said, kept.digest
         if self._is_new:
             self._is_new = False
             states.look({name: _words(data) for name, data in said.items()}, now)

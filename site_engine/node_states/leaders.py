@@ -24,6 +24,7 @@ from site_store.user_states import lease_of
 if TYPE_CHECKING:
     from site_engine.node_states.node_words import NodeListener
     from site_store import Lease, SiteStore
+    from site_store.pulses import Pulse
 
 log = logging.getLogger("slipway.controller")
 
@@ -52,6 +53,11 @@ Observe = Callable[[str, "Lease"], None]
 """Has the provisioner of a site asked for its list, which is kept in the store. Raises `EngineError`: it has none."""
 
 
+def pause_after(failures: int) -> float:
+    """Return the seconds to wait after the n-th failed question in a row."""
+    return BACK_OFF[min(failures, len(BACK_OFF)) - 1]
+
+
 @dataclass(slots=True)
 class Poll:
     """The questions about one site.
@@ -75,7 +81,7 @@ class Poll:
         """Settle when the next question is: so that the provisioner is not kept busy, and soon after a failure."""
         if problem is not None:
             self.failures += 1
-            self.due = now + BACK_OFF[min(self.failures, len(BACK_OFF)) - 1]
+            self.due = now + pause_after(self.failures)
         else:
             self.failures = 0
             self.due = now + max(POLL_SECONDS - self.took, self.rest)
@@ -120,6 +126,7 @@ class SiteLeaders:
     _polls: dict[str, Poll] = field(default_factory=dict)
     _watches: dict[str, Watch] = field(default_factory=dict)
     _free: dict[str, float] = field(default_factory=dict)
+    _down: dict[str, int] = field(default_factory=dict)
     _sites_due: float = 0.0
     _away: bool = False
 
@@ -156,14 +163,18 @@ class SiteLeaders:
             if self.monotonic() >= self._sites_due:
                 self._take_free()
                 self._sites_due = self.monotonic() + min(SITES_EVERY, self.lease_seconds / 5)
+            self._renew_due()
+            pulses, read = self.store.site_views.pulses(tuple(self._led)), self.monotonic()
             for leader in list(self._led.values()):
-                self._look_at(leader)
+                # Where the looks before it took long it reads its own, which is a new one.
+                is_fresh = self.monotonic() - read < TICK / 2
+                self._look_at(leader, pulses.get(leader.site) if is_fresh else None)
             # Who has waited longest comes first: of sites that share a provisioner each has its turn.
             for leader in sorted(self._led.values(), key=lambda one: self._polls[one.site].due):
                 self._ask(leader, pool)
             if watchers is not None:
                 for leader in self._led.values():
-                    self._watch(leader, watchers)
+                    self._watch(leader, watchers, pulses.get(leader.site))
             if self._away:
                 log.info("The store answers again.")
                 self._away = False
@@ -200,11 +211,11 @@ class SiteLeaders:
             self._polls[site] = Poll()
             self._watches[site] = Watch(DriftWatch(self.store, site, self.checks, self.monotonic))
 
-    def _look_at(self, leader: SiteLeader) -> None:
+    def _look_at(self, leader: SiteLeader, pulse: Pulse | None) -> None:
         site = leader.site
         try:
             self._renew(leader)
-            leader.look()
+            leader.look(pulse)
         except LeaseLost as error:
             log.warning("This controller leads site %s no more: %s", site, error)
             self._forget(site)
@@ -212,6 +223,20 @@ class SiteLeaders:
             raise
         except Exception:
             log.exception("A look at site %s has failed, which is a defect of Slipway's.", site)
+
+    def _renew_due(self) -> None:
+        """Prolong all leases in one statement as soon as it is time for one of them."""
+        began, third = self.monotonic(), self.lease_seconds / RENEWALS
+        if not any(began - renewed >= third for renewed in self._renewed.values()):
+            return
+        # Those that are due soon, too: after that they are all due together.
+        soon = [one for one in self._led.values() if began - self._renewed[one.site] >= third / 2]
+        kept = self.store.leases.renew_all([one.held for one in soon], self.lease_seconds)
+        for leader in soon:
+            held = kept.get(leader.held.name)
+            # Any other is asked for by itself, when its site is looked at.
+            if held is not None:
+                leader.held, self._renewed[leader.site] = held, began
 
     def _renew(self, leader: SiteLeader) -> None:
         """Prolong a lease of which a third is over; also in the middle of a look at a very large site."""
@@ -236,15 +261,27 @@ class SiteLeaders:
                 log.info("The provisioner of site %s lists its nodes again.", site)
             poll.ended(now, problem if isinstance(problem, Exception) else None)
             poll.answer = None
-            # One that does not answer is not busy: the pauses after failures are enough.
-            self._free[poll.provisioner] = now if problem is not None else now + poll.rest
+            if problem is None:
+                self._down.pop(poll.provisioner, None)
+                self._free[poll.provisioner] = now + poll.rest
+            else:
+                # One that does not answer is not busy; but where it fails for one site after the other, it is away for
+                # all of them.
+                failed = self._down[poll.provisioner] = self._down.get(poll.provisioner, 0) + 1
+                self._free[poll.provisioner] = now + (pause_after(failed) if failed > 1 else 0.0)
         provisioner = leader.provisioner or f"of site {site}"
         if now >= poll.due and now >= self._free.get(provisioner, now):
+            if poll.failures and self._failing() >= MOST_ASKED // 2:
+                # Those that do not answer may take long for that: the others are not kept waiting.
+                return
             poll.provisioner = provisioner
             self._free[provisioner] = math.inf
             poll.answer = pool.submit(self._observe, poll, site, leader.held)
 
-    def _watch(self, leader: SiteLeader, pool: ThreadPoolExecutor) -> None:
+    def _failing(self) -> int:
+        return sum(1 for poll in self._polls.values() if poll.failures and poll.answer is not None)
+
+    def _watch(self, leader: SiteLeader, pool: ThreadPoolExecutor, pulse: Pulse | None) -> None:
         """Have the nodes of a site checked again, once the last look is over."""
         watch, now = self._watches[leader.site], self.monotonic()
         if watch.answer is not None:
@@ -257,8 +294,8 @@ class SiteLeaders:
                 log.warning("The nodes of site %s are not checked: %s", leader.site, problem)
             elif watch.failures == 1:
                 log.error("A check of the nodes of site %s has failed.", leader.site, exc_info=problem)
-        if leader.is_ready and now >= watch.due:
-            watch.answer = pool.submit(watch.drifts.look, leader.held)
+        if leader.is_ready and now >= watch.due and pulse is not None and watch.drifts.is_due(pulse):
+            watch.answer = pool.submit(watch.drifts.look, leader.held, pulse)
 
     def _observe(self, poll: Poll, site: str, held: Lease) -> None:
         began = self.monotonic()
@@ -278,6 +315,7 @@ class SiteLeaders:
         poll = self._polls.get(site)
         if poll is not None and poll.answer is not None:
             self._free.pop(poll.provisioner, None)
+            self._down.pop(poll.provisioner, None)
         if self.listener is not None:
             self.listener.forget(site)
         for known in (self._led, self._renewed, self._polls, self._watches):

@@ -96,7 +96,7 @@ def repair_nodes(start: StartRepair) -> Job:
         problems = []
         if not monitored:
             monitored.append(Monitored(controller.store))
-        for site in controller.store.sites.committed():
+        for site in sorted(controller.store.repairs.concerned()):
             try:
                 repair_site(controller.store, site, start, controller.lease, monitored[0])
             except AccountRefused:

@@ -15,7 +15,7 @@ from provisioner_client.errors import ProvisionerError
 from site_engine import log_messages
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
 from site_engine.measurements import measure_operation
-from site_engine.node_lists import keep_list
+from site_engine.node_lists import read_list
 from site_engine.operations.run import LOOK_AGAIN, is_leased, last_in_flight
 from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning
 from site_engine.reports import STEP_WARNING
@@ -42,8 +42,7 @@ def list_nodes(
     ----------
     action_id, site : the action for which it is read, over that action's connection.
     """
-    listed = provisioner.nodes()
-    keep_list(store, site, store.actions.get(action_id).connection or "", listed)
+    listed = read_list(store, site, store.actions.get(action_id).connection or "", provisioner)
     found = {name: listed[name] for name in nodes if name in listed}
     conditions = {name: node.condition.value for name, node in found.items()}
     store.nodes.record_conditions(site, conditions, missing=set(nodes).difference(found))

@@ -237,6 +237,7 @@ operation = Table(
         sqlite_where=_NO_GROUP,
         postgresql_where=_NO_GROUP,
     ),
+    Index("ix_operation_site_op", "site", "op"),
     Index("ix_operation_not_over", "site", sqlite_where=text("over IS NULL"), postgresql_where=text("over IS NULL")),
     sqlite_autoincrement=True,
 )

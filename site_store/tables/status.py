@@ -155,8 +155,11 @@ provisioner_list = Table(
     metadata,
     Column("site", String, primary_key=True),
     Column("connection", String, nullable=False),
+    # When it was asked for: an older one never replaces a newer one.
     Column("read_at", UtcDateTime, nullable=False),
     Column("nodes", CompressedText, nullable=False),
+    # Of `nodes`, so that the same list is neither written nor read again. NULL: not known.
+    Column("digest", String(64)),
 )
 
 # How it stands: who is there, what they report, and what there is of everything.

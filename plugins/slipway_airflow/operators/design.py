@@ -19,7 +19,7 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.designs import REFUSAL_STAYS, DesignCheck, check_design
 from site_engine.errors import StepError
 from site_engine.log_messages import count
-from site_engine.node_lists import keep_list
+from site_engine.node_lists import read_list
 from site_engine.owners import ProvisionerObserver
 from site_engine.planning import strategy_of
 from site_engine.redaction import exposed_in
@@ -109,8 +109,7 @@ class ValidateDesignOperator(SiteOperator):
             # A run may be started in Airflow, where nobody has looked at this before.
             kind = kind_of(action.kind)
             if kind.is_destructive:
-                listed = provisioner.nodes()
-                keep_list(store, action.site, connection.id, listed)
+                listed = read_list(store, action.site, connection.id, provisioner)
                 conditions = {name: node.condition for name, node in listed.items()}
                 design = read_design(design_documents)
                 _require_none(judge_critical_groups(kind, parameters_of(action), design, conditions), self.log)

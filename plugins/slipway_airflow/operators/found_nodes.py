@@ -14,7 +14,7 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.dead_actions import take_site
 from site_engine.errors import StepError
 from site_engine.log_messages import count, names
-from site_engine.node_lists import keep_list
+from site_engine.node_lists import read_list
 from site_engine.node_steps import NodeStepSubject, NodeStepVerdict
 from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.wait import StillRunning
@@ -95,8 +95,7 @@ class RelabelFoundNodesOperator(_FoundNodesOperator):
         records = store.nodes.of_site(action.site)
         if not any(record.done_digest is not None for record in records):
             return ()
-        listed = operations.provisioner.nodes()
-        keep_list(store, action.site, connection.id, listed)
+        listed = read_list(store, action.site, connection.id, operations.provisioner)
         targets = parameters.target_nodes
         strategy = design.strategy if targets is None else targeted_strategy(targets)
         conditions = {name: node.condition for name, node in listed.items()}

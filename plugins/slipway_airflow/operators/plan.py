@@ -13,7 +13,7 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.errors import StepError
 from site_engine.log_messages import by_reason, count, names, withheld
 from site_engine.measurements import measure_group
-from site_engine.node_lists import keep_list
+from site_engine.node_lists import read_list
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
@@ -140,10 +140,9 @@ class PlanGroupsOperator(SiteOperator):
         try:
             if not action.dry_run:
                 self._look_at_older_work(store, action, connection, provisioner, design)
-            listed = provisioner.nodes()
+            listed = read_list(store, action.site, connection.id, provisioner)
         finally:
             provisioner.close()
-        keep_list(store, action.site, connection.id, listed)
         seen = {name: listed[name] for name in design.digests if name in listed}
         if not action.dry_run:
             conditions = {name: node.condition.value for name, node in seen.items()}

@@ -11,7 +11,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from provisioner_client.errors import ProvisionerUnavailable
-from site_engine.node_lists import NodeList, keep_list
+from site_engine import node_lists
+from site_engine.node_lists import NodeList
 from site_engine.owners import ProvisionerObserver
 from site_engine.redaction import redact_for_site
 from slipway_api import airflow_access as access
@@ -121,8 +122,7 @@ def read_list(store: SiteStore, site: str) -> NodeList:
     observer = ProvisionerObserver(store, connection)
     # One client serves one thread and one request.
     with closing(connection.connect(redact_for_site(store, site), observer=observer)) as provisioner:
-        listed = provisioner.nodes()
-    keep_list(store, site, connection.id, listed)
+        listed = node_lists.read_list(store, site, connection.id, provisioner)
     return NodeList(listed, store.now(), connection.id)
 
 

@@ -27,6 +27,8 @@ BOTH_ENGINES = {
     "test_drifts.py",
     "test_crash.py",
     "test_leases.py",
+    "test_provisioner_lists.py",
+    "test_fencing.py",
     "test_metrics.py",
     "test_trees.py",
     "test_storable.py",

@@ -55,6 +55,23 @@ def test_who_let_it_run_out_has_lost_it_even_to_nobody(store: SiteStore, clock: 
     assert again.epoch > held.epoch
 
 
+def test_many_are_prolonged_at_once_and_those_that_are_lost_are_not(store: SiteStore, clock: FakeClock) -> None:
+    held = [store.leases.take(f"site:{name}", "one", 30) for name in ("a", "b", "c")]
+    mine = [one for one in held if one is not None]
+    assert len(mine) == 3
+    clock.move(20)
+    assert store.leases.give_up(mine[2])
+    other = store.leases.take("site:c", "two", 30)
+    renewed = store.leases.renew_all(mine, 30)
+    assert set(renewed) == {"site:a", "site:b"}
+    assert {one.expires_at for one in renewed.values()} == {clock.time + timedelta(seconds=30)}
+    assert store.leases.get("site:a") == renewed["site:a"]
+    assert store.leases.get("site:c") == other, "its new owner's is as it was"
+    clock.move(30)
+    assert store.leases.renew_all(mine, 30) == {}, "what has run out is lost, even to nobody"
+    assert store.leases.renew_all([], 30) == {}
+
+
 def test_what_was_given_up_is_free_at_once(store: SiteStore) -> None:
     held = store.leases.take(NAME, "one", 30)
     assert held is not None

@@ -34,6 +34,48 @@ def test_the_newest_list_is_kept_with_its_time(store: SiteStore, clock: FakeCloc
     assert store.provisioner_lists.get("south") is None
 
 
+def test_a_list_that_comes_late_never_replaces_one_that_was_asked_for_since(store: SiteStore, clock: FakeClock) -> None:
+    want(store, 1, {"n1": "d1"})
+    slow = clock.time
+    clock.move(10)
+    quick = clock.time
+    clock.move(1)
+    lists = store.provisioner_lists
+    assert lists.save(SITE, "mine", LIST, quick)
+    clock.move(5)
+    assert not lists.save(SITE, "mine", {"n1": {"status": "Ready", "power": "off"}}, slow)
+    kept = lists.get(SITE)
+    assert kept is not None
+    assert (kept.read_at, json.loads(kept.nodes)) == (quick, LIST)
+    assert said(store) == {"n1": ("Deployed", "on")}
+    assert not lists.save(SITE, "mine", LIST, slow), "nor does it make what is kept older"
+    assert store.site_views.pulse(SITE).listed_at == quick
+    clock.move(-3600)
+    assert lists.save(SITE, "mine", {}), "of a clock that was put back the newest counts"
+    assert said(store) == {"n1": (None, None)}
+
+
+def test_the_same_list_is_known_by_its_digest_and_says_what_it_does_of_new_nodes(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    want(store, 1, {"n1": "d1"})
+    lists = store.provisioner_lists
+    assert lists.save(SITE, "mine", LIST)
+    first = store.site_views.pulse(SITE)
+    clock.move(5)
+    want(store, 2, {"n1": "d1", "stray": "d2"})
+    assert lists.save(SITE, "mine", LIST)
+    second = store.site_views.pulse(SITE)
+    assert first.listed is not None
+    assert (second.listed, second.listed_at) == (first.listed, clock.time)
+    assert said(store) == {"n1": ("Deployed", "on"), "stray": ("Ready", None)}
+    kept = lists.get(SITE)
+    assert kept is not None
+    assert json.loads(kept.nodes) == LIST
+    lists.save(SITE, "mine", {})
+    assert store.site_views.pulse(SITE).listed != first.listed
+
+
 def test_what_it_says_of_the_site_s_nodes_stands_with_them(store: SiteStore) -> None:
     want(store, 1, {"n1": "d1", "n2": "d2"})
     store.provisioner_lists.save(SITE, "mine", LIST)

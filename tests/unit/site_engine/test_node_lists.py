@@ -28,10 +28,13 @@ class Lists:
         self.away = False
         self.left: dict[str, str] = {}
 
-    def save(self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]]) -> None:
+    def save(
+        self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]], asked: datetime | None = None
+    ) -> bool:
         if self.away:
             raise StoreUnavailable("away")
-        self.kept = ProvisionerListRecord(site, connection, NOW, json.dumps(nodes))
+        self.kept = ProvisionerListRecord(site, connection, asked or NOW, json.dumps(nodes))
+        return True
 
     def get(self, _site: str) -> ProvisionerListRecord | None:
         return self.kept

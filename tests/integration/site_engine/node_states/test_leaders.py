@@ -13,7 +13,6 @@ import pytest
 from site_engine.errors import EngineError
 from site_engine.node_states.leaders import BACK_OFF, LEASE_SECONDS, POLL_SECONDS, Poll, SiteLeaders
 from site_store import Lease, SiteStore, StoreUnavailable, ValueRefused
-from site_store.site_views import Pulse
 from site_store.user_states import lease_of
 from strategy_lib.node_states.publication import Version
 from tests.integration.site_store.scenario import SITE, FakeClock
@@ -45,7 +44,7 @@ class Site:
         self.failure: Exception | None = None
         self.word = "Deployed"
         commit_design(store, SITE, site([node("n1")], [group("g", ["n1"])], region=SITE))
-        self._pool = AtOnce()
+        self.pool = AtOnce()
 
     def observe(self, name: str, held: Lease) -> None:
         self.asked.append((name, held.owner))
@@ -61,7 +60,7 @@ class Site:
     def look(self, leaders: SiteLeaders, after: float = 0.0) -> None:
         if after:
             self.clock.move(after)
-        leaders.look(self._pool)
+        leaders.look(self.pool)
 
     def version(self) -> Version | None:
         return self.store.site_views.versions().get(SITE)
@@ -130,14 +129,14 @@ def test_a_lease_is_kept_however_long_the_looks_take(here: Site, lease: float, m
 
 def test_a_site_that_cannot_be_looked_at_stops_no_other(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     commit_design(here.store, "a-first", site([node("n1")], [group("g", ["n1"])], region="a-first"))
-    pulse = here.store.site_views.pulse
+    nodes = here.store.site_views.nodes
 
-    def refused(name: str) -> Pulse:
+    def refused(name: str) -> frozenset[str]:
         if name == "a-first":
             raise ValueRefused("a value that is not good")
-        return pulse(name)
+        return nodes(name)
 
-    monkeypatch.setattr(here.store.site_views, "pulse", refused)
+    monkeypatch.setattr(here.store.site_views, "nodes", refused)
     leaders = here.controller("me")
     here.look(leaders)
     here.look(leaders, 1)
@@ -180,11 +179,11 @@ def test_a_store_that_does_not_answer_ends_nothing(here: Site, monkeypatch: pyte
     leaders = here.controller("me")
     here.look(leaders)
 
-    def away(_site: str) -> None:
+    def away(_sites: object) -> None:
         raise StoreUnavailable("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(here.store.site_views, "pulse", away)
+        patch.setattr(here.store.site_views, "pulses", away)
         here.look(leaders, 1)
     assert here.version() is None
     here.look(leaders, 1)
@@ -208,6 +207,51 @@ def test_sites_that_share_a_provisioner_take_turns_and_keep_it_busy_for_a_tenth_
     assert len(turns) > 2 * len(names)
     assert turns == (turns[: len(names)] * len(turns))[: len(turns)], "each in its turn"
     assert set(turns[: len(names)]) == set(names)
+
+
+def test_one_that_fails_for_several_sites_is_asked_as_often_as_for_one(here: Site) -> None:
+    names = [SITE, *(f"{SITE}-{number}" for number in range(4))]
+    for name in names[1:]:
+        commit_design(here.store, name, site([node("n1")], [group("g", ["n1"])], region=name))
+    leaders = here.controller("me")
+    for _ in range(8):
+        here.look(leaders, 1)
+    here.failure = EngineError("the provisioner is away")
+    for _ in range(60):
+        here.look(leaders, 1)
+    asked = len(here.asked)
+    for _ in range(100):
+        here.look(leaders, 1)
+    assert len(here.asked) - asked <= 100 / BACK_OFF[-1]
+    assert {name for name, _ in here.asked[asked:]} == set(names), "each in its turn"
+    here.failure, asked = None, len(here.asked)
+    for _ in range(12):
+        here.look(leaders, 1)
+    assert {name for name, _ in here.asked[asked:]} == set(names), "all of them, once it is back"
+
+
+def test_an_idle_site_costs_a_part_of_one_statement_and_no_lease_of_its_own(
+    here: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        commit_design(here.store, f"{SITE}-{number}", site([node("n1")], [group("g", ["n1"])], region=SITE))
+    leaders = here.controller("me")
+    for _ in range(20):
+        leaders.look(here.pool, here.pool)
+        here.clock.move(1)
+    here.failure = EngineError("the provisioner is away")
+    run, done = here.store._database._run, []
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        done.append(args)
+        return run(*args, **kwargs)
+
+    monkeypatch.setattr(here.store._database, "_run", counted)
+    for _ in range(30):
+        leaders.look(here.pool, here.pool)
+        here.clock.move(1)
+    # A second: whose the leases are, which sites there are, their pulses; and each third of a lease its renewal.
+    assert len(done) <= 30 * 3 + 30 / (LEASE_SECONDS / 3) + 5
 
 
 def test_a_provisioner_is_busy_with_questions_for_a_tenth_of_its_time() -> None:
