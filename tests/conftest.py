@@ -22,7 +22,7 @@ AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
 # So it is with the DAGs that are run in the test's process, and with the API server of the tests below `api`.
 _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
     "tests/e2e": {
-        "one": ("blueprint", "demo", "node_order", "operating", "pages", "repair", "terminal", "up", "walkthrough"),
+        "one": ("blueprint", "demo", "node_order", "operating", "pages", "repair", "terminal", "up"),
         "two": (
             "after_success",
             "approvals",

@@ -130,7 +130,8 @@ def _sections(
             "DAG_BUNDLE_STORAGE_PATH": str(settings.airflow_home / "bundles"),
             "DAG_BUNDLE_CONFIG_LIST": json.dumps([bundle]),
             "REFRESH_INTERVAL": "10",
-            "MIN_FILE_PROCESS_INTERVAL": "30",
+            # A file that was changed is read at once, whatever stands here.
+            "MIN_FILE_PROCESS_INTERVAL": "120",
             "BUNDLE_REFRESH_CHECK_INTERVAL": "1",
             "HEALTH_CHECK_THRESHOLD": str(COMPONENT_LOST_AFTER),
             "PRINT_STATS_INTERVAL": "0",

@@ -38,7 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.e2e)
-            if isinstance(item, pytest.Function) and "slipway" in item.fixturenames:
+            starts = isinstance(item, pytest.Function) and "slipway" in item.fixturenames
+            if starts and item.get_closest_marker("soak") is None:
                 item.add_marker(pytest.mark.endurance)
 
 

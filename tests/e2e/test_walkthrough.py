@@ -13,12 +13,9 @@ from api_client.airflow import AirflowClient
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from tests.e2e.browser import logged_in, trigger
-from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import HANGS, RunningSlipway
-from tests.e2e.walking import ROOT, SLIPWAY, Walker, own_environment, two_terminals, walk
+from tests.e2e.running import HANGS
+from tests.e2e.walking import Walker, two_terminals, walk
 from tests.support.sites import group, node, site
-
-FAST = 3000
 
 
 @pytest.fixture(scope="module")
@@ -27,30 +24,14 @@ def walker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walker]:
         yield walker
 
 
-def walks(walker: Walker) -> None:
-    """Type the walk, and look at what came of it."""
+@pytest.mark.endurance
+@pytest.mark.timeout(900)
+def test_the_walk_through_of_the_readme(walker: Walker) -> None:
     said = walker.walks(walk()[1])
     output = "\n".join(said.values())
     assert "deploy_site of site default, revision 1: SUCCESS" in output
     assert "Complete" in said[".venv/bin/slipway get actions"]
     assert walker.runtime.password("admin") not in output
-
-
-@pytest.mark.endurance
-def test_what_is_typed_in_the_other_terminal(
-    slipway: RunningSlipway, start_simulator: StartSimulator, tmp_path: Path
-) -> None:
-    """Beside an Airflow that other tests use too."""
-    slipway.connect("default", start_simulator(speed=FAST).url)
-    slipway.airflow.wait_for_dag("deploy_site")
-    environ = own_environment(slipway.home, tmp_path / "config") | {"SLIPWAY_URL": slipway.url}
-    walks(Walker(environ, slipway.runtime, ROOT, SLIPWAY))
-
-
-@pytest.mark.endurance
-@pytest.mark.timeout(900)
-def test_the_walk_through_of_the_readme(walker: Walker) -> None:
-    walks(walker)
 
 
 @pytest.mark.endurance

@@ -10,8 +10,7 @@ import pytest
 from uv import find_uv_bin
 
 from tests.e2e.browser import logged_in, press_test
-from tests.e2e.running import leftovers
-from tests.e2e.walking import ROOT, own_environment, two_terminals, walk
+from tests.e2e.walking import ROOT, two_terminals, walk
 from tests.support.wheel import build_wheel
 
 pytestmark = [pytest.mark.endurance, pytest.mark.timeout(1200)]
@@ -38,26 +37,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment / "bin" / "slipway"
 
 
-def test_the_demo(installed: Path, tmp_path: Path) -> None:
-    environ = own_environment(tmp_path / "home", tmp_path / "config")
-    done = subprocess.run(
-        [installed, "demo", "--speed", "3000"],
-        cwd=tmp_path,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "\nSUCCESS: every group succeeded\n" in done.stdout
-    logs = "".join(log.read_text() for log in (tmp_path / "home" / "logs").glob("*.log"))
-    assert f"{ROOT}/" not in logs, "something of the checkout is used"
-    assert leftovers(tmp_path / "home", ()) == []
-
-
-def test_the_walk_through_of_the_readme_and_the_test_of_the_connection(installed: Path, tmp_path: Path) -> None:
+def test_the_walk_through_of_the_readme_the_test_of_the_connection_and_the_demo(
+    installed: Path, tmp_path: Path
+) -> None:
     asked = subprocess.run([installed, "dags", "path"], capture_output=True, text=True, timeout=300, check=True)
     packages = Path(asked.stdout.strip()).parent
     assert packages.is_relative_to(installed.parents[1])
@@ -68,3 +50,7 @@ def test_the_walk_through_of_the_readme_and_the_test_of_the_connection(installed
         assert "deploy_site of site default, revision 1: SUCCESS" in output
         with logged_in(walker.runtime.url, "admin", walker.runtime.password("admin"), "/connections") as page:
             assert press_test(page, "slipway_provisioner") == "Test Connection Successful"
+        said = walker.types(".venv/bin/slipway demo --speed 3000")
+        assert "\nSUCCESS: every group succeeded\n" in said
+    logs = "".join(log.read_text() for log in (tmp_path / "home" / "logs").glob("*.log"))
+    assert f"{ROOT}/" not in logs, "something of the checkout is used"
