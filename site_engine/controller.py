@@ -2,6 +2,8 @@
 
 It holds a lease, and does its jobs one after the other, each again and again. A job that fails is tried again after
 growing pauses, and the others go on meanwhile. Before each step the lease is asked for: who has lost it stops there.
+Each write of a job requires the lease in its own transaction, so that one who was frozen in between writes nothing
+(rule 55). What Slipway's API does for it, and what takes effect outside, is the same when it is done twice.
 The jobs are made by `close_dead_actions` below, and in `owner_jobs.py`, `notifications.py` and `upkeep.py`.
 """
 
@@ -236,9 +238,7 @@ def close_dead_actions(airflow: AirflowRuns) -> Job:
     gone: dict[str, float] = {}
 
     def work(controller: Controller) -> None:
-        found = reconcile_all(
-            controller.store, airflow, USER, controller.monotonic(), gone, before_each=controller.lease
-        )
+        found = reconcile_all(controller.store, airflow, USER, controller.monotonic(), gone, lease=controller.lease)
         for action in found.closed:
             log.info("Action %s of site %s is closed: %s.", action.id, action.site, action.verdict)
         for action in found.hidden:

@@ -21,7 +21,7 @@ from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:
     from site_engine.process import TaskLog
-    from site_store import ActionRecord, LockOwner, SiteStore
+    from site_store import ActionRecord, Lease, LockOwner, SiteStore
 
 
 TRIGGER_TIME = timedelta(seconds=120)
@@ -69,7 +69,9 @@ def run_is_over(state: str | None) -> bool:
     return state is None or state in _OVER
 
 
-def reconcile(store: SiteStore, action_id: str, run_state: RunState, by: str | None = None) -> bool:
+def reconcile(
+    store: SiteStore, action_id: str, run_state: RunState, by: str | None = None, held: Lease | None = None
+) -> bool:
     """Close an action whose DAG run ended without its report, was deleted or never came to be, and free its site.
 
     One that was only just asked for is left alone: its DAG run may be about to be there (rule 24).
@@ -78,17 +80,24 @@ def reconcile(store: SiteStore, action_id: str, run_state: RunState, by: str | N
     ----------
     by
         Who does this without having been asked; kept among the commands to the action.
+    held
+        The lease of a controller that does this: without it nothing is written (rule 55). None: somebody else does it.
 
     Returns
     -------
     bool
         Whether the action was closed by this.
+
+    Raises
+    ------
+    LeaseLost
+        The lease is lost.
     """
     action = store.actions.get(action_id)
     if action.state.is_end or action.run_id is None:
         return False
     state = run_state(action.dag_id, action.run_id)
-    return _is_dead(store, action, state) and close_without_report(store, action_id, by)
+    return _is_dead(store, action, state) and close_without_report(store, action_id, by, held)
 
 
 def reconcile_all(
@@ -97,7 +106,7 @@ def reconcile_all(
     by: str,
     now: float,
     gone: Mapping[str, float],
-    before_each: Callable[[], object] = lambda: None,
+    lease: Callable[[], Lease | None] = lambda: None,
 ) -> Reconciled:
     """Close every action, of all sites, whose DAG run is over, or was gone already `GONE_TIME` ago.
 
@@ -112,8 +121,9 @@ def reconcile_all(
         Seconds on a clock of this process that only goes forward.
     gone
         What the look before this one has come to, see `Reconciled`; empty at first.
-    before_each
-        Is called before each such action is looked at; what it raises ends the look.
+    lease
+        Gives the lease of the controller that does this, before each such action is looked at: what it raises ends the
+        look, and without the lease nothing is written.
 
     Raises
     ------
@@ -126,7 +136,7 @@ def reconcile_all(
     for run, action in opened.items():
         if states.get(run) in LIVE:
             continue
-        before_each()
+        held = lease()
         try:
             state = airflow.run_state(*run)
         except AirflowRefused:
@@ -136,19 +146,19 @@ def reconcile_all(
             still_gone[action.id] = gone.get(action.id, now)
             if now - still_gone[action.id] < GONE_TIME.total_seconds():
                 continue
-        if reconcile(store, action.id, lambda *_, state=state: state, by):
+        if reconcile(store, action.id, lambda *_, state=state: state, by, held):
             closed.append(store.actions.get(action.id))
     return Reconciled(tuple(closed), tuple(hidden), still_gone)
 
 
-def close_without_report(store: SiteStore, action_id: str, by: str | None = None) -> bool:
+def close_without_report(store: SiteStore, action_id: str, by: str | None = None, held: Lease | None = None) -> bool:
     """Close an action whose DAG run ended without its report, and free its site; False when it has ended otherwise.
 
-    The verdict names who stopped it last, where somebody did.
+    The verdict names who stopped it last, where somebody did. `held`: as for `reconcile`.
     """
     was_over = store.actions.get(action_id).state.is_end
     at_work = [one.name for one in store.groups.standings(action_id) if one.state is GroupState.RUNNING]
-    if not store.actions.close(action_id, ActionState.CANCELLED, _verdict(store, action_id), by):
+    if not store.actions.close(action_id, ActionState.CANCELLED, _verdict(store, action_id), by, held):
         return False
     if not was_over:
         _measure_closed(store, store.actions.get(action_id), at_work)

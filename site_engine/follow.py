@@ -117,7 +117,11 @@ def _note_missing(store: SiteStore, operation: Operation, error: ConnectionMissi
 
 
 def follow_unfinished(follow: Follow) -> Job:
-    """Return the job that has unknown nodes of ended actions looked at until their truth is known."""
+    """Return the job that has unknown nodes of ended actions looked at until their truth is known.
+
+    Slipway's API looks, and records what it sees under the number of the operation. Recorded twice, also for a leader
+    that was replaced meanwhile, it is recorded once (rule 45): so its transactions need no lease.
+    """
 
     def work(controller: Controller) -> None:
         problems = []

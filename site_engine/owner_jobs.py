@@ -63,7 +63,8 @@ def check_owners(health: AirflowHealth) -> Job:
         if "scheduler" in found and all(each.problem is None for each in needed):
             silent_for = max(each.silent_for for each in needed)
             for kind in KINDS:
-                controller.store.owners.check_in(airflow_owner(kind), AIRFLOW_INTERVAL, ago=silent_for)
+                held = controller.lease()
+                controller.store.owners.check_in(airflow_owner(kind), AIRFLOW_INTERVAL, ago=silent_for, held=held)
 
     return Job("airflow: api-server", OWNERS_EVERY, work)
 

@@ -21,7 +21,7 @@ def merge_counts() -> Job:
     """Return the job that merges what single transactions have left of the roll-up."""
 
     def work(controller: Controller) -> None:
-        controller.store.counts.merge()
+        controller.store.counts.merge(controller.lease())
 
     return Job("roll-up", MERGE_EVERY, work)
 

@@ -90,7 +90,7 @@ class _Teller:
             while (found := store.object_changes.take(held, self.name)) is not None:
                 event, told = found
                 error = self._failure(store, event, partial(self._tell, store, event, told.target, held))
-                store.object_changes.record(told, error)
+                store.object_changes.record(held, told, error)
         except LeaseLost:
             log.info("Watcher %s: another controller goes on.", self.name)
         except StoreError as error:

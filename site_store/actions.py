@@ -345,7 +345,9 @@ class Actions(Repository):
             ]
         )
 
-    def close(self, action_id: str, state: ActionState, verdict: str, by: str | None = None) -> bool:
+    def close(
+        self, action_id: str, state: ActionState, verdict: str, by: str | None = None, held: Lease | None = None
+    ) -> bool:
         """End an action and free its site, leaving nothing that looks as if it were still going on (rule 24).
 
         Its nodes still being processed become `unknown`, its provisioner tasks under way are abandoned (they stay in
@@ -357,6 +359,7 @@ class Actions(Repository):
         state : `SUCCESS`, `FAILED` or `CANCELLED`. `CANCELLED` never replaces an end that the action already has.
         verdict : the same in a sentence.
         by : who ends it without having been asked; kept among the commands to the action, as `CLOSE`.
+        held : the lease of a controller that does this, without which nothing is written; None: somebody else does it.
 
         Returns
         -------
@@ -366,11 +369,19 @@ class Actions(Repository):
         Raises
         ------
         ActionNotFound : no action has this id.
+        LeaseLost : the lease is lost; nothing is written.
         ValueError : the state is not an end.
         """
         if not state.is_end:
             raise ValueError(f"{state} is not an end of an action")
-        return self._database.write(lambda tx: close_action(tx, self._shared_now(tx), action_id, state, verdict, by))
+
+        def work(tx: Connection) -> bool:
+            now = self._shared_now(tx)
+            if held is not None:
+                require_lease(tx, held, now)
+            return close_action(tx, now, action_id, state, verdict, by)
+
+        return self._database.write(work)
 
 
 def _plan(

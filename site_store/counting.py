@@ -32,6 +32,8 @@ from sqlalchemy import (
 
 from site_store.database import Repository
 from site_store.dialects import insert, one_at_a_time
+from site_store.leases import require_lease
+from site_store.records import Lease
 from site_store.status_records import TOUCH, SitePart, StatusCount
 from site_store.tables import action, group_node, node, site_group_node, site_trouble, status_count, task
 from strategy_lib.status.words import Status
@@ -91,19 +93,29 @@ class Counts(Repository):
         """Count everything anew; return how many rows there are then. Others that write wait meanwhile."""
         return self._database.write(rebuild)
 
-    def merge(self) -> int:
+    def merge(self, held: Lease | None = None) -> int:
         """Merge what single transactions have left into one row for each cell, and forget cells of nothing.
 
         What a view reads is the same before and after. Several at once go one after the other.
+
+        Parameters
+        ----------
+        held : the lease of a controller that does this, without which nothing is written; None: somebody else does it.
 
         Returns
         -------
         int
             How many rows were merged; always 0 in SQLite, which has one writer at a time.
+
+        Raises
+        ------
+        LeaseLost : the lease is lost.
         """
 
         def work(tx: Connection) -> int:
             one_at_a_time(tx, "merging the roll-up")
+            if held is not None:
+                require_lease(tx, held, self._shared_now(tx))
             merged = 0
             if tx.dialect.name == "postgresql":
                 merged = int(tx.scalar(text(_MERGE)) or 0)

@@ -140,10 +140,11 @@ class ObjectChanges(Repository):
 
         return self._database.write(work)
 
-    def record(self, told: DeliveryRecord, error: str | None) -> None:
-        """Keep what came of it; `error` has no secrets, and None is success."""
+    def record(self, held: Lease, told: DeliveryRecord, error: str | None) -> None:
+        """Keep what came of it; `error` has no secrets, and None is success. Raises `LeaseLost`."""
 
         def work(tx: Connection) -> None:
+            require_lease(tx, held, self._shared_now(tx))
             done = None if error is not None else self._shared_now(tx)
             tx.execute(_of(told).values(error=error, delivered=done))
 

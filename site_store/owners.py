@@ -59,6 +59,7 @@ class Owners(Repository):
         alive: bool = True,
         detail: str | None = None,
         ago: float = 0.0,
+        held: Lease | None = None,
     ) -> None:
         """Note that an owner is there, and what was asked of it since this process noted it last.
 
@@ -69,9 +70,16 @@ class Owners(Repository):
         alive : False: it was asked and gave no sign of life; only calls and detail are kept.
         detail : what it said of itself, or why it could not be reached; without secrets.
         ago : seconds since it gave its sign of life. What was seen later than that is not forgotten.
+        held : the lease of a controller that notes it, without which nothing is written; None: somebody else does.
+
+        Raises
+        ------
+        LeaseLost : the lease is lost.
         """
 
         def work(tx: Connection) -> None:
+            if held is not None:
+                require_lease(tx, held, self._shared_now(tx))
             if alive:
                 at = self._shared_now(tx) - timedelta(seconds=ago)
                 row = insert(tx, owner).values(name=name, last_seen=at, interval_seconds=interval, detail=detail)
