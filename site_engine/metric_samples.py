@@ -56,7 +56,7 @@ def read_samples(store: SiteStore) -> list[Sample]:
     for site, tree in zip(sites, site_trees(store, sites, messages=False), strict=True):
         found += [Sample(NODES, (site, status.value), number) for status, number in tree.root.counts.items()]
     found += _calls(store)
-    found += [Sample(OWNER_UNRESPONSIVE, (owner.name,), 0 if owner.alive else 1) for owner in list_owners(store)]
+    found += [Sample(OWNER_UNRESPONSIVE, (owner.name,), 0 if owner.alive else 1) for owner in list_owners(store).owners]
     found += [Sample(NOTIFICATIONS_WAITING, (site,), number) for site, number in store.outbox.waiting().items()]
     for count in store.object_changes.counts():
         results = {"waiting": count.waiting, "told": count.told, "failed": count.failed}

@@ -185,15 +185,31 @@ class OwnerView:
         }
 
 
-def list_owners(store: SiteStore) -> list[OwnerView]:
-    """Return every owner that was ever seen, or that work is expected of, with what it affects; by name."""
-    now, seen = store.owners.all()
+@dataclass(frozen=True, slots=True)
+class OwnerPage:
+    """Owners by their names, all of one moment. `after`: where the next page begins; None: there is none."""
+
+    read_at: datetime
+    owners: list[OwnerView]
+    after: str | None = None
+
+
+def list_owners(store: SiteStore, after: str | None = None, limit: int | None = None) -> OwnerPage:
+    """Return every owner that was ever seen, or that work is expected of, with what it affects; by name.
+
+    Parameters
+    ----------
+    after : only those behind this name, for the next page.
+    limit : how many at most; None: all.
+    """
+    now, seen, works_of_all = store.owners.with_work()
     known = {owner.name: owner for owner in seen}
     expected: defaultdict[str, list[ExpectedWork]] = defaultdict(list)
-    for work in store.owners.expected():
+    for work in works_of_all:
         expected[work.owner].append(work)
+    names = [name for name in sorted({*known, *expected}) if after is None or name > after]
     found = []
-    for name in sorted({*known, *expected}):
+    for name in names[:limit]:
         owner, works = known.get(name), tuple(expected.get(name, ()))
         if owner is None or owner.last_seen == NEVER:
             since = None if owner is None else owner.unresponsive_since
@@ -205,4 +221,4 @@ def list_owners(store: SiteStore) -> list[OwnerView]:
                 name, alive, owner.last_seen, owner.interval_seconds, owner.detail, owner.unresponsive_since, works
             )
         )
-    return found
+    return OwnerPage(now, found, found[-1].name if len(found) < len(names) else None)

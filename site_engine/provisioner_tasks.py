@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -59,14 +60,14 @@ def provisioner_tasks(
         reason = str(error)
     if root is None and not reason:
         reason = "It was not submitted to the provisioner, so there is no task."
-    return asked_tasks(store, action, operation, node, root, reason)
+    return asked_tasks(action, operation, node, root, reason)
 
 
 def asked_tasks(
-    store: SiteStore, action: ActionRecord, operation: Operation, node: str | None, root: Entry | None, reason: str
+    action: ActionRecord, operation: Operation, node: str | None, root: Entry | None, reason: str
 ) -> dict[str, Any]:
     """Return the facts of an operation with what its provisioner said, or why it said nothing, as plain data."""
-    now = store.now()
+    now = datetime.now(UTC)
     return {
         "action": action.id,
         "op": operation.op,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
 from sqlalchemy import (
@@ -42,6 +43,8 @@ REFUSED = "refused"
 """The result of an operation that the provisioner did not take."""
 MOST_REPORTS = 1000
 """So many reports are in an answer or a notification at most; the others follow."""
+ERROR_FACTS = (*(column.name for column in node_error.c), "wanted_now", "newest_op", "newest_action")
+"""What an error is judged by."""
 _FAILED = (TaskStatus.ERROR, TaskStatus.UNKNOWN)
 _TO_REPORT = (ReportState.FAILED, ReportState.REPORTED)
 _CHANGED = ("code", "text", "provisioner_task")
@@ -140,9 +143,8 @@ class NodeErrors(Repository):
 
     def of_node(self, site: str, name: str, limit: int = 100) -> list[NodeErrorRecord]:
         """Return the errors of a node, newest first, those that are history or superseded too."""
-        query = _with_standing().where(node_error.c.site == site, node_error.c.node == name)
-        query = query.order_by(node_error.c.op.desc()).limit(limit)
-        return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
+        query = errors_of_node(literal(site), literal(name), limit)
+        return self._database.read(lambda tx: [error_record(row) for row in tx.execute(query)])
 
     def to_report(self, site: str, after: str = "", limit: int = MOST_REPORTS) -> list[NodeErrorRecord]:
         """Return the errors that are to be told, of one moment, by node.
@@ -217,12 +219,18 @@ def read_reports(
         query = query.where(by_name > after)
     found: list[NodeErrorRecord] = []
     for row in tx.execute(query):
-        record = _record(row)
+        record = error_record(row)
         if record.to_report:
             found.append(record)
             if len(found) == limit:
                 break
     return found
+
+
+def errors_of_node(site: ColumnElement[str], name: ColumnElement[str], limit: Any) -> Select[Any]:
+    """Select the newest errors of a node, newest first: the columns `ERROR_FACTS`."""
+    query = _with_standing().where(node_error.c.site == site, node_error.c.node == name)
+    return query.order_by(node_error.c.op.desc()).limit(limit)
 
 
 def _with_standing() -> Select[Any]:
@@ -247,7 +255,8 @@ def _with_standing() -> Select[Any]:
     ).outerjoin(node, same)
 
 
-def _record(row: Row[*tuple[Any, ...]]) -> NodeErrorRecord:
+def error_record(row: Row[*tuple[Any, ...]] | SimpleNamespace) -> NodeErrorRecord:
+    """Return the columns `ERROR_FACTS` as a value."""
     code, text = read_code(row.code or "", row.text or "")
     error = NodeError(
         code=code,

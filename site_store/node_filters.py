@@ -26,7 +26,7 @@ NODE_COLUMNS = {
     "error": node.c.error,
     "last_updated": node.c.last_updated,
 }
-"""The columns of the table that it can be sorted by."""
+"""The columns of the table."""
 FILTERED_BY = ("node", "rack", "standing", "wanted_revision", "done_revision", "provisioner_status", "power", "error")
 """Those that it can be filtered by."""
 _IN_VIEW = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None), node.c.status.is_not(None))
@@ -48,7 +48,7 @@ def _contains(dialect: str, column: ColumnElement[Any], part: str) -> ColumnElem
     return column.collate("C").ilike(f"%{escaped}%", escape="/")
 
 
-def with_capitals(site: str, part: str) -> Select[str]:
+def _with_capitals(site: str, part: str) -> Select[str]:
     """Select names with capitals that have this part, in PostgreSQL: they are few, and have an index of their own."""
     other = node.alias("with_capitals")
     return select(other.c.name).where(
@@ -56,12 +56,14 @@ def with_capitals(site: str, part: str) -> Select[str]:
     )
 
 
-def _name_contains(dialect: str, site: str, part: str, capitals: bool) -> ColumnElement[bool]:
+def _name_contains(dialect: str, site: str, part: str) -> ColumnElement[bool]:
     """Whether a node's name has this part."""
     if dialect == "sqlite":
         return _contains(dialect, node.c.name, part)
+    # Whether there are names with capitals at all is asked once, and not of each name.
+    other = _with_capitals(site, part)
     small = node.c.name.contains(part.lower(), autoescape=True)
-    return or_(small, node.c.name.in_(with_capitals(site, part))) if capitals else small
+    return or_(small, and_(other.exists(), node.c.name.in_(other)))
 
 
 def require_sound(query: NodeQuery) -> None:
@@ -92,18 +94,17 @@ def _stands(dialect: str, site: str, status: str, given: datetime | None, *, nar
     return and_(standing.in_(_OWING), gone) if status == Status.UNRESPONSIVE else and_(standing == status, ~gone)
 
 
-def filtered(dialect: str, site: str, query: NodeQuery, capitals: bool, given: datetime | None) -> Select[Any]:
+def filtered(dialect: str, site: str, query: NodeQuery, given: datetime | None) -> Select[Any]:
     """Select the nodes that a query means, in no order.
 
     Parameters
     ----------
-    capitals : there are names with capitals among those that the query means; SQLite need not know.
     given : the time of a clock of tests; None: that of the database.
     """
     found = select(node.c.name).where(node.c.site == site)
     if query.text:
         # Before all else: most rows need not be looked at any further.
-        found = found.where(_name_contains(dialect, site, query.text, capitals))
+        found = found.where(_name_contains(dialect, site, query.text))
     if query.standing is None or query.standing == Status.DELETED:
         found = found.where(_IN_VIEW)
     # What is asked for twice must hold twice.
@@ -137,9 +138,7 @@ def filtered(dialect: str, site: str, query: NodeQuery, capitals: bool, given: d
     for name, part in wanted:
         if part and name in ("node", "error"):
             has_part = (
-                _name_contains(dialect, site, part, True)
-                if name == "node"
-                else _contains(dialect, NODE_COLUMNS[name], part)
+                _name_contains(dialect, site, part) if name == "node" else _contains(dialect, NODE_COLUMNS[name], part)
             )
             found = found.where(has_part)
     return found

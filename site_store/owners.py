@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, func, or_, select, update
+from sqlalchemy import Connection, Row, Select, case, func, literal, or_, select, union_all, update
 
 from site_store.action_rows import OPEN
 from site_store.database import Repository
-from site_store.dialects import insert
+from site_store.dialects import clock, insert, json_rows
 from site_store.leases import require_lease
 from site_store.outbox import write_notification
 from site_store.records import Lease, StepState
@@ -27,6 +27,7 @@ from site_store.tables import (
     site,
     status_count,
 )
+from site_store.tree_rows import json_list, moment, moment_or_none
 from strategy_lib.node import TaskStatus
 from strategy_lib.notifications import NotificationKind
 from strategy_lib.status.words import Status
@@ -35,6 +36,7 @@ NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 """When one was last seen who never was."""
 AIRFLOW = "airflow:"
 _MAIN = "airflow:deploy_site"
+_PROMISED = "reported"
 _LEFT_TO_DO = (TaskStatus.PENDING, TaskStatus.PROCESSING)
 _STEPS_LEFT = tuple(state for state in StepState if not state.is_end)
 
@@ -104,7 +106,26 @@ class Owners(Repository):
 
     def expected(self) -> list[ExpectedWork]:
         """Return what is expected of which owner: the nodes of sites, and what open actions have left to do."""
-        return self._database.read(_expected)
+        return self._database.read_once(_expected)
+
+    def with_work(self) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
+        """Return what `all` and `expected` do, of one moment and by one statement."""
+        columns = (owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
+
+        def work(tx: Connection) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
+            dialect = tx.dialect.name
+            owners = json_rows(dialect, select(*columns, owner.c.unresponsive_since))
+            work = json_rows(dialect, _expected_work())
+            row = tx.execute(select(clock(dialect).label("now"), owners.label("owners"), work.label("work"))).one()
+            given = self._database.given_time()
+            known = [
+                OwnerCheckIn(name, moment(seen), float(interval), detail, moment_or_none(since))
+                for name, seen, interval, detail, since in json_list(row.owners)
+            ]
+            now = moment(row.now) if given is None else given
+            return now, sorted(known, key=lambda one: one.name), _as_work(json_list(row.work))
+
+        return self._database.read_once(work)
 
     def note_changes(self, held: Lease, led_since: datetime, missing: Collection[str]) -> OwnerChanges:
         """Write down who is not there any more and who is again, and tell those who want to know, in one transaction.
@@ -176,6 +197,20 @@ def _count_calls(tx: Connection, name: str, calls: Mapping[CallKey, CallCount]) 
 
 
 def _expected(tx: Connection) -> list[ExpectedWork]:
+    return _as_work(tx.execute(_expected_work()))
+
+
+def _as_work(rows: Iterable[Sequence[Any]]) -> list[ExpectedWork]:
+    """Return rows of `_expected_work` as values, each once, in their order."""
+    found = {
+        (checks_in_as(name, where) if kind == _PROMISED else name, where, action_id or None)
+        for kind, name, where, action_id in rows
+    }
+    return [ExpectedWork(*one) for one in sorted(found, key=lambda one: (one[0], one[1], one[2] or ""))]
+
+
+def _expected_work() -> Select[Any]:
+    """Select what is expected: where that is written, owner, site, and an action or "" for the site itself."""
     scope = (status_count.c.owner, status_count.c.site, status_count.c.action_id)
     counted = (
         select(*scope)
@@ -192,7 +227,6 @@ def _expected(tx: Connection) -> list[ExpectedWork]:
         .where(action.c.state.in_(OPEN), action_step.c.owner.is_not(None), action_step.c.state.in_(_STEPS_LEFT))
         .distinct()
     )
-    found: set[tuple[str, str, str | None]] = {(name, where, None) for name, where, _ in tx.execute(standing)}
     promised = (
         select(reported.c.owner, reported.c.site, reported.c.action_id)
         .where(
@@ -201,16 +235,14 @@ def _expected(tx: Connection) -> list[ExpectedWork]:
         )
         .distinct()
     )
-    found.update(
-        (checks_in_as(name, where), where, action_id or None) for name, where, action_id in tx.execute(promised)
-    )
-    for query in (doing, steps):
-        found.update((name, where, action_id) for name, where, action_id in tx.execute(query))
-    read = select(provisioner_list.c.connection, provisioner_list.c.site)
-    found.update((f"provisioner:{name}", where, None) for name, where in tx.execute(read) if name)
+    of_list = literal("provisioner:") + provisioner_list.c.connection
+    read = select(of_list, provisioner_list.c.site, literal("")).where(provisioner_list.c.connection != "")
     # What is deployed next on any site needs it, also while no action is open.
-    found.update((_MAIN, name, None) for name in tx.scalars(select(site.c.name)))
-    return [ExpectedWork(*one) for one in sorted(found, key=lambda one: (one[0], one[1], one[2] or ""))]
+    needed = select(literal(_MAIN), site.c.name, literal(""))
+    parts: list[tuple[str, Select[Any]]] = [("counted", standing), ("counted", doing), ("step", steps)]
+    parts += [(_PROMISED, promised), ("list", read), ("site", needed)]
+    rows = [select(literal(kind), *query.subquery().c) for kind, query in parts]
+    return select(*union_all(*rows).subquery().c)
 
 
 def _tell(

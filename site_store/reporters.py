@@ -230,20 +230,6 @@ class Reporters(Repository):
         )
         return self._database.read(lambda tx: [_leaf(row) for row in tx.execute(query)])
 
-    def of_node(self, site: str, node: str, action_ids: Collection[str]) -> list[ReportedLeaf]:
-        """Return what reporters wrote below a node, in the standing view of its site and in these actions, by path."""
-        query = (
-            select(reported)
-            .where(reported.c.site == site, reported.c.parent.endswith(f"/{node}", autoescape=True))
-            .order_by(reported.c.action_id, reported.c.parent, reported.c.name, reported.c.owner)
-            .limit(MOST_LEAVES)
-        )
-        return self._database.read(
-            lambda tx: [
-                _leaf(row) for row in tx.execute(query.where(among(tx, reported.c.action_id, {"", *action_ids})))
-            ]
-        )
-
 
 def _version(tx: Connection, site: str) -> int:
     """Return 1 and one more for each reporter that was made or revoked: none is ever taken away."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, exists, select
+from sqlalchemy import Connection, exists, or_, select, union
 
 from site_store.contents import Part, changed, digests, newest_number, posted_parts, read_texts, revision_parts
 from site_store.database import Repository
 from site_store.design_records import CollectionRecord, Version
+from site_store.dialects import by_code_point
 from site_store.errors import VersionNotFound
 from site_store.records import ActionState
 from site_store.tables import action, buffer, revision
@@ -21,6 +22,10 @@ _MISSING = {
     Version.LAST_SITE_ACTION: "no action that brings the whole site to a revision is over yet",
     Version.SUCCESSFUL_SITE_ACTION: "no action that brings the whole site to a revision has succeeded yet",
 }
+
+
+# Where a site that exists is named.
+_PLACES = (site_table.c.name, buffer.c.site, action.c.site)
 
 
 def read_version(tx: Connection, site: str, version: Version) -> int | None:
@@ -55,17 +60,25 @@ class Sites(Repository):
 
     def exists(self, site: str) -> bool:
         """Whether a site has a revision, a buffer or an action: one that is only asked for does not exist."""
-        places = (site_table.c.name, buffer.c.site, action.c.site)
-        return self._database.read(
-            lambda tx: any(tx.scalar(select(exists().where(column == site))) for column in places)
-        )
+        query = select(or_(*(exists().where(column == site) for column in _PLACES)))
+        return self._database.read_once(lambda tx: bool(tx.scalar(query)))
 
-    def known(self) -> list[str]:
-        """Return the names of all sites that exist, as `exists` has it, sorted."""
-        places = (site_table.c.name, buffer.c.site, action.c.site)
-        return self._database.read(
-            lambda tx: sorted({name for column in places for name in tx.scalars(select(column).distinct())})
-        )
+    def known(self, after: str | None = None, limit: int | None = None) -> list[str]:
+        """Return the names of sites that exist, as `exists` has it, sorted.
+
+        Parameters
+        ----------
+        after : only those behind this name, for the next page.
+        limit : how many at most; None: all.
+        """
+        named = union(*(select(column.label("name")) for column in _PLACES)).subquery()
+
+        def work(tx: Connection) -> list[str]:
+            name = by_code_point(tx, named.c.name)
+            query = select(named.c.name).order_by(name).limit(limit)
+            return list(tx.scalars(query if after is None else query.where(name > after)))
+
+        return self._database.read_once(work)
 
     def version_number(self, site: str, version: Version) -> int | None:
         """Return the revision's number of a version, None when the site has none; of the buffer the next number."""

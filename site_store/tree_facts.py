@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from site_store.records import ActionRecord
 from site_store.status_records import ApprovalRecord, OwnerCheckIn, ReportedLeaf, SitePart, StatusCount
+
+if TYPE_CHECKING:
+    from site_store.node_errors import NodeErrorRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +248,9 @@ class NodeQuery:
     text : only those whose name contains it.
     columns : only those where the column of this name (see `FILTERED_BY`) is so; of `node` and `error`, where it
         contains the text, whatever its case.
-    sort : one of `NODE_COLUMNS`; `descending` from its end. Nodes that are alike are sorted by name.
+    sort : one of `node_order.SORTED_BY`; `descending` from its end. Nodes that are alike are sorted by name.
     limit : how many at most.
     after : what `NodePage.after` said; None: the first page.
-    offset : how many to leave out, instead of `after`.
     """
 
     group: str | None = None
@@ -260,7 +262,6 @@ class NodeQuery:
     descending: bool = False
     limit: int = 100
     after: str | None = None
-    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,12 +334,23 @@ class NodeEvent:
 
 @dataclass(frozen=True, slots=True)
 class NodePastFacts:
-    """What happened to a node, newest first. `before` is for the next page; None: no more.
+    """What happened to a node, newest first, and how it stands. `before` is for the next page; None: no more.
 
-    `default_owner` is expected to work on it while it names nobody; "" where that was never decided.
+    Attributes
+    ----------
+    node : None where nothing is stored of it (any more).
+    committed : the newest revision of its site.
+    reported : what reporters say of it, for its site (`action_id` is "") and in the actions of `tasks`.
+    default_owner : is expected to work on it while it names nobody; "" where that was never decided.
     """
 
+    read_at: datetime
+    owners: Mapping[str, OwnerCheckIn]
+    node: SiteNodeFacts | None
+    committed: int | None
     tasks: Sequence[NodePast]
     events: Sequence[NodeEvent]
+    errors: Sequence[NodeErrorRecord]
+    reported: Sequence[ReportedLeaf]
     before: str | None
     default_owner: str = ""

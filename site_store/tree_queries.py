@@ -10,6 +10,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Exists,
+    FromClause,
     Select,
     and_,
     bindparam,
@@ -90,7 +91,7 @@ def fixed_tasks(dialect: str) -> ColumnElement[str]:
 
 @cache
 def action_query(dialect: str, given_clock: bool) -> Select[Any]:
-    """Select actions with all that their trees are judged from beside counts and leaves.
+    """Select actions with all that their trees are judged from beside leaves.
 
     Parameters of the statement: `action_ids`; `now` where a clock of tests is given.
     """
@@ -187,6 +188,7 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
             json_rows(dialect, gates).label("gates"),
             json_rows(dialect, said).label("said"),
             json_rows(dialect, durations).label("durations"),
+            _cells(dialect, action, status_count.c.action_id == action.c.id),
             *owners_now(dialect),
         )
         .where(action.c.id.in_(_THESE_ACTIONS))
@@ -196,7 +198,7 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
 
 @cache
 def sites_query(dialect: str, times: bool, given_clock: bool) -> Select[Any]:
-    """Select what the trees of sites are judged from beside counts and nodes.
+    """Select what the trees of sites are judged from beside nodes.
 
     Parameters of the statement: `sites`; `now` where a clock of tests is given.
 
@@ -242,6 +244,7 @@ def sites_query(dialect: str, times: bool, given_clock: bool) -> Select[Any]:
         json_rows(dialect, said.correlate(these)).label("said"),
         last_update(site).correlate(these).scalar_subquery().label("last_updated"),
         (node_times(dialect, these) if times else null()).label("times"),
+        _cells(dialect, these, status_count.c.action_id == "", status_count.c.site == site),
         *owners_now(dialect),
     )
 
@@ -276,12 +279,22 @@ def changes(action_id: Any, site: Any) -> ColumnElement[int]:
 
 
 @cache
-def action_token_query(dialect: str) -> Select[Any]:
-    """Select an action, and what its change token is made of; a parameter: `action_id`."""
-    this = bindparam("action_id", type_=action.c.id.type)
+def action_token_query(dialect: str, *, by_run: bool = False) -> Select[Any]:
+    """Select an action, and what its change token is made of; a parameter: `key`.
+
+    Parameters
+    ----------
+    by_run : the key is the id of a DAG run, which several actions may have; else that of the action.
+    """
+    place = action.c.run_id if by_run else action.c.id
+    this = bindparam("key", type_=action.c.id.type)
     committed = select(func.max(revision.c.number)).where(revision.c.site == action.c.site).scalar_subquery()
     touched = changes(action.c.id, action.c.site).label("changes")
-    return select(*FACTS, touched, committed.label("committed"), *owners_now(dialect)).where(action.c.id == this)
+    return (
+        select(*FACTS, touched, committed.label("committed"), *owners_now(dialect))
+        .where(place == this)
+        .order_by(action.c.id)
+    )
 
 
 @cache
@@ -290,25 +303,14 @@ def site_token_query(dialect: str) -> Select[Any]:
     return select(changes("", _THIS_SITE).label("changes"), *owners_now(dialect))
 
 
-@cache
-def cells_of_actions(dialect: str) -> Select[Any]:
-    """Select the cells of actions, summed over their parts, as one list in JSON; a parameter: `action_ids`."""
-    return _cells(dialect, status_count.c.action_id, status_count.c.action_id.in_(_THESE_ACTIONS))
-
-
-@cache
-def cells_of_sites(dialect: str) -> Select[Any]:
-    """Select the cells of the standing views of sites in the same way; a parameter: `sites`."""
-    these = select(names_table(dialect, "sites").c.value)
-    return _cells(dialect, status_count.c.site, status_count.c.action_id == "", status_count.c.site.in_(these))
-
-
-def _cells(dialect: str, scope: ColumnElement[str], *conditions: ColumnElement[bool]) -> Select[Any]:
+def _cells(dialect: str, of: FromClause, *conditions: ColumnElement[bool]) -> ColumnElement[str]:
+    """Return a column of `of`: the cells of a scope of the roll-up, summed over their parts."""
     cell = status_count.c
-    key = (scope, cell.group_name, cell.phase, cell.owner, cell.status, cell.fresh)
+    key = (cell.group_name, cell.phase, cell.owner, cell.status, cell.fresh)
     # A number that may be large is a decimal in PostgreSQL, and that is a text in JSON.
-    summed = select(*key, func.sum(cell.records).cast(BigInteger).label("records")).where(*conditions).group_by(*key)
-    return select(json_rows(dialect, select(*summed.subquery().c)))
+    records = func.sum(cell.records).cast(BigInteger).label("records")
+    summed = select(*key, records).where(*conditions).group_by(*key).correlate(of).subquery()
+    return json_rows(dialect, select(*summed.c)).label("cells")
 
 
 # A word that nobody knows is undefined, the highest of all.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -80,15 +79,15 @@ def change_token(changes: Any, owners: Mapping[str, OwnerCheckIn], now: datetime
     return f"{int(changes)}-{len(owners)}-{present:x}"
 
 
-def counts_by_scope(value: Any) -> tuple[dict[str, list[StatusCount]], dict[str, int]]:
-    """Return the cells of the roll-up, and the number of changes, of each action; those of a site under ""."""
-    counts: defaultdict[str, list[StatusCount]] = defaultdict(list)
-    changes: defaultdict[str, int] = defaultdict(int)
-    for scope, group, phase, owner, status, fresh, records in json_list(value):
+def counts_of(value: Any) -> tuple[list[StatusCount], int]:
+    """Return the cells of a scope of the roll-up, and how often it was changed."""
+    counts: list[StatusCount] = []
+    changes = 0
+    for group, phase, owner, status, fresh, records in json_list(value):
         if phase == TOUCH:
-            changes[scope] += int(records)
+            changes += int(records)
         elif records:
-            counts[scope].append(StatusCount(group, phase, owner, status, bool(fresh), int(records)))
+            counts.append(StatusCount(group, phase, owner, status, bool(fresh), int(records)))
     return counts, changes
 
 

@@ -1,6 +1,6 @@
-"""What status trees are judged from, each view in one snapshot and at most three statements.
+"""What status trees are judged from, each view in one snapshot and at most two statements.
 
-The roll-up, the facts beside it, and the leaves that are asked for. What is shown of them is judged by `site_engine`.
+The roll-up with the facts beside it, and the leaves that are asked for. What of them is shown, `site_engine` judges.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, S
 from site_store.tree_queries import (
     action_query,
     action_token_query,
-    cells_of_actions,
-    cells_of_sites,
     leaf_page,
     site_token_query,
     sites_query,
@@ -35,7 +33,7 @@ from site_store.tree_rows import (
     action_brief,
     approval_facts,
     change_token,
-    counts_by_scope,
+    counts_of,
     group_facts,
     json_list,
     leaf_facts,
@@ -58,24 +56,33 @@ class Trees(Repository):
         Raises `ActionNotFound`: no action has this id.
         """
 
-        return self._action_and_token(action_id)[1]
+        return self.action_with_token(action_id)[1]
 
     def action_with_token(self, action_id: str) -> tuple[ActionRecord, str]:
         """Return an action and its change token, in one statement.
 
         Raises `ActionNotFound`: no action has this id.
         """
+        found = self._with_tokens(action_id)
+        if not found:
+            raise _unknown(action_id)
+        return found[0]
 
-        row, token = self._action_and_token(action_id)
-        return action_record(row), token
+    def actions_of_run(self, run_id: str) -> list[tuple[ActionRecord, str]]:
+        """Return the actions whose DAG run has this id, each with its change token: of several DAGs there may be more.
 
-    def _action_and_token(self, action_id: str) -> tuple[Row[*tuple[Any, ...]], str]:
-        def work(tx: Connection) -> tuple[Row[*tuple[Any, ...]], str]:
-            row = tx.execute(action_token_query(tx.dialect.name), {"action_id": action_id}).one_or_none()
-            if row is None:
-                raise _unknown(action_id)
+        It takes one statement.
+        """
+        return self._with_tokens(run_id, by_run=True)
+
+    def _with_tokens(self, key: str, *, by_run: bool = False) -> list[tuple[ActionRecord, str]]:
+        def token(row: Row[*tuple[Any, ...]]) -> str:
             owners, now = owners_by_name(row.owners), self._moment(row.now)
-            return row, _token_of_action(row.changes, row.committed, owners, now)
+            return _token_of_action(row.changes, row.committed, owners, now)
+
+        def work(tx: Connection) -> list[tuple[ActionRecord, str]]:
+            rows = tx.execute(action_token_query(tx.dialect.name, by_run=by_run), {"key": key})
+            return [(action_record(row), token(row)) for row in rows]
 
         return self._database.read_once(work)
 
@@ -109,12 +116,11 @@ class Trees(Repository):
 
         def work(tx: Connection) -> list[ActionFacts]:
             rows = self._action_rows(tx, action_ids)
-            counts, touched = _counts(tx, action_ids)
             found: defaultdict[str, list[LeafFacts]] = defaultdict(list)
             if leaves:
                 for row in tx.execute(worst_leaves(action_ids, leaves)):
                     found[row.action_id].append(leaf_facts(row))
-            return [self._action(row, counts.get(row.id, []), touched.get(row.id, 0), found[row.id]) for row in rows]
+            return [self._action(row, *counts_of(row.cells), found[row.id]) for row in rows]
 
         return self._database.read(work)
 
@@ -176,9 +182,9 @@ class Trees(Repository):
             rows = self._action_rows(tx, [action_id])
             if not rows:
                 raise _unknown(action_id)
-            counts, touched = _counts(tx, [action_id])
+            counts, touched = counts_of(rows[0].cells)
             # What no task has need not be looked for among all of them.
-            present = {cell.status for cell in counts.get(action_id, ()) if not cell.group}
+            present = {cell.status for cell in counts if not cell.group}
             wanted = [status for status in statuses if status in present]
             found: list[LeafFacts] = []
             if wanted or not statuses:
@@ -187,7 +193,7 @@ class Trees(Repository):
             more = len(found) > limit
             last = found[limit - 1] if more else None
             return LeafPage(
-                self._action(rows[0], counts.get(action_id, []), touched.get(action_id, 0), found[:limit]),
+                self._action(rows[0], counts, touched, found[:limit]),
                 (last.node, last.group, last.phase) if last is not None else None,
             )
 
@@ -218,7 +224,7 @@ class Trees(Repository):
             clock = {} if given is None else {"now": given}
             query = sites_query(dialect, len(sites) == 1, given is not None)
             rows = {row.site: row for row in tx.execute(query, {**these, **clock})}
-            counts, touched = counts_by_scope(tx.scalar(cells_of_sites(dialect), these))
+            counts = {site: counts_of(row.cells) for site, row in rows.items()}
             found: list[tuple[str, SiteNodeFacts]] = []
             troubles: Troubles = {}
             if nodes:
@@ -230,11 +236,8 @@ class Trees(Repository):
                     if one.standing in TROUBLED
                 ]
             elif troubled:
-                troubles = site_troubles(tx, sites, [cell for each in counts.values() for cell in each])
-            return [
-                self._site(rows[site], counts.get(site, []), touched.get(site, 0), troubles.get(site, ()), found)
-                for site in sites
-            ]
+                troubles = site_troubles(tx, sites, [cell for cells, _ in counts.values() for cell in cells])
+            return [self._site(rows[site], *counts[site], troubles.get(site, ()), found) for site in sites]
 
         return self._database.read(work)
 
@@ -285,10 +288,6 @@ class Trees(Repository):
     def _moment(self, now: Any) -> datetime:
         given = self._database.given_time()
         return moment(now) if given is None else given
-
-
-def _counts(tx: Connection, action_ids: Collection[str]) -> tuple[dict[str, list[StatusCount]], dict[str, int]]:
-    return counts_by_scope(tx.scalar(cells_of_actions(tx.dialect.name), {"action_ids": list(action_ids)}))
 
 
 def _token_of_action(changes: Any, committed: int | None, owners: Mapping[str, OwnerCheckIn], now: datetime) -> str:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_STATUS = (tree_routes, site_routes, node_routes, task_routes, report_routes, reporter_routes)
+_STATUS = (site_routes, node_routes, task_routes, report_routes, reporter_routes)
 _ROUTERS = (
     configdocs,
     commit,
@@ -92,11 +92,14 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
     api = APIRouter(prefix="/api/v1.0", dependencies=everywhere, responses=ERRORS)
     for module in _ROUTERS:
         api.include_router(module.router)
+    # A tree says by itself whether there is anything.
+    trees = APIRouter(prefix="/api/v1.0", dependencies=[Depends(accept_verbosity)], responses=ERRORS)
+    trees.include_router(tree_routes.router)
     # A reporter is no user of Airflow's.
     for_reporters = APIRouter(prefix="/api/v1.0", dependencies=[Depends(accept_verbosity)], responses=ERRORS)
     for_reporters.include_router(reporter_routes.reported_router)
     others = (metrics, openapi, keystone, design, controller_status, pages)
-    for router in (*(module.router for module in others), api, for_reporters):
+    for router in (*(module.router for module in others), trees, api, for_reporters):
         app.include_router(router)
     describe(app)
     add_error_answers(app)

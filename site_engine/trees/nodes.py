@@ -10,7 +10,7 @@ from site_engine.trees.action import judges_of
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import SEPARATOR, Reports
 from site_engine.trees.site import judge_node
-from site_store import NodeQuery, Version
+from site_store import NodeQuery
 from strategy_lib.node import TaskStatus
 from strategy_lib.status.entry import entry_to_dict
 from strategy_lib.status.leaf import Shown, UnknownCause, status_of_task
@@ -153,13 +153,11 @@ def node_history(
     limit : how many actions at most.
     before : what the page before said.
     """
-    now = store.now()
-    known = store.owners.all()[1]
-    facts = store.site_nodes.get(site, name)
     past = store.site_nodes.past(site, name, limit, before)
+    facts, now = past.node, past.read_at
     if facts is None and not past.tasks:
         return None
-    owners = Owners({owner.name: owner for owner in known}, now)
+    owners = Owners(past.owners, now)
     actions: dict[str, dict[str, Any]] = {}
     for one in past.tasks:
         action = actions.setdefault(one.action_id, _action(one))
@@ -174,26 +172,21 @@ def node_history(
         "read_at": now.isoformat(),
         "node": None if facts is None else node_to_dict(facts, owners, past.default_owner, _airflow_of(past.tasks)),
         "actions": list(actions.values()),
-        "reported": _reported(store, site, name, actions, owners),
-        "errors": [_error(record, tries) for record in store.node_errors.of_node(site, name, limit)],
+        "reported": _reported(past, actions, owners),
+        "errors": [_error(record, tries) for record in past.errors],
         "before": past.before,
     }
 
 
-def _reported(
-    store: SiteStore, site: str, name: str, actions: Mapping[str, Mapping[str, Any]], owners: Owners
-) -> list[dict[str, Any]]:
+def _reported(past: NodePastFacts, actions: Mapping[str, Mapping[str, Any]], owners: Owners) -> list[dict[str, Any]]:
     """Return what reporters say of a node, in the standing view ("action" is None) and in these actions."""
     found = []
-    leaves = store.reporters.of_node(site, name, actions)
-    compared = any(not one.action_id and one.revision is not None for one in leaves)
-    committed = store.sites.version_number(site, Version.COMMITTED) if compared else None
-    for one in leaves:
+    for one in past.reported:
         action = actions.get(one.action_id)
         if action is not None and one.parent.count(SEPARATOR) == 1 and one.parent.startswith(DEPLOY_GROUP):
             continue  # It stands below a group of this name.
         over = action is not None and action["state"] not in ("pending", "running")
-        wanted = action["revision"] if action is not None else committed
+        wanted = action["revision"] if action is not None else past.committed
         leaf = Reports({}, owners, over, wanted).leaf(one)
         found.append(
             {

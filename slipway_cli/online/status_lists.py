@@ -11,7 +11,7 @@ import click
 from rich.text import Text
 
 from slipway_cli.online.completion import GROUP_OF_SITE, NODES
-from slipway_cli.online.online_command import format_duration, format_time, online, show_answer, show_data
+from slipway_cli.online.online_command import format_duration, format_time, online, show_data
 from slipway_cli.online.server import SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
@@ -155,4 +155,8 @@ def get_owners(server: SiteServer, output: str) -> None:
             )
         console().print(rows if body["owners"] else Text("nobody is expected to do anything yet"))
 
-    show_answer(server.get("/owners"), output, show)
+    found = server.get("/owners").json()
+    while found.get("after") is not None:
+        page = server.get("/owners", after=found["after"]).json()
+        found |= {"owners": found["owners"] + page["owners"], "after": page.get("after")}
+    show_data(found, output, show)

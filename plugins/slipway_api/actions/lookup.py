@@ -30,16 +30,7 @@ def find_action(store: SiteStore, caller: Caller, action_id: str) -> ActionRecor
 
     Raises `ApiError` 404, 403; 409 when runs of several DAGs have this id.
     """
-    found = actions_of_run(store, action_id)
-    if not found:
-        _require_id(action_id)
-        found = [store.actions.get(action_id)]
-    if len(found) > 1:
-        named = ", ".join(f"{action.id} ({action.kind})" for action in found)
-        raise ApiError(409, f"several runs have the id {action_id!r}: name the action, {named}", "Ambiguous")
-    (action,) = found
-    caller.require_read(action.dag_id)
-    return action
+    return find_action_with_token(store, caller, action_id)[0]
 
 
 def find_action_with_token(store: SiteStore, caller: Caller, action_id: str) -> tuple[ActionRecord, str]:
@@ -47,10 +38,14 @@ def find_action_with_token(store: SiteStore, caller: Caller, action_id: str) -> 
 
     Raises `ApiError` as `find_action` does.
     """
-    if _RUN_ID.fullmatch(action_id):
-        action_id = find_action(store, caller, action_id).id
-    _require_id(action_id)
-    action, token = store.trees.action_with_token(action_id)
+    found = store.trees.actions_of_run(action_id) if _RUN_ID.fullmatch(action_id) else []
+    if not found:
+        _require_id(action_id)
+        found = [store.trees.action_with_token(action_id)]
+    if len(found) > 1:
+        named = ", ".join(f"{action.id} ({action.kind})" for action, _ in found)
+        raise ApiError(409, f"several runs have the id {action_id!r}: name the action, {named}", "Ambiguous")
+    ((action, token),) = found
     caller.require_read(action.dag_id)
     return action, token
 

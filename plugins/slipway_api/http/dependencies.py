@@ -130,9 +130,14 @@ def require_existing_site(request: Request, caller: CallerDep) -> None:
     require_site(open_store(), site)
 
 
-def require_site(store: SiteStore, site: str) -> None:
-    """Refuse a site that has neither documents nor actions. Raises `ApiError` 404, with the nearest names."""
-    if store.sites.exists(site):
+def require_site(store: SiteStore, site: str, *, default_exists: bool = False) -> None:
+    """Refuse a site that has neither documents nor actions. Raises `ApiError` 404, with the nearest names.
+
+    Parameters
+    ----------
+    default_exists : the default site may be empty.
+    """
+    if (default_exists and site == DEFAULT_SITE) or store.sites.exists(site):
         return
     known = store.sites.known()
     there = "there is none yet: put a collection of documents into its buffer first"

@@ -49,7 +49,7 @@ COLUMNS = (
     Column("node", "Node"),
     Column("standing", "Status"),
     Column("rack", "Rack"),
-    Column("group", "Groups", sorted=False),
+    Column("group", "Groups"),
     Column("wanted_revision", "Wanted"),
     Column("done_revision", "Done"),
     Column("provisioner_status", "Provisioner says"),

@@ -43,7 +43,7 @@ def sites(request: Request, store: Store) -> Response:
     after = request.query_params.get("after", "")
 
     def values() -> dict[str, Any]:
-        names = sorted(name for name in store.sites.known() if name > after)
+        names = store.sites.known(after)
         shown = names[:SITES_SHOWN]
         more = len(names) - len(shown)
         return {"trees": site_trees(store, shown), "more": more, "next": shown[-1] if more else "", "after": after}

@@ -18,6 +18,7 @@ from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, Store, lin
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 
 _LONGEST_PAGE = 200
+_LONGEST_NAME = 1000
 
 
 class BriefAction(BaseModel):
@@ -65,9 +66,10 @@ class ListedOwner(BaseModel):
 
 
 class OwnerList(BaseModel):
-    """All owners, by name."""
+    """A page of owners, by name."""
 
     read_at: Moment
+    after: str | None = Field(examples=[None], description="Where the next page begins; null: there is none.")
     owners: list[ListedOwner]
 
 
@@ -85,7 +87,7 @@ Limit = Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many sites
 @router.get("/sites", dependencies=[access.may_read], summary="All sites", responses=answers(list[SiteStanding]))
 def get_sites(request: Request, store: Store, after: AfterSite = None, limit: Limit = _LONGEST_PAGE) -> JSONResponse:
     """Return the sites by name, each with how it stands: what is wanted against what is done."""
-    names = [name for name in store.sites.known() if after is None or name > after]
+    names = store.sites.known(after, limit + 1)
     page = names[:limit]
     headers = link_to_next(request, limit=limit, after=page[-1]) if len(names) > limit else {}
     return JSONResponse([site_standing(tree) for tree in site_trees(store, page)], headers=headers)
@@ -104,7 +106,12 @@ def site_standing(tree: Any) -> dict[str, Any]:
 
 
 @router.get("/owners", dependencies=[access.may_read], summary="All owners", responses=answers(OwnerList))
-def get_owners(store: Store) -> JSONResponse:
-    """Return who is expected to write statuses: when each was seen last, and what is expected of it."""
-    owners = [owner.to_data() for owner in list_owners(store)]
-    return JSONResponse({"read_at": store.now().isoformat(), "owners": owners})
+def get_owners(
+    store: Store,
+    after: Annotated[str | None, Query(max_length=_LONGEST_NAME, description="`after` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many at most.")] = _LONGEST_PAGE,
+) -> JSONResponse:
+    """Return who is expected to write statuses, by name: when each was seen last, and what is expected of it."""
+    page = list_owners(store, after, limit)
+    owners = [owner.to_data() for owner in page.owners]
+    return JSONResponse({"read_at": page.read_at.isoformat(), "after": page.after, "owners": owners})

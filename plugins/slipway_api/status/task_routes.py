@@ -86,4 +86,4 @@ def tasks_of(store: SiteStore, action: ActionRecord, op: int, node: str | None) 
         )
     except TimeoutError:
         said = f"The provisioner has not answered for {PATIENCE:g} s (connection {action.connection!r})."
-        return asked_tasks(store, action, operation, node, None, said)
+        return asked_tasks(action, operation, node, None, said)

@@ -14,9 +14,9 @@ from fastapi.responses import Response, StreamingResponse
 from site_engine.status_trees import ACTION_DEPTH, SITE_DEPTH, action_tree, site_tree
 from site_engine.tree_stream import walk_action, walk_site
 from slipway_api import airflow_access as access
-from slipway_api.actions.lookup import ActionId, find_action
+from slipway_api.actions.lookup import ActionId, find_action_with_token
 from slipway_api.http.concurrency import in_thread
-from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.dependencies import SitePath, Store, require_site
 from slipway_api.http.long_polls import LONG_POLLS, Since, Wait
 from slipway_api.status.rendered import RENDERED, Rendered, render_tree, token_of_tag
 
@@ -45,6 +45,11 @@ class TreeReading:
     since: Since = None
     wait: Wait = 0.0
     touched_only: TouchedOnly = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether the answer may wait for a change."""
+        return self.since is not None and self.wait > 0
 
     def levels(self, usual: int) -> int:
         """Return how many levels below the root are wanted; `usual` where nothing is said."""
@@ -100,17 +105,20 @@ async def get_site_tree(request: Request, site: SitePath, store: Store, reading:
 
     The provisioner is not asked. With `since` and `wait` the answer comes as soon as something is different.
     """
+    if reading.depth == ALL or reading.waits:
+        await in_thread(lambda: require_site(store, site, default_exists=True))
     if reading.depth == ALL:
         return await stream(walk_site(store, site), touched_only=reading.touched_only)
     levels = reading.levels(SITE_DEPTH)
-    return await live(
-        request,
-        (store, "site", site),
-        lambda: store.trees.site_token(site),
-        lambda: render_tree(site_tree(store, site, levels), levels, touched_only=reading.touched_only),
-        levels,
-        reading,
-    )
+
+    def render() -> Rendered:
+        tree = site_tree(store, site, levels)
+        if tree.root.status is None:
+            # Looked up only where nothing was found, so that a view is three statements at most.
+            require_site(store, site, default_exists=True)
+        return render_tree(tree, levels, touched_only=reading.touched_only)
+
+    return await live(request, (store, "site", site), lambda: store.trees.site_token(site), render, levels, reading)
 
 
 @router.get(
@@ -132,14 +140,16 @@ async def get_action_tree(
     Neither Airflow nor the provisioner is asked. With `since` and `wait` the answer comes as soon as something is
     different.
     """
-    action = await in_thread(lambda: find_action(store, caller, action_id).id)
+    record, token = await in_thread(lambda: find_action_with_token(store, caller, action_id))
+    action = record.id
     if reading.depth == ALL:
         return await stream(walk_action(store, action), touched_only=reading.touched_only)
     levels = reading.levels(ACTION_DEPTH)
     return await live(
         request,
         (store, "action", action),
-        lambda: store.trees.action_token(action),
+        # Which was read with the action, in this very request.
+        (lambda: store.trees.action_token(action)) if reading.waits else (lambda: token),
         lambda: render_tree(action_tree(store, action, levels), levels, touched_only=reading.touched_only),
         levels,
         reading,
@@ -162,7 +172,7 @@ async def live(
     levels : how many are rendered.
     """
     since = reading.since
-    if since is not None and reading.wait > 0:
+    if since is not None and reading.waits:
         await LONG_POLLS.get().newer(scope, read_token, token_of_tag(since), reading.wait)
     refresh = "no-cache" in request.headers.get("cache-control", "")
     key = (scope, (levels, reading.touched_only))

@@ -24,6 +24,7 @@ from tests.support.simulators import Simulator
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from site_store import SiteStore
     from tests.integration.api.airflow_runs import AirflowRuns
 
 ROLES = ("admin", "op", "user", "viewer")
@@ -157,6 +158,19 @@ def connected(monkeypatch: pytest.MonkeyPatch, provisioner: Simulator) -> Simula
     connection = {"conn_type": "drydock", "host": provisioner.url}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
     return provisioner
+
+
+@pytest.fixture
+def statements(store: SiteStore) -> list[str]:
+    """Return every statement that the server's own store executes, as it is executed."""
+    from sqlalchemy import event
+
+    from slipway_api.http.dependencies import open_store
+
+    found: list[str] = []
+    engine = open_store()._database.engine
+    event.listen(engine, "before_cursor_execute", lambda *arguments: found.append(arguments[2]))
+    return found
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import Table, event, update
+from sqlalchemy import Table, update
 
 from site_store import ActionState, SiteStore
 from site_store.tables import action, action_step, group_run
@@ -188,14 +188,3 @@ def test_actions_of_dags_that_the_caller_may_not_see_are_left_out(
     over(store, 1, kind="relabel_nodes")
     monkeypatch.setattr("slipway_api.airflow_access.Caller.may_read", lambda _, dag_id: dag_id != "relabel_nodes")
     assert [one["id"] for one in listed(viewer)] == seen
-
-
-@pytest.fixture
-def statements(store: SiteStore) -> list[str]:
-    """Return every statement that the server's own store executes, as it is executed."""
-    from slipway_api.http.dependencies import open_store
-
-    found: list[str] = []
-    engine = open_store()._database.engine
-    event.listen(engine, "before_cursor_execute", lambda *arguments: found.append(arguments[2]))
-    return found

@@ -184,6 +184,13 @@ def test_owners_are_listed_once_with_what_they_affect(viewer: httpx.Client, acti
     assert found["provisioner:slipway_provisioner"]["alive"]
     airflow = found["airflow:deploy_site"]
     assert (airflow["alive"], airflow["last_seen"], airflow["sites"]) == (False, None, ["default"])
+    first = viewer.get("/api/v1.0/owners", params={"limit": 1}).json()
+    assert ([one["name"] for one in first["owners"]], first["after"]) == (
+        ["airflow:deploy_site"],
+        "airflow:deploy_site",
+    )
+    rest = viewer.get("/api/v1.0/owners", params={"after": first["after"]}).json()
+    assert ({one["name"] for one in rest["owners"]}, rest["after"]) == (found.keys() - {"airflow:deploy_site"}, None)
 
 
 def test_a_list_of_actions_can_be_waited_for_and_says_how_each_stands(

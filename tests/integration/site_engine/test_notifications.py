@@ -191,7 +191,7 @@ def test_rule_30_airflow_is_there_while_scheduler_and_triggerer_are_well(store: 
     health = {"metadatabase": ComponentHealth(None, 0), "scheduler": well, "triggerer": well}
     controller = leader(store, clock, check_owners(lambda: health), watch_owners())
     go_on(controller, clock, 120)
-    alive = {view.name for view in list_owners(store) if view.alive}
+    alive = {view.name for view in list_owners(store).owners if view.alive}
     assert {airflow_owner(kind) for kind in KINDS} <= alive
     health["triggerer"] = ComponentHealth("Airflow says unhealthy", 40)
     go_on(controller, clock, AIRFLOW_INTERVAL + CHANGES_EVERY + 15)

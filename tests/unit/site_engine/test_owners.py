@@ -35,11 +35,8 @@ class Owners:
         assert (detail is None) == alive
         self.written.append((name, alive, {key: count.calls for key, count in calls.items()}))
 
-    def all(self) -> tuple[datetime, list[OwnerCheckIn]]:
-        return NOW, self.known
-
-    def expected(self) -> list[ExpectedWork]:
-        return self.work
+    def with_work(self) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
+        return NOW, self.known, self.work
 
 
 class Clock:
@@ -124,7 +121,7 @@ def test_an_owner_is_listed_with_what_it_affects() -> None:
         ExpectedWork(OWNER, "a"),
         ExpectedWork(OWNER, "b", "01ACTION"),
     ]
-    found = {view.name: view.to_data() for view in list_owners(store)}
+    found = {view.name: view.to_data() for view in list_owners(store).owners}
     assert {name: data["alive"] for name, data in found.items()} == {
         "airflow:deploy_site": False,
         OWNER: False,
@@ -135,3 +132,7 @@ def test_an_owner_is_listed_with_what_it_affects() -> None:
     assert (found[OWNER]["sites"], found[OWNER]["actions"]) == (["a", "b"], ["01ACTION"])
     assert (found[OWNER]["status"], found[OWNER]["detail"]) == ("unresponsive", "no answer")
     assert found["provisioner:never"]["last_seen"] is found["airflow:deploy_site"]["last_seen"] is None
+    first = list_owners(store, limit=2)
+    assert [view.name for view in first.owners] == sorted(found)[:2]
+    rest = list_owners(store, after=first.after, limit=3)
+    assert ([view.name for view in rest.owners], rest.after) == (sorted(found)[2:], None)

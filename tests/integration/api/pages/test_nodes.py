@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import httpx
@@ -108,6 +109,26 @@ def test_owners_that_are_gone_come_first_with_what_waits_for_them(
     assert said.index("airflow:deploy_site ? unresponsive") < said.index("provisioner:aaa ✓ there")
     assert "alpha" in said
     assert "&lt;b&gt;fine&lt;/b&gt;" in answer.text
+
+
+def test_owners_come_in_pages(
+    pages: dict[str, httpx.Client], store: SiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slipway_api.pages.owners.OWNERS_SHOWN", 2)
+    commit(store, "alpha")
+    for name in ("b", "a", "c"):
+        store.owners.check_in(f"provisioner:{name}", 3600.0)
+    found, query = [], ""
+    while True:
+        shown = pages["viewer"].get(f"/owners{query}").text
+        found.append(re.findall(r'<th scope="row">([^<]*)</th>', shown))
+        following = re.search(r'href="(\?[^"]+)">Next page', shown)
+        if following is None:
+            break
+        query = html.unescape(following[1])
+    gone = ["airflow:deploy_site", "provisioner:slipway_provisioner"]
+    assert found == [gone, ["provisioner:a", "provisioner:b"], ["provisioner:c"]]
+    assert "There are no more owners" in pages["viewer"].get("/owners?after=z&there=1").text
 
 
 def test_nodes_that_are_not_up_have_their_published_and_their_user_state(

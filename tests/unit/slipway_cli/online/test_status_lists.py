@@ -128,13 +128,15 @@ def test_owners(slipway: Slipway, server: Server) -> None:
         } | more  # fmt: skip
 
     seen = owner("airflow:deploy_site", alive=True, status="alive", last_seen=AT, interval=120.0, actions=[])
-    owners = [seen, owner("provisioner:drydock")]
-    server.on("GET", "/owners", {"read_at": "2026-03-01T12:03:20+00:00", "owners": owners})
+    answer = {"read_at": "2026-03-01T12:03:20+00:00", "after": None}
+    server.on("GET", "/owners", {**answer, "owners": [seen], "after": seen["name"]})
+    server.on("GET", "/owners", {**answer, "owners": [owner("provisioner:drydock")]})
     lines = [" ".join(line.split()) for line in slipway("get", "owners").stdout.splitlines()[2:]]
     assert lines == [
         f"provisioner:drydock ? unresponsive never lab-7 action/{ID}",
         "airflow:deploy_site ✓ alive 2026-03-01 12:00:00 3 min 20 s 2 min 00 s lab-7",
     ], "silent ones come first"
+    assert server.request.params["after"] == "airflow:deploy_site"
 
 
 def history(**more: Any) -> dict[str, Any]:
