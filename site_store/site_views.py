@@ -142,7 +142,7 @@ class SiteViews(Repository):
             if gone:
                 tx.execute(delete(node_view).where(node_view.c.site == site, among(tx, node_view.c.node, gone)))
             if taken_down:
-                write_by_controller(tx, site, taken_down, held.owner, users_seen, self._shared_now)
+                write_by_controller(tx, site, taken_down, users_seen, self._shared_now)
             write_events(tx, now, site, None, events)
             touch_site(tx, site)
 

@@ -40,6 +40,8 @@ from strategy_lib.status.words import Status
 from strategy_lib.strategy_parser import group_from_data
 
 _A = NodeAvailability
+CONTROLLER = "the controller"
+"""Who has set what a controller set by itself: whichever process that was, and why is the reason."""
 # Words of the provisioner for a machine that carries nothing.
 _EMPTY = frozenset({"new", "ready", "reserved", "retired", "failed commissioning", "missing", "failed testing"})
 
@@ -210,7 +212,6 @@ def write_by_controller(
     tx: Connection,
     site_name: str,
     taken_down: Mapping[str, UserState],
-    user: str,
     seen: datetime | None,
     clock: Callable[[Connection], datetime],
 ) -> None:
@@ -229,7 +230,7 @@ def write_by_controller(
     there = {row.node: row.state for row in tx.execute(query)}
     for name, wanted in sorted(taken_down.items()):
         if name not in unseen and there.get(name, _A.UP) in (_A.UP, _A.RETIRED):
-            _write(tx, now, site_name, [name], wanted, None, user, ())
+            _write(tx, now, site_name, [name], wanted, None, CONTROLLER, ())
 
 
 def _in_force(now: datetime) -> Select[tuple[str, str, str, str]]:

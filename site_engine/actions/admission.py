@@ -17,6 +17,7 @@ from site_store import Version
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.disruption import shortfalls
 from strategy_lib.goals.rolling import refuse_many_redeploys
+from strategy_lib.node_states.user_state import UserState, not_serving
 from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
@@ -215,18 +216,24 @@ def set_up_command(nodes: Sequence[str], site: str) -> str:
 
 
 def judge_critical_groups(
-    kind: ActionKind, parameters: ActionParameters, design: Design, conditions: Mapping[str, NodeCondition]
+    kind: ActionKind,
+    parameters: ActionParameters,
+    design: Design,
+    conditions: Mapping[str, NodeCondition],
+    users: Mapping[str, UserState],
 ) -> list[Refusal]:
     """Return which critical groups an action would take below their criteria (rule 25).
 
     Parameters
     ----------
     conditions : what the provisioner says of its nodes now.
+    users : what is set for nodes: those in maintenance and down serve nobody, though they are deployed.
     """
     if not kind.is_destructive:
         return []
     deployed = frozenset(name for name, said in conditions.items() if said is NodeCondition.DEPLOYED)
-    short = shortfalls(design.strategy, design.nodes, deployed, parameters.target_nodes or ())
+    serving = deployed - not_serving(users)
+    short = shortfalls(design.strategy, design.nodes, serving, parameters.target_nodes or ())
     if not short:
         return []
     text = (

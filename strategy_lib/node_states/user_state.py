@@ -117,6 +117,14 @@ def left_out(kind: str, user: UserState | None, by: str = "the user") -> str | N
     return f"set to {user.state} by {by}" + (f": {user.reason}" if user.reason else "")
 
 
+def not_serving(users: Mapping[str, UserState]) -> frozenset[str]:
+    """Return the nodes that serve nobody, whatever is deployed on them: they were taken out of use.
+
+    Retired nodes still do: they are taken away when they are destroyed (rules 51 and 52).
+    """
+    return frozenset(name for name, user in users.items() if user.state in (_A.MAINTENANCE, _A.DOWN))
+
+
 def fewest_groups(groups: Sequence[GuardedGroup], nodes: Collection[str], most: int) -> int | None:
     """Return how many groups are needed at least to contain all these nodes; None where it is more than `most`.
 
@@ -167,11 +175,12 @@ def _objections_to_maintenance(site: SiteView, nodes: frozenset[str]) -> list[st
     set_nodes = nodes | {name for name, user in site.user.items() if user.state is not _A.UP}
     if fewest_groups(site.groups, set_nodes, site.max_groups_in_maintenance) is None:
         found.append(f"more than {site.max_groups_in_maintenance} groups would have nodes with user states")
+    serving = site.serving - not_serving(site.user)
     for group in site.groups:
         # A group that loses no serving node is not worse off than before.
-        if not group.critical or not group.nodes & nodes & site.serving:
+        if not group.critical or not group.nodes & nodes & serving:
             continue
-        left = len((group.nodes & site.serving) - nodes)
+        left = len((group.nodes & serving) - nodes)
         unmet = [each for each in evaluate(group.criteria, Phase.DEPLOY, len(group.nodes), left) if not each.met]
         found += [
             f"critical group {group.name}: {each.criterion} needs {each.needed}, {each.actual} would be"

@@ -112,7 +112,8 @@ class ValidateDesignOperator(SiteOperator):
                 listed = read_list(store, action.site, connection.id, provisioner)
                 conditions = {name: node.condition for name, node in listed.items()}
                 design = read_design(design_documents)
-                _require_none(judge_critical_groups(kind, parameters_of(action), design, conditions), self.log)
+                users = store.user_states.in_force(action.site)
+                _require_none(judge_critical_groups(kind, parameters_of(action), design, conditions, users), self.log)
         finally:
             provisioner.close()
         self.log.info("The provisioner accepts the design and sees %s in it.", count(check.nodes, "node"))

@@ -97,7 +97,8 @@ def create(
     notes: list[dict[str, Any]] = []
     if validated.design is not None:
         conditions, found = _preview(store, kind, parameters, validated.design, request.site)
-        overridden += require_none(judge_critical_groups(kind, parameters, validated.design, conditions))
+        users = store.user_states.in_force(request.site)
+        overridden += require_none(judge_critical_groups(kind, parameters, validated.design, conditions, users))
         if found is not None:
             settings = validated.design.settings
             taken = (found.redeploy, found.serving, found.removed)

@@ -153,7 +153,8 @@ def dry_run(
         # With the time that everybody is told from now on.
         listed = last_list(store, request.site) or read
     conditions = {name: node.condition for name, node in listed.nodes.items()}
-    notes = require_none(judge_critical_groups(kind, parameters, design, conditions))
+    users = store.user_states.in_force(request.site)
+    notes = require_none(judge_critical_groups(kind, parameters, design, conditions, users))
     found = preview(store, kind.name, parameters, design, request.site, listed.nodes)
     notes += require_none(
         judge_redeploys(kind, parameters, design.settings, found.redeploy, found.serving, found.removed)

@@ -161,7 +161,7 @@ def test_what_the_controller_sets_never_replaces_what_a_person_took_out_of_use(
     if before is not None:
         forced(store, before, "n1")
     down = {"n1": UserState(DOWN, "crashed 5 times, at most 4 are accepted")}
-    store._database.write(lambda tx: write_by_controller(tx, SITE, down, "slipway", clock(), lambda _tx: clock()))
+    store._database.write(lambda tx: write_by_controller(tx, SITE, down, clock(), lambda _tx: clock()))
     assert store.user_states.in_force(SITE)["n1"].state is after
 
 
@@ -187,6 +187,8 @@ def test_rule_54_what_a_person_has_set_meanwhile_is_newer_than_what_the_controll
     clock.move(1)
     forced(store, state, "n1")
     down = {name: UserState(DOWN, "crashed 5 times, at most 4 are accepted") for name in ("n1", "n2")}
-    store._database.write(lambda tx: write_by_controller(tx, SITE, down, "slipway", seen, lambda _tx: clock()))
+    store._database.write(lambda tx: write_by_controller(tx, SITE, down, seen, lambda _tx: clock()))
     found = {name: record.state for name, record in store.user_states.of_site(SITE).items()}
     assert found == {"n1": state, "n2": DOWN}
+    said = store.user_states.left_out(SITE, "update_site")["n2"]
+    assert said == "set to down by the controller: crashed 5 times, at most 4 are accepted"

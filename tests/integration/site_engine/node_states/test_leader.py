@@ -145,6 +145,7 @@ def test_a_flapping_node_is_set_down_by_the_controller_and_stays_so_over_leaders
         leader.look()
     record = store.user_states.of_site(SITE)["n1"]
     assert (record.state, record.reason) == ("down", "crashed 5 times, at most 4 are accepted")
+    assert record.set_by == "the controller", "and no name of a process"
     assert states(store) == {"n1": "down"}
     assert store.user_states.change(SITE, ["n1"], NodeAvailability.UP, "", "ann").change.modified
     clock.move(1)

@@ -20,6 +20,8 @@ from site_engine.actions.admission import (
 from site_engine.actions.kinds import Override, kind_of
 from site_engine.actions.parameters import ActionParameters
 from site_store import Version
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.user_state import UserState
 from strategy_lib.outcome import NodeCondition
 from tests.support.sites import group, node, site
 
@@ -180,7 +182,7 @@ def test_of_many_nodes_the_first_are_named(design: Design) -> None:
 )
 def test_rule_25_critical_groups_keep_what_they_need(design: Design, asked: ActionParameters, overridden: bool) -> None:
     deployed = dict.fromkeys(("n1", "n2", "n3"), NodeCondition.DEPLOYED)
-    (refusal,) = judge_critical_groups(DESTROY, asked, design, deployed)
+    (refusal,) = judge_critical_groups(DESTROY, asked, design, deployed, {})
     assert (refusal.ground, refusal.is_overridden) == (Ground.CRITICAL_GROUPS, overridden)
     assert refusal.details == ("critical group control would fall short: minimum_successful_nodes needs 2, 1 would be",)
     assert refusal.text == (
@@ -192,5 +194,24 @@ def test_rule_25_critical_groups_keep_what_they_need(design: Design, asked: Acti
 def test_rule_25_only_what_destroys_is_judged(design: Design) -> None:
     asked = ActionParameters(target_nodes=("n2",))
     deployed = dict.fromkeys(("n1", "n2", "n3"), NodeCondition.DEPLOYED)
-    assert judge_critical_groups(kind_of("relabel_nodes"), asked, design, deployed) == []
-    assert judge_critical_groups(DESTROY, asked, design, {"n1": NodeCondition.DEPLOYED}) == [], "n2 is not deployed"
+    assert judge_critical_groups(kind_of("relabel_nodes"), asked, design, deployed, {}) == []
+    assert judge_critical_groups(DESTROY, asked, design, {"n1": NodeCondition.DEPLOYED}, {}) == [], "n2 is not deployed"
+
+
+@pytest.mark.parametrize(
+    ("state", "left"),
+    [
+        (NodeAvailability.UP, None),
+        (NodeAvailability.RETIRED, None),
+        (NodeAvailability.MAINTENANCE, 1),
+        (NodeAvailability.DOWN, 1),
+    ],
+)
+def test_rule_25_a_deployed_node_that_is_out_of_use_serves_nobody(state: NodeAvailability, left: int | None) -> None:
+    asked, names = ActionParameters(target_nodes=("n3",)), ["n1", "n2", "n3"]
+    text = site([node(name) for name in names], [group("control", names, minimum_successful_nodes=2)])
+    design = read_design(load_documents(text, "design.yaml"))
+    deployed = dict.fromkeys(names, NodeCondition.DEPLOYED)
+    found = judge_critical_groups(DESTROY, asked, design, deployed, {"n1": UserState(state, "new disk")})
+    needs = "critical group control would fall short: minimum_successful_nodes needs 2, {} would be"
+    assert [refusal.details for refusal in found] == ([] if left is None else [(needs.format(left),)])

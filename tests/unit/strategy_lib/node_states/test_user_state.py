@@ -79,6 +79,20 @@ def site(**facts: Any) -> SiteView:
             id="maintenance: a critical group would miss its criteria",
         ),
         pytest.param(
+            site(user={"c1": DISK}, serving=frozenset({"c1", "c2", "c3"})),
+            ["c2"],
+            DISK,
+            ("critical group control: minimum_successful_nodes needs 2, 1 would be",),
+            id="maintenance: one after the other, though the first is deployed and up",
+        ),
+        pytest.param(
+            site(user={"c1": UserState(RETIRED)}, serving=frozenset({"c1", "c2", "c3"})),
+            ["c2"],
+            DISK,
+            (),
+            id="maintenance: a retired node still serves",
+        ),
+        pytest.param(
             site(serving=frozenset({"c2"})),
             ["c1"],
             DISK,
