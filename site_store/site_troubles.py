@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, case, exists, select, union_all
 
-from site_store.dialects import json_rows, names_table, names_value
+from site_store.dialects import json_rows, names_table, names_value, nested_rows
 from site_store.status_records import SitePart, StatusCount
 from site_store.tables import node, site_group, site_group_node, site_trouble
 from site_store.tree_facts import TroubleFacts
@@ -19,7 +20,8 @@ MOST_TROUBLES = 10
 TROUBLED = (Status.ERROR.value, Status.UNDEFINED.value)
 """What is shown of nodes of a site that are in trouble."""
 
-Troubles = dict[str, list[tuple[str, TroubleFacts]]]
+Troubles = dict[str, defaultdict[str, list[TroubleFacts]]]
+"""By site and by group, or the part that is no group, in no order."""
 
 
 def site_troubles(tx: Connection, sites: Collection[str], counts: Iterable[StatusCount]) -> Troubles:
@@ -43,16 +45,19 @@ def site_troubles(tx: Connection, sites: Collection[str], counts: Iterable[Statu
     given |= {standing: names_value(tx, names) for standing, names in groups.items() if names}
     outside = any(not cell.group and cell.phase != SitePart.GROUPED for cell in failed)
     found: Troubles = {}
-    for row in tx.execute(_query(tx.dialect.name, tuple(name for name in TROUBLED if groups[name]), outside), given):
-        these = found.setdefault(row.site, [])
-        for place, name, standing, error in json_list(row.nodes):
-            these.append((place, TroubleFacts(name, "", standing, error, None)))
+    query = _query(tx.dialect.name, tuple(name for name in TROUBLED if groups[name]), outside)
+    for site, nodes in json_list(tx.scalar(query, given)):
+        these = found.setdefault(site, defaultdict(list))
+        for place, name, standing, error in json_list(nodes):
+            these[place].append(TroubleFacts(name, "", standing, error, None))
     return found
 
 
 @cache
 def _query(dialect: str, in_groups: tuple[str, ...], outside: bool) -> Select[Any]:
     """Select the first nodes in trouble of each group and status, and of what is no group where that is asked for.
+
+    They are one list in JSON, each of a site and nodes.
 
     Parameters of the statement: `sites`, and under each word of `in_groups` the groups that have nodes that stand so.
     """
@@ -68,9 +73,9 @@ def _query(dialect: str, in_groups: tuple[str, ...], outside: bool) -> Select[An
             parts.append(_of_part(dialect, standing, ~wanted))
             parts.append(_of_part(dialect, standing, wanted, ~in_group.correlate(node)))
     if len(parts) == 1:
-        return parts[0]
+        return select(json_rows(dialect, parts[0]))
     both = union_all(*parts).subquery()
-    return select(both.c.site, both.c.nodes)
+    return select(json_rows(dialect, select(both.c.site, both.c.nodes)))
 
 
 def _of_group(dialect: str, standing: str) -> ColumnElement[str]:
@@ -84,7 +89,7 @@ def _of_group(dialect: str, standing: str) -> ColumnElement[str]:
         .correlate(site_group)
         .subquery()
     )
-    return json_rows(dialect, select(*first.c))
+    return nested_rows(dialect, select(*first.c))
 
 
 def _of_part(dialect: str, standing: str, *conditions: ColumnElement[bool]) -> Select[Any]:
@@ -99,4 +104,4 @@ def _of_part(dialect: str, standing: str, *conditions: ColumnElement[bool]) -> S
         .correlate(these)
         .subquery()
     )
-    return select(these.c.value.label("site"), json_rows(dialect, select(*first.c)).label("nodes"))
+    return select(these.c.value.label("site"), nested_rows(dialect, select(*first.c)).label("nodes"))

@@ -29,8 +29,7 @@ class StepFacts:
     fixed: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TroubleFacts:
+class TroubleFacts(NamedTuple):
     """A node that failed or is lost, with its message; in an action for a phase, with the state of its operation."""
 
     node: str

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
+import msgspec
 from sqlalchemy import Row
 
 from site_store.status_records import (
@@ -44,6 +45,10 @@ APPROVAL = (
 """Columns of the lists that are read as JSON, in the order in which the functions below take them."""
 
 
+# Several times as fast as the standard library's: a view has thousands of values.
+_decode = msgspec.json.Decoder().decode
+
+
 def moment(value: Any) -> datetime:
     """Return a time as either database writes it into JSON, or gives it."""
     found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
@@ -57,7 +62,7 @@ def moment_or_none(value: Any) -> datetime | None:
 
 def json_value(value: Any) -> Any:
     """Return JSON that may still be text: SQLite keeps it as such."""
-    return json.loads(value) if isinstance(value, str) else value
+    return _decode(value) if isinstance(value, str) else value
 
 
 def json_list(value: Any) -> list[Any]:
@@ -112,7 +117,7 @@ def group_facts(item: Sequence[Any]) -> GroupFacts:
         started=moment_or_none(started),
         ended=moment_or_none(ended),
         map_index=map_index,
-        troubles=tuple(sorted((TroubleFacts(*trouble) for trouble in json_list(troubles)), key=lambda one: one.node)),
+        troubles=tuple(sorted((TroubleFacts(*one) for one in troubles), key=itemgetter(0))) if troubles else (),
     )
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Row
@@ -230,14 +232,13 @@ class Trees(Repository):
             if nodes:
                 (site,) = sites
                 found = [(item.under, site_node_facts(item, ())) for item in tx.execute(worst_nodes(site, nodes)).all()]
-                troubles[site] = [
-                    (under, TroubleFacts(one.node, "", one.standing, one.error, None))
-                    for under, one in found
-                    if one.standing in TROUBLED
-                ]
+                mine = troubles[site] = defaultdict(list)
+                for under, one in found:
+                    if one.standing in TROUBLED:
+                        mine[under].append(TroubleFacts(one.node, "", one.standing, one.error, None))
             elif troubled:
                 troubles = site_troubles(tx, sites, [cell for cells, _ in counts.values() for cell in cells])
-            return [self._site(rows[site], *counts[site], troubles.get(site, ()), found) for site in sites]
+            return [self._site(rows[site], *counts[site], troubles.get(site, {}), found) for site in sites]
 
         return self._database.read(work)
 
@@ -246,16 +247,10 @@ class Trees(Repository):
         row: Row[*tuple[Any, ...]],
         counts: Sequence[StatusCount],
         touched: int,
-        troubles: Sequence[tuple[str, TroubleFacts]],
+        troubles: Mapping[str, list[TroubleFacts]],
         nodes: Sequence[tuple[str, SiteNodeFacts]],
     ) -> SiteFacts:
         owners, now = owners_by_name(row.owners), self._moment(row.now)
-        first: defaultdict[tuple[str, str], list[TroubleFacts]] = defaultdict(list)
-        for under, trouble in sorted(troubles, key=lambda one: one[1].node):
-            first[under, trouble.status].append(trouble)
-        by_group: defaultdict[str, list[TroubleFacts]] = defaultdict(list)
-        for (under, _), these in first.items():
-            by_group[under] += these[:MOST_TROUBLES]
         groups = [site_group_facts(item) for item in json_list(row.groups)]
         return SiteFacts(
             token=change_token(touched, owners, now),
@@ -271,7 +266,7 @@ class Trees(Repository):
             groups=sorted(groups, key=lambda group: group.position),
             reported=[reported_facts(row.site, "", item) for item in json_list(row.said)],
             nodes=nodes,
-            troubles=by_group,
+            troubles={under: _first(these) for under, these in troubles.items()},
             last_updated=moment_or_none(row.last_updated),
             times={
                 under: Times(moment_or_none(first), moment_or_none(last)) for under, first, last in json_list(row.times)
@@ -288,6 +283,17 @@ class Trees(Repository):
     def _moment(self, now: Any) -> datetime:
         given = self._database.given_time()
         return moment(now) if given is None else given
+
+
+def _first(troubles: list[TroubleFacts]) -> list[TroubleFacts]:
+    """Return the first nodes of each status, by name."""
+    troubles.sort(key=itemgetter(0))
+    if len(troubles) <= MOST_TROUBLES:
+        return troubles
+    statuses = {one.status for one in troubles}
+    return [
+        one for status in statuses for one in islice((one for one in troubles if one.status == status), MOST_TROUBLES)
+    ]
 
 
 def _token_of_action(changes: Any, committed: int | None, owners: Mapping[str, OwnerCheckIn], now: datetime) -> str:

@@ -34,6 +34,7 @@ class Groups:
 
     tasks: Tasks
     _phases: dict[Hashable, Entry] = field(default_factory=dict)
+    _untouched: dict[Hashable, Entry] = field(default_factory=dict)
 
     @property
     def steps(self) -> Steps:
@@ -69,6 +70,36 @@ class Groups:
 
     def entry(self, group: GroupFacts, step: Any) -> Entry:
         """Return the entry of a group, with its phases."""
+        if not self._is_untouched(group, step):
+            return self._entry(group, step)
+        # Groups that nobody has begun, and that wait for the same, differ by their names and details alone.
+        key = (
+            *(self.tasks.judged_by(group.name, phase) for phase in GROUP_PHASES),
+            self.tasks.turn == group.name,
+            None if step is None else step.owner,
+        )
+        like = self._untouched.get(key)
+        if like is None:
+            like = self._untouched[key] = self._entry(group, step)
+            return like
+        return replace(like, name=group.name, group=self.details(group))
+
+    def _is_untouched(self, group: GroupFacts, step: Any) -> bool:
+        name, tasks = group.name, self.tasks
+        return (
+            group.state == GroupState.PENDING
+            and group.started is None
+            and (step is None or step.state == PENDING)
+            and not group.troubles
+            and name not in tasks.blames
+            and name not in tasks.gates
+            and tasks.unknown_of(name) is None
+            and not any(
+                tasks.names_nodes(name, phase) or (name, phase) in self.steps.facts.times for phase in GROUP_PHASES
+            )
+        )
+
+    def _entry(self, group: GroupFacts, step: Any) -> Entry:
         phases = tuple(
             self.phase_entry(group.name, phase) for phase in GROUP_PHASES if (group.name, phase) in self.tasks.cells
         )

@@ -57,7 +57,8 @@ class Tasks:
 
     steps: Steps
     _judged: dict[Hashable, Shown] = field(default_factory=dict)
-    _judged_by: dict[tuple[str, str], Hashable] = field(default_factory=dict)
+    _judged_by: dict[tuple[str, str], int] = field(default_factory=dict)
+    _numbers: dict[Hashable, int] = field(default_factory=dict)
     _counted: dict[Hashable, dict[Status, int]] = field(default_factory=dict)
     _never: dict[Hashable, int] = field(default_factory=dict)
     _not_begun: dict[tuple[str, str], Hashable] = field(default_factory=dict)
@@ -162,13 +163,14 @@ class Tasks:
         known = (group, phase) in self.leaves or (group, phase) in self.steps.facts.fixed
         return known or (facts is not None and bool(facts.troubles))
 
-    def judged_by(self, group: str, phase: Phase) -> Hashable:
-        """Return all that the entry of a phase is judged by where no single nodes are known."""
+    def judged_by(self, group: str, phase: Phase) -> int:
+        """Return a number for all that the entry of a phase is judged by where no single nodes are known."""
         found = self._judged_by.get((group, phase))
         if found is None:
             cells = tuple([cell[2:] for cell in self.cells.get((group, phase), ())])
-            found = cells, self.standstill(group), self._not_begun_by(group, phase)
-            self._judged_by[group, phase] = found
+            all_of_it = cells, self.standstill(group), self._not_begun_by(group, phase)
+            # A number in its place, which is compared many times.
+            found = self._judged_by[group, phase] = self._numbers.setdefault(all_of_it, len(self._numbers))
         return found
 
     def tally(self, group: str, phase: Phase) -> Tally:

@@ -76,10 +76,9 @@ class SiteView:
     def group_entry(self, name: str, group: GroupFacts | None) -> Entry:
         """Return the entry of a group from the roll-up, with the nodes that were read."""
         tally, stored = self.tally(self.cells.get(name, ()))
-        status = status_of_parent(status for status, number in tally.items() if number)
-        children = tuple(
-            node_entry(node, self.owners, self.default_owner, self.airflow) for node in self.nodes.get(name, ())
-        )
+        status = status_of_parent(tally)
+        nodes = self.nodes.get(name, ())
+        children = tuple([node_entry(node, self.owners, self.default_owner, self.airflow) for node in nodes])
         total = sum(tally.values())
         times = self.facts.times.get(name, Times())
         details = GroupDetails(critical=False, nodes=total)
@@ -105,6 +104,7 @@ class SiteView:
 
     def tally(self, cells: Sequence[StatusCount]) -> tuple[dict[Status, int], set[Status]]:
         """Return how many nodes show which status, and which statuses are stored."""
+        # No cell is of nothing.
         tally: dict[Status, int] = {}
         stored: set[Status] = set()
         for cell in cells:

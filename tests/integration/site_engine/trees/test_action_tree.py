@@ -71,3 +71,23 @@ def test_groups_that_stand_alike_say_each_for_which_group_it_waits(site: Scenari
     stage = child(tree_to_dict(action_tree(site.store, action.id))["root"], "deploy_group")
     assert child(stage, "b", "prepare")["messages"] == child(stage, "b", "deploy")["messages"] == ["waits for group a"]
     assert child(stage, "c", "prepare")["messages"] == child(stage, "c", "deploy")["messages"] == ["waits for group b"]
+
+
+def test_groups_that_wait_for_the_same_have_each_their_own_name_and_place(site: Scenario) -> None:
+    action = site.action()
+    site.store.locks.acquire(action.id)
+    groups = [
+        Group("a", critical=True),
+        Group("b", critical=False),
+        Group("c", critical=True),
+        Group("d", critical=False),
+    ]
+    plan = [PlannedGroup(group, (f"n-{group.name}",)) for group in groups]
+    site.store.groups.save_plan(action.id, plan, (), {})
+    stage = child(tree_to_dict(action_tree(site.store, action.id))["root"], "deploy_group")
+    found = [(one["name"], one["group"]["position"], one["group"]["critical"]) for one in stage["children"]]
+    assert found == [("a", 0, True), ("b", 1, False), ("c", 2, True), ("d", 3, False)]
+    waits = ["waits for its turn: group a goes first"]
+    assert [one["messages"] for one in stage["children"]] == [[], waits, waits, waits]
+    assert [one["counts"] for one in stage["children"]] == [{"pending": 1}] * 4
+    assert stage["counts"] == {"pending": 4}
