@@ -150,8 +150,11 @@ def secret_values(documents: Iterable[Document], further: Iterable[str] = ()) ->
     further : secrets that the documents do not show to be secret (`Rendering.secret_parts`).
     """
     secrets = set(further)
-    for document in documents:
-        secrets.update(_leaves(document.data) if is_secret(document) else _secret_leaves(document.data))
+    # What rendered documents share with others and with each other is looked at once; all of them are kept meanwhile.
+    kept = list(documents)
+    done: set[int] = set()
+    for document in kept:
+        secrets.update(_leaves(document.data) if is_secret(document) else _secret_leaves(document.data, done))
     values = set(secrets)
     for secret in secrets:
         values.update(line for line in map(str.strip, secret.splitlines()) if len(line) >= _SHORTEST_LINE)
@@ -192,11 +195,10 @@ def _shown(key: Step, value: Any, done: Mapping[int, Any]) -> Any:
 
 
 def _is_secret_item(key: Step, value: Any) -> bool:
-    if not _counts(value):
-        return False
+    # Few are: whether there is anything to hide is asked last.
     if isinstance(key, str) and is_secret_key(key[-_KEY:]):
-        return True
-    return isinstance(value, str) and _SECRET_TEXT.search(value) is not None
+        return _counts(value)
+    return isinstance(value, str) and _SECRET_TEXT.search(value) is not None and _counts(value)
 
 
 def _counts(value: Any) -> bool:
@@ -204,8 +206,8 @@ def _counts(value: Any) -> bool:
     return value is not None and value is not True and value is not False and value not in ("", [], {}, PLACEHOLDER)
 
 
-def _secret_leaves(root: Any) -> Iterator[str]:
-    for value in inside_out(root):
+def _secret_leaves(root: Any, done: set[int]) -> Iterator[str]:
+    for value in inside_out(root, done):
         for key, below in items_of(value):
             if _is_secret_item(key, below):
                 yield from _leaves(below)

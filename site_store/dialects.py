@@ -192,6 +192,24 @@ def pair_rows(tx: Connection, rows: Collection[tuple[str, str]]) -> Any:
     return func.unnest(keys, texts).table_valued("key", "value").render_derived()
 
 
+def text_rows(columns: Sequence[str], rows: Collection[Sequence[str | None]]) -> Any:
+    """Return a FROM element with these text columns, in PostgreSQL alone: many rows are inserted by one statement.
+
+    There each row of a statement with many parameter sets is a round of its own; SQLite is fastest with those.
+    """
+    arrays = [literal([row[place] for row in rows], postgresql.ARRAY(Text())) for place in range(len(columns))]
+    return func.unnest(*arrays).table_valued(*columns).render_derived()
+
+
+def pairs_of(tx: Connection, values: Mapping[str, tuple[str, str | None]]) -> Any:
+    """Return a FROM element with the text columns `key`, `first` and `second`, one row for each key."""
+    if tx.dialect.name != "sqlite":
+        return text_rows(("key", "first", "second"), [(key, *both) for key, both in values.items()])
+    given = func.json_each(literal(json.dumps(dict(values)), Text())).table_valued("key", "value")
+    first, second = (func.json_extract(given.c.value, f"$[{place}]") for place in (0, 1))
+    return select(given.c.key, first.label("first"), second.label("second")).subquery()
+
+
 def moments(tx: Connection, values: Mapping[str, datetime]) -> tuple[Any, ColumnElement[Any]]:
     """Return such a FROM element whose values are moments, and the moment as both databases store it."""
     given = pairs(tx, {name: f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}" for name, moment in values.items()})

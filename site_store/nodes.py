@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, and_, exists, func, literal, or_, select
 
 from design_rendering.digests import VERSION as DIGEST_VERSION
 from site_store.database import Repository
-from site_store.dialects import among, by_code_point, insert, pairs
+from site_store.dialects import among, by_code_point, insert, pairs, pairs_of
 from site_store.node_records import NodeRecord
 from site_store.node_status import provisioner_owner
 from site_store.tables import action, node, operation, task
@@ -22,13 +22,20 @@ from strategy_lib.phase import Phase
 _AT_ONCE = 50_000
 
 
-def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str, str]) -> None:
+def write_wanted(
+    tx: Connection, site: str, revision: int, digests: Mapping[str, str], racks: Mapping[str, str] | None = None
+) -> None:
     """Say in the caller's transaction what a revision wants: these nodes, each in this version, and no others.
 
     What stays as it is keeps the revision that brought it, and its version: a commit that changes nothing of a node
     raises nothing (rule 37). The version of a node that leaves the design and comes back goes on. A new version has not
     been tried yet: failures are of the one before.
     The site's nodes are locked by name, so that two who do so at once do not wait for each other.
+
+    Parameters
+    ----------
+    racks : the racks of nodes, which a node that the site does not have yet gets at once; of others `write_racks`
+        writes those that differ.
     """
     by_name = by_code_point(tx, node.c.name)
     locked = select(node.c.name, node.c.wanted_revision).where(node.c.site == site).order_by(by_name).with_for_update()
@@ -43,25 +50,28 @@ def write_wanted(tx: Connection, site: str, revision: int, digests: Mapping[str,
     owner = provisioner_owner(tx.scalar(connection))
     sorted_digests = sorted(digests.items())
     for first in range(0, len(sorted_digests), _AT_ONCE):
-        _want(tx, site, revision, dict(sorted_digests[first : first + _AT_ONCE]), owner)
+        _want(tx, site, revision, dict(sorted_digests[first : first + _AT_ONCE]), racks or {}, owner)
     if gone:
         left = update(node).where(node.c.site == site, among(tx, node.c.name, gone))
         tx.execute(left.values(wanted_revision=None, wanted_digest=None, version=node.c.version + 1))
 
 
-def _want(tx: Connection, site: str, revision: int, digests: Mapping[str, str], owner: str) -> None:
+def _want(
+    tx: Connection, site: str, revision: int, digests: Mapping[str, str], racks: Mapping[str, str], owner: str
+) -> None:
     """Write that these nodes are wanted with these digests, by one statement."""
-    wanted = pairs(tx, digests)
+    wanted = pairs_of(tx, {name: (digest, racks.get(name)) for name, digest in digests.items()})
     rows = insert(tx, node).from_select(
-        ["site", "name", "wanted_revision", "wanted_digest", "wanted_version", "digest_version", "owner"],
+        ["site", "name", "wanted_revision", "wanted_digest", "wanted_version", "digest_version", "owner", "rack"],
         select(
             literal(site),
             wanted.c.key,
             literal(revision),
-            wanted.c.value,
+            wanted.c.first,
             literal(1),
             literal(int(DIGEST_VERSION)),
             literal(owner),
+            wanted.c.second,
         ).where(true()),
     )
     tx.execute(

@@ -8,15 +8,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, literal, select, tuple_
+from sqlalchemy import Connection, Row, Text, and_, delete, literal, select, tuple_
 from sqlalchemy import insert as plain_insert
 
 from design_rendering.objects import DesignObject, ObjectKey
 from site_store.database import Repository
-from site_store.dialects import insert
+from site_store.dialects import insert, text_rows
 from site_store.tables import design_object, object_use
 
 _AT_ONCE = 5000
+_USES_AT_ONCE = 100_000
 _JUDGED = ":"
 """In `policed_set`, between the set of policies and the digest in which it left the object as it is."""
 
@@ -107,8 +108,7 @@ def write_objects(tx: Connection, site: str, revision: int, committed: Committed
         given = insert(tx, design_object)
         new = {name: given.excluded[name] for name in part[0] if name not in ("site", "kind", "name")}
         tx.execute(given.on_conflict_do_update(index_elements=["site", "kind", "name"], set_=new), part)
-    for part in _parts([use for one in used_anew for use in _use_rows(site, one)]):
-        tx.execute(plain_insert(object_use), part)
+    _write_uses(tx, site, used_anew)
     return sorted(changes, key=lambda change: change.key)
 
 
@@ -123,9 +123,20 @@ def _uses_digest(uses: Iterable[ObjectKey]) -> str:
     return hashlib.sha256(json.dumps([[used.kind, used.name] for used in uses]).encode()).hexdigest()
 
 
-def _use_rows(site: str, one: DesignObject) -> list[dict[str, str]]:
-    facts = {"site": site, "kind": one.key.kind, "name": one.key.name}
-    return [{**facts, "uses_kind": used.kind, "uses_name": used.name} for used in one.uses]
+def _write_uses(tx: Connection, site: str, objects: Sequence[DesignObject]) -> None:
+    """Write what these objects use; nothing is there of them. In PostgreSQL by one statement for very many."""
+    columns = ("kind", "name", "uses_kind", "uses_name")
+    uses = [(one.key.kind, one.key.name, used.kind, used.name) for one in objects for used in one.uses]
+    if tx.dialect.name == "sqlite":
+        for part in _parts(uses):
+            tx.execute(
+                plain_insert(object_use), [{"site": site, **dict(zip(columns, use, strict=True))} for use in part]
+            )
+        return
+    for start in range(0, len(uses), _USES_AT_ONCE):
+        rows = text_rows(columns, uses[start : start + _USES_AT_ONCE])
+        facts = select(literal(site, Text()), *(rows.c[column] for column in columns))
+        tx.execute(plain_insert(object_use).from_select(["site", *columns], facts))
 
 
 def _forget(tx: Connection, table: Any, site: str, keys: Collection[ObjectKey]) -> None:

@@ -113,7 +113,7 @@ class Revisions(Repository):
 
         def want(tx: Connection, number: int) -> None:
             if digests is not None:
-                write_wanted(tx, site, number, digests)
+                write_wanted(tx, site, number, digests, racks)
                 forget_states(tx, site, digests)
                 write_racks(tx, site, racks or {})
             if groups is not None:

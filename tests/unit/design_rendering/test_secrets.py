@@ -301,6 +301,19 @@ def test_the_rendered_design_without_its_secrets() -> None:
     assert [one.data for one in load_documents(text)] == [PLACEHOLDER, {"k": 1, "x": PLACEHOLDER}]
 
 
+def test_what_documents_share_is_looked_at_wherever_its_key_says_something_else() -> None:
+    """A part that many share is gone through once; under a key that is secret all of it counts all the same."""
+    shared = {"ports": ["first", {"token": "inner"}]}
+    plain, secret, *others = documents(*(layered(name, "site", {}) for name in "abcd"))
+    plain.data["open"] = shared
+    secret.data["password"] = shared
+    for other in others:
+        other.data["open"] = shared
+    assert secret_values([plain, *others]) == {"inner"}
+    assert secret_values([plain, secret, *others]) == {"inner", "first"}
+    assert secret_values(document for document in [secret, plain]) == {"inner", "first"}
+
+
 def test_values_that_must_not_be_logged() -> None:
     pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgk\n  short\n-----END PRIVATE KEY-----\n"
     found = secret_values(
