@@ -21,6 +21,7 @@ from site_engine.metrics import (
     OWNER_UNRESPONSIVE,
     PHASE_SECONDS,
     QUEUE_SECONDS,
+    REPAIR_STOPPED,
     REPAIRS,
     SITE_LEADER,
     VIEW_AGE,
@@ -33,6 +34,7 @@ from site_engine.metrics import (
 )
 from site_engine.owners import PROVISIONER, list_owners
 from site_engine.status_trees import site_trees
+from site_store.repair_switches import ALL_SITES
 from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
 
 if TYPE_CHECKING:
@@ -65,6 +67,10 @@ def read_samples(store: SiteStore) -> list[Sample]:
         found += [Sample(DRIFTS, (site,), now), Sample(DRIFTS_EVER, (site,), ever)]
     found += _states(store)
     found += [Sample(REPAIRS, labels, number) for labels, number in store.repairs.counts().items()]
+    switches = store.repair_switches.all()
+    for site in sites:
+        found.append(Sample(REPAIR_STOPPED, (site, "site"), int(site in switches)))
+        found.append(Sample(REPAIR_STOPPED, (site, "all"), int(ALL_SITES in switches)))
     return found
 
 

@@ -135,6 +135,12 @@ REPAIRS = Metric(
     "Repairs of nodes that are over, by result (success, failure, refused, observed).",
     ("site", "result"),
 )
+REPAIR_STOPPED = Metric(
+    "slipway_repair_stopped",
+    Shape.GAUGE,
+    "1 while somebody has stopped the repair of a site, by its own switch (site) or by that of all sites (all).",
+    ("site", "by"),
+)
 METRICS: Final = (
     NODES,
     ACTIONS_RUNNING,
@@ -157,6 +163,7 @@ METRICS: Final = (
     VIEW_AGE,
     VIEW_READERS,
     REPAIRS,
+    REPAIR_STOPPED,
 )
 
 

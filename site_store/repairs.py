@@ -1,4 +1,4 @@
-"""Repairs: the ledger of what the controller began for which node and why, and the switch that stops it all (rule 57).
+"""Repairs: the ledger of what the controller began for which node and why (rule 57).
 
 One row stands for one attempt at one cause, so that two controllers begin one action for it.
 """
@@ -13,32 +13,26 @@ from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, delete, exists, func, or_, select, update
-from ulid import ULID
 
 from site_store.database import Repository
-from site_store.dialects import among, insert, one_at_a_time
+from site_store.dialects import among, insert
 from site_store.drifts import is_drifted
-from site_store.errors import VersionChanged
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.leases import require_lease
 from site_store.node_status import done_again
 from site_store.records import Lease
+from site_store.repair_switches import is_stopped
 from site_store.tables import (
     node,
     node_drift,
     operation,
     repair,
-    repair_switch,
-    site_audit,
     site_group_node,
     user_state,
 )
 from site_store.tables import site as site_table
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
-
-STOP_REPAIR, START_REPAIR = "stop repair", "start repair"
-"""What audits call the uses of the switch."""
 
 
 class RepairResult(StrEnum):
@@ -76,15 +70,6 @@ class AilingNode:
     last_end: datetime | None = None
     under_way: bool = False
     observed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RepairSwitch:
-    """Since when repair is stopped on a site, by whom and why."""
-
-    at: datetime
-    by: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +159,7 @@ class Repairs(Repository):
         def work(tx: Connection) -> bool:
             now = self._shared_now(tx)
             require_lease(tx, held, now)
-            stopped = select(repair_switch.c.site).where(repair_switch.c.site == site)
-            if tx.execute(stopped).first() is not None:
+            if is_stopped(tx, site):
                 return False
             rows = [
                 {
@@ -279,48 +263,6 @@ class Repairs(Repository):
 
         return self._database.write(work)
 
-    def switch(self, site: str) -> RepairSwitch | None:
-        """Return since when repair is stopped on a site; None: it is not."""
-        query = select(repair_switch).where(repair_switch.c.site == site)
-        row = self._database.read(lambda tx: tx.execute(query).one_or_none())
-        return None if row is None else RepairSwitch(row.stopped_at, row.stopped_by, row.reason)
-
-    def switch_version(self, site: str) -> int:
-        """Return the version of a site's switch: it grows each time that somebody uses it."""
-        return self._database.read(lambda tx: _switch_version(tx, site))
-
-    def stop(self, site: str, user: str, reason: str, version: int | None = None) -> None:
-        """Stop all repair of a site: none begins from now on. Stopping again changes nothing but the audit.
-
-        Parameters
-        ----------
-        version : the one that the switch is to have, where the caller has seen it.
-
-        Raises
-        ------
-        VersionChanged : it has another by now; nothing was changed.
-        """
-
-        def work(tx: Connection) -> None:
-            _require_version(tx, site, version)
-            now = self._shared_now(tx)
-            row = insert(tx, repair_switch).values(site=site, stopped_at=now, stopped_by=user, reason=reason)
-            tx.execute(row.on_conflict_do_nothing())
-            _audit(tx, now, site, STOP_REPAIR, user, reason)
-
-        self._database.write(work)
-
-    def resume(self, site: str, user: str, reason: str, version: int | None = None) -> None:
-        """Let repair of a site go on. Raises `VersionChanged`: see `stop`."""
-
-        def work(tx: Connection) -> None:
-            _require_version(tx, site, version)
-            now = self._shared_now(tx)
-            tx.execute(delete(repair_switch).where(repair_switch.c.site == site))
-            _audit(tx, now, site, START_REPAIR, user, reason)
-
-        self._database.write(work)
-
     def counts(self) -> Counter[tuple[str, str]]:
         """Return by site and result how many repairs of nodes are over."""
         query = select(repair.c.site, repair.c.result, func.count().label("number"))
@@ -331,27 +273,6 @@ class Repairs(Repository):
 
 
 _STARTED = (str(RepairResult.SUCCESS), str(RepairResult.FAILURE))
-
-
-def _switch_version(tx: Connection, site: str) -> int:
-    """Return 1 and one more for each use of the switch: audits are kept."""
-    uses = (site_audit.c.site == site, site_audit.c.command.in_((STOP_REPAIR, START_REPAIR)))
-    return int(tx.execute(select(1 + func.count()).where(*uses)).scalar_one())
-
-
-def _require_version(tx: Connection, site: str, version: int | None) -> None:
-    """Have one use the switch at a time, and this one only if it has this version."""
-    one_at_a_time(tx, f"repair switch of {site}")
-    known = version if version is None else _switch_version(tx, site)
-    if version is not None and known != version:
-        raise VersionChanged(f"the repair of site {site}", version, known or 0)
-
-
-def _audit(tx: Connection, now: datetime, site: str, command: str, user: str, reason: str) -> None:
-    facts = {"id": str(ULID.from_datetime(now)), "site": site, "command": command, "nodes": [], "at": now}
-    tx.execute(insert(tx, site_audit).values(**facts, detail=reason or None, created_by=user))
-    why = f": {reason}" if reason else ""
-    write_events(tx, now, site, None, [NewEvent(EventKind.REPAIR, f"{command} by {user}{why}")])
 
 
 def _query(site: str, now: datetime) -> Select[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, exists, or_, select, union
+from sqlalchemy import Connection, Select, exists, or_, select, union
 
 from site_store.contents import Part, changed, digests, newest_number, posted_parts, read_texts, revision_parts
 from site_store.database import Repository
@@ -12,7 +12,8 @@ from site_store.design_records import CollectionRecord, Version
 from site_store.dialects import by_code_point
 from site_store.errors import VersionNotFound
 from site_store.records import ActionState
-from site_store.tables import action, buffer, revision
+from site_store.repair_switches import ALL_SITES, RepairSwitch, switch_of
+from site_store.tables import action, buffer, repair_switch, revision
 from site_store.tables import site as site_table
 
 _ENDS = tuple(state for state in ActionState if state.is_end)
@@ -26,6 +27,13 @@ _MISSING = {
 
 # Where a site that exists is named.
 _PLACES = (site_table.c.name, buffer.c.site, action.c.site)
+
+
+def _known(tx: Connection, after: str | None, limit: int | None) -> Select[tuple[str]]:
+    named = union(*(select(column.label("name")) for column in _PLACES)).subquery()
+    name = by_code_point(tx, named.c.name)
+    query = select(named.c.name).order_by(name).limit(limit)
+    return query if after is None else query.where(name > after)
 
 
 def read_version(tx: Connection, site: str, version: Version) -> int | None:
@@ -71,12 +79,20 @@ class Sites(Repository):
         after : only those behind this name, for the next page.
         limit : how many at most; None: all.
         """
-        named = union(*(select(column.label("name")) for column in _PLACES)).subquery()
+        return self._database.read_once(lambda tx: list(tx.scalars(_known(tx, after, limit))))
 
-        def work(tx: Connection) -> list[str]:
-            name = by_code_point(tx, named.c.name)
-            query = select(named.c.name).order_by(name).limit(limit)
-            return list(tx.scalars(query if after is None else query.where(name > after)))
+    def known_with_repair(self, after: str | None, limit: int) -> dict[str, RepairSwitch | None]:
+        """Return the same with the switch that stops the site's repair, None where none does; by one statement."""
+
+        def work(tx: Connection) -> dict[str, RepairSwitch | None]:
+            page = _known(tx, after, limit).subquery()
+            stops = or_(repair_switch.c.site == page.c.name, repair_switch.c.site == ALL_SITES)
+            query = select(page.c.name, repair_switch).outerjoin(repair_switch, stops)
+            found: dict[str, RepairSwitch | None] = {}
+            # That of all sites, whose name is empty, comes first.
+            for row in tx.execute(query.order_by(by_code_point(tx, page.c.name), repair_switch.c.site)):
+                found.setdefault(row.name, None if row.site is None else switch_of(row))
+            return found
 
         return self._database.read_once(work)
 

@@ -30,6 +30,7 @@ from site_store.orphans import Orphans
 from site_store.outbox import Outbox
 from site_store.owners import Owners
 from site_store.provisioner_lists import ProvisionerLists
+from site_store.repair_switches import RepairSwitches
 from site_store.repairs import Repairs
 from site_store.reporters import Reporters
 from site_store.reports import Reports
@@ -98,6 +99,7 @@ class SiteStore:
         self.site_views = SiteViews(database)
         self.drifts = Drifts(database)
         self.repairs = Repairs(database)
+        self.repair_switches = RepairSwitches(database)
         self.node_troubles = NodeTroubles(database)
         self.state_table = StateTable(database)
         self.restoring = Restoring(database)

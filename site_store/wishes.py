@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Select, insert, select, update
 from ulid import ULID
 
 from site_store.database import Repository
@@ -14,6 +15,7 @@ from site_store.dialects import among
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.node_versions import require_versions
 from site_store.object_changes import touched_nodes, write_changes
+from site_store.repair_switches import ALL_SITES
 from site_store.site_locks import require_free
 from site_store.tables import action, action_audit, node, revision, site_audit
 from strategy_lib.goals.actors import Access
@@ -135,10 +137,10 @@ class Wishes(Repository):
 
     def audit(self, site: str, limit: int = 50) -> list[AuditedRequest]:
         """Return what was asked for of a site's nodes, the newest first."""
-        query = select(site_audit).where(site_audit.c.site == site).order_by(site_audit.c.id.desc()).limit(limit)
+        query = _of_site(site, limit)
         return self._database.read(
             lambda tx: [
-                AuditedRequest(row.id, row.site, row.command, tuple(row.nodes), row.detail, row.created_by, row.at)
+                AuditedRequest(row.id, site, row.command, tuple(row.nodes), row.detail, row.created_by, row.at)
                 for row in tx.execute(query)
             ]
         )
@@ -150,7 +152,7 @@ class Wishes(Repository):
         ----------
         limit, before : how many at most; only what is older than the one of this id.
         """
-        nodes = select(site_audit).where(site_audit.c.site == site).order_by(site_audit.c.id.desc()).limit(limit)
+        nodes = _of_site(site, limit)
         commands = (
             select(action_audit)
             .join(action, action.c.id == action_audit.c.action_id)
@@ -173,6 +175,12 @@ class Wishes(Repository):
             return sorted(found, key=lambda one: one.id, reverse=True)[:limit]
 
         return self._database.read(work)
+
+
+def _of_site(site: str, limit: int) -> Select[Any]:
+    """Return the query for what was asked for of a site, or of all sites, the newest first."""
+    these = site_audit.c.site.in_((site, ALL_SITES))
+    return select(site_audit).where(these).order_by(site_audit.c.id.desc()).limit(limit)
 
 
 def _keep(

@@ -125,7 +125,7 @@ def repair_site(
             for name, result in store.repairs.settle(lease(), site, begun.action_id).items():
                 log.info("The repair of node %s of site %s ended: %s.", name, site, result)
     settings = store.revisions.settings(site)
-    if settings.repair is RepairMode.OFF or store.repairs.switch(site) is not None:
+    if settings.repair is RepairMode.OFF or store.repair_switches.of_site(site) is not None:
         return
     ailing = store.repairs.ailing(site)
     if ailing:

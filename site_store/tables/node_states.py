@@ -131,7 +131,7 @@ repair = Table(
     sqlite_with_rowid=False,
 )
 
-# Sites whose repair is stopped: no row where it is not.
+# Sites whose repair is stopped: no row where it is not. With an empty name: all sites, also those that come later.
 repair_switch = Table(
     "repair_switch",
     metadata,

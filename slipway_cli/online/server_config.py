@@ -24,6 +24,7 @@ class ServerConfig:
 
     Attributes
     ----------
+    site_named : somebody has named the site; else it is the one that is meant without a name.
     user : the user of the token; None where none is named.
     token : None before there is one.
     profile : the name of its profile, None where it was named in another way.
@@ -38,6 +39,7 @@ class ServerConfig:
     profile: str | None = None
     login: str = "slipway login"
     advice: str = ""
+    site_named: bool = True
 
     def __repr__(self) -> str:
         return f"Installation(url={self.url!r}, site={self.site!r})"
@@ -73,7 +75,8 @@ def server_config(
         login = folder.login(url, user)
         if login is not None:
             token, user = login.token, login.user
-    chosen = site or env.get("SLIPWAY_SITE") or named.server.site or DEFAULT_SITE
+    given = site or env.get("SLIPWAY_SITE") or named.server.site
+    chosen = given or DEFAULT_SITE
     if _NAME.fullmatch(chosen) is None:
         raise ProfileError(f"{chosen!r} is no name of a site: use up to 64 letters, digits, _ . and -")
     return ServerConfig(
@@ -84,6 +87,7 @@ def server_config(
         profile=named.profile,
         login=f"slipway login --profile {profile}" if profile else "slipway login",
         advice=f"{named.said}; {named.others}",
+        site_named=bool(given),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -68,8 +68,21 @@ def get_sites(server: SiteServer, output: str) -> None:
                 printable(verdict),
             )
         console().print(rows if sites else Text("there is no site yet: slipway create configdocs --help"))
+        for line in _stopped_repair(sites):
+            click.echo(printable(line))
 
     show_data(found, output, show)
+
+
+def _stopped_repair(sites: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield who has stopped the repair of all sites, or of which site."""
+    stops = {site["name"]: site["repair_stopped"] for site in sites if site["repair_stopped"]}
+    everywhere = next((stop for stop in stops.values() if stop["all_sites"]), None)
+    shown = stops if everywhere is None else {"": everywhere}
+    for name, stop in shown.items():
+        where = f"site {name}" if name else "all sites"
+        why = f": {stop['reason']}" if stop["reason"] else ""
+        yield f"repair of {where} is stopped by {stop['by']} since {format_time(stop['at'])} UTC{why}"
 
 
 @click.command(

@@ -127,3 +127,26 @@ def test_what_is_not_there_is_found() -> None:
 def test_a_sentence_can_be_read_at_once(document: Path) -> None:
     long = [sentence for sentence in sentences(document.read_text(encoding="utf-8")) if len(sentence) > LONGEST]
     assert long == []
+
+
+OF_OUR_OWN = {"SLIPWAY_AFTER", "SLIPWAY_PRELOAD", "SLIPWAY_SUPERVISED_HOME", "SLIPWAY_COMPLETE", "SLIPWAY_AIRFLOW__"}
+"""Variables that Slipway's processes, and the shell's completion, set for each other: nobody else does."""
+
+
+def variables(text: str) -> set[str]:
+    """Return the names of Slipway's environment variables in a text."""
+    return set(re.findall(r"\bSLIPWAY_[A-Z_]*[A-Z](?:__)?\b", text))
+
+
+def test_every_variable_that_is_read_stands_in_the_settings_and_the_other_way_round() -> None:
+    folders = [ROOT / room for room in ROOMS if room != "tests"]
+    sources = [path for folder in folders for path in folder.rglob("*.py")]
+    read = {name for path in (*sources, ROOT / "Makefile") for name in variables(path.read_text(encoding="utf-8"))}
+    text = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+    section = text[text.index("\n## Settings\n") : text.index("\n## What is in the home\n")]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    described = {name for row in rows for name in variables(row)}
+    assert read - OF_OUR_OWN - described == set(), "say in docs/running.md what they are for"
+    assert described - read == set(), "nobody reads them"
+    for document in DOCUMENTS:
+        assert variables(document.read_text(encoding="utf-8")) - read - described == set(), document.name

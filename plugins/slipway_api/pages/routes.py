@@ -11,6 +11,7 @@ from slipway_api.pages import (
     node_states,
     nodes,
     owners,
+    repair,
     run_tab,
     set_states,
     site_plan,
@@ -22,7 +23,7 @@ from slipway_api.pages import (
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
 for module in (
-    *(sites, site_plan, nodes, node_states, set_states, touch),
+    *(sites, site_plan, nodes, node_states, set_states, touch, repair),
     *(actions, tasks, approval, doing, owners, run_tab, static_files),
 ):
     router.include_router(module.router)

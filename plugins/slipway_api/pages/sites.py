@@ -20,7 +20,7 @@ from slipway_api.pages.nodes import asked, kept, nodes_part
 from slipway_api.pages.rendering import page
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import segment
-from slipway_api.sites.repairs import repair_state
+from slipway_api.sites.repair_switch import repair_state
 from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.words import Status
 
@@ -37,18 +37,20 @@ MOST_FIELDS = 500
 
 
 @router.get("/", dependencies=[access.may_read])
-def sites(request: Request, store: Store) -> Response:
-    """Show the sites by name, so many at once."""
-
+def sites(request: Request, store: Store, caller: access.CallerDep) -> Response:
+    """Show the sites by name, so many at once, and whether repair is stopped on all of them."""
     after = request.query_params.get("after", "")
 
     def values() -> dict[str, Any]:
         names = store.sites.known(after)
         shown = names[:SITES_SHOWN]
         more = len(names) - len(shown)
-        return {"trees": site_trees(store, shown), "more": more, "next": shown[-1] if more else "", "after": after}
+        trees = site_trees(store, shown)
+        listed = {"trees": trees, "more": more, "next": shown[-1] if more else "", "after": after}
+        return {**listed, "switches": store.repair_switches.all()}
 
-    return live_page(request, store, "sites.html", token=None, reader="", values=values, fresh={})
+    fresh = {"may_control": caller.may_control(access.COMMIT_DAG)}
+    return live_page(request, store, "sites.html", token=None, reader="", values=values, fresh=fresh)
 
 
 @router.get("/sites/{site}", dependencies=[access.may_read])
@@ -69,8 +71,9 @@ def site(
     def values() -> dict[str, Any]:
         return _site_values(store, site, readable, root, actions_before, revisions_before)
 
-    reader = " ".join((*sorted(may), *sorted(readable)))
-    fresh = {"site": site, "may": may}
+    control = caller.may_control(access.COMMIT_DAG)
+    reader = " ".join((*sorted(may), "|", *sorted(readable), "|", str(control)))
+    fresh = {"site": site, "may": may, "may_control": control}
 
     def rest() -> dict[str, Any]:
         part = nodes_part(request, store, site)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
@@ -14,6 +14,9 @@ from slipway_api import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, Store, link_to_next
+
+if TYPE_CHECKING:
+    from site_store.repair_switches import RepairSwitch
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 
@@ -35,6 +38,15 @@ class BriefAction(BaseModel):
     paused: Moment | None = Field(examples=[None])
 
 
+class RepairStop(BaseModel):
+    """Since when repair of a site is stopped, by whom and why."""
+
+    at: Moment
+    by: str = Field(examples=["ann"])
+    reason: str = Field(examples=["the power is worked on"])
+    all_sites: bool = Field(description="For all sites, and not for this one alone.", examples=[False])
+
+
 class SiteStanding(BaseModel):
     """How a site stands; without a status where nothing was committed for it yet."""
 
@@ -49,6 +61,7 @@ class SiteStanding(BaseModel):
     messages: list[str] = Field(examples=[[]])
     running: BriefAction | None = Field(examples=[None])
     last: BriefAction | None
+    repair_stopped: RepairStop | None = Field(description="Who has stopped its repair; null: nobody has.")
 
 
 class ListedOwner(BaseModel):
@@ -87,10 +100,19 @@ Limit = Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many sites
 @router.get("/sites", dependencies=[access.may_read], summary="All sites", responses=answers(list[SiteStanding]))
 def get_sites(request: Request, store: Store, after: AfterSite = None, limit: Limit = _LONGEST_PAGE) -> JSONResponse:
     """Return the sites by name, each with how it stands: what is wanted against what is done."""
-    names = store.sites.known(after, limit + 1)
+    known = store.sites.known_with_repair(after, limit + 1)
+    names = list(known)
     page = names[:limit]
     headers = link_to_next(request, limit=limit, after=page[-1]) if len(names) > limit else {}
-    return JSONResponse([site_standing(tree) for tree in site_trees(store, page)], headers=headers)
+    trees = zip(page, site_trees(store, page), strict=True)
+    found = [{**site_standing(tree), "repair_stopped": _stop_of(known[name])} for name, tree in trees]
+    return JSONResponse(found, headers=headers)
+
+
+def _stop_of(switch: RepairSwitch | None) -> dict[str, Any] | None:
+    if switch is None:
+        return None
+    return {"at": switch.at.isoformat(), "by": switch.by, "reason": switch.reason, "all_sites": switch.all_sites}
 
 
 def site_standing(tree: Any) -> dict[str, Any]:

@@ -67,6 +67,8 @@ ROUTES = {
     "GET /api/v1.0/sites/{site}/repair": READ,
     "PUT /api/v1.0/sites/{site}/repair": WRITE,
     "POST /api/v1.0/sites/{site}/repair": READ,
+    "GET /api/v1.0/repair": READ,
+    "PUT /api/v1.0/repair": WRITE,
     "GET /api/v1.0/sites/{site}/reports": READ,
     "POST /api/v1.0/sites/{site}/reports/acknowledgements": WRITE,
     "GET /api/v1.0/owners": READ,

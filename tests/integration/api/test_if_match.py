@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from site_store import BufferMode, SiteStore
+from site_store.repair_switches import ALL_SITES
 from strategy_lib.approval import ApprovalMoment
 from tests.integration.api.airflow_runs import DESIGN, commit, create, plan
 from tests.integration.api.described import operations
@@ -69,8 +70,12 @@ def _make_reporter(store: SiteStore, _action: str) -> None:
     store.reporters.create("default", "other", "ann")
 
 
+def _stop_all_repair(store: SiteStore, _action: str) -> None:
+    store.repair_switches.stop(ALL_SITES, "ann", "a storm")
+
+
 def _stop_repair(store: SiteStore, _action: str) -> None:
-    store.repairs.stop("default", "ann", "the power is worked on")
+    store.repair_switches.stop("default", "ann", "the power is worked on")
 
 
 BUFFER, ACTION = f"{API}/configdocs/other?version=buffer", f"{API}/actions/{{action}}"
@@ -115,6 +120,7 @@ WRITES = {
     f"PUT {API}/sites/{{site}}/repair": Write(
         "PUT", f"{SITE}/repair", f"{SITE}/repair", _stop_repair, {"json": {"stopped": False}}
     ),
+    f"PUT {API}/repair": Write("PUT", f"{API}/repair", f"{API}/repair", _stop_all_repair, {"json": {"stopped": False}}),
     f"POST {API}/sites/{{site}}/reporters": Write(
         "POST", f"{SITE}/reporters", f"{SITE}/reporters", _make_reporter, {"json": {"owner": "burn-in"}}
     ),

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, insert, select
 from site_store import SiteStore
 from site_store.events import EventKind
 from site_store.records import Lease
+from site_store.repair_switches import ALL_SITES
 from site_store.tables import event, site_group, site_group_node
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario
 from tests.integration.site_store.test_drifts import DIGESTS, done, found, lead
@@ -40,9 +41,16 @@ def test_rule_57_an_attempt_begins_once_and_a_stopped_site_begins_none(
     assert [(one.name, one.drifted, one.attempts, one.under_way) for one in ailing] == [
         (name, True, 0, False) for name in ("a", "b", "c")
     ]
-    store.repairs.stop(SITE, "ann", "the power is worked on")
+    store.repair_switches.stop(SITE, "ann", "the power is worked on")
     assert not store.repairs.begin(held, SITE, RUN, ailing[:1], redeploy=False), "somebody has stopped it"
-    store.repairs.resume(SITE, "ann", "")
+    store.repair_switches.resume(SITE, "ann", "")
+    store.repair_switches.stop(ALL_SITES, "ann", "a storm")
+    assert store.repair_switches.all().keys() == {ALL_SITES}
+    assert not store.repairs.begin(held, SITE, RUN, ailing[:1], redeploy=False), "somebody has stopped all"
+    store.repair_switches.resume(ALL_SITES, "ann", "")
+    before = store.trees.site_token(SITE)
+    store.repair_switches.resume(SITE, "ann", "")
+    assert store.trees.site_token(SITE) != before, "a page that is looked at shows it"
     assert store.repairs.begin(held, SITE, RUN, ailing[:2], redeploy=False)
     assert not store.repairs.begin(held, SITE, "another", ailing[1:], redeploy=False), "b is under way already"
     (begun,) = store.repairs.under_way(SITE)

@@ -69,11 +69,31 @@
     if (words.textContent !== text) words.textContent = text;
   }
 
+  /* The server is there, and does not give this part: why, in its own words where it has some. */
+  class Refused extends Error {
+    constructor(text, pause) { super(text); this.pause = pause; }
+  }
+  const REFUSALS = {
+    403: "you may not see this any more", 404: "this is not there any more", 409: "this cannot be shown as things stand",
+    422: "this address is not understood", 429: "this is asked for too often",
+  };
+
+  async function refusal(answer) {
+    let words = REFUSALS[answer.status] || `the server refuses this (${answer.status})`;
+    const body = await answer.text();
+    if (answer.status !== 403 && body.includes('class="error-page"')) {
+      const said = new DOMParser().parseFromString(body, "text/html").querySelector(".error-page h1 + p");
+      if (said && said.textContent.trim()) words = `${words}: ${said.textContent.trim().slice(0, 200)}`;
+    }
+    return new Refused(words, Number(answer.headers.get("Retry-After")) * 1000 || 0);
+  }
+
   async function refresh(part) {
     const asked = part.dataset.live;
     const answer = await fetch(asked, { cache: "no-cache", credentials: "same-origin" });
     if (answer.status === 401) { over = true; return; }
-    if (!answer.ok) throw new Error(answer.status === 403 ? "403" : String(answer.status));
+    if (answer.status >= 400 && answer.status < 500) throw await refusal(answer);
+    if (!answer.ok) throw new Error(String(answer.status));
     const etag = answer.headers.get("ETag");
     if (etag && etag === part.dataset.etag) return;
     const text = await answer.text();
@@ -90,23 +110,32 @@
     const mine = ++turn;
     const parts = [...document.querySelectorAll("[data-live]")];
     if (!parts.length || document.hidden || over) return;
+    let refused = null;
     try {
-      for (const part of parts) if (!part.hasAttribute("data-done")) await refresh(part);
-      failures = 0;
+      for (const part of parts) {
+        if (part.hasAttribute("data-done")) continue;
+        try { await refresh(part); } catch (error) {
+          if (!(error instanceof Refused)) throw error;
+          refused = refused || error;
+        }
+      }
+      failures = refused ? failures + 1 : 0;
       lost = null;
-      if (!over) say("live", "live");
-    } catch (error) {
+      if (refused) say("refused", refused.message);
+      else if (!over) say("live", "live");
+    } catch {
       failures += 1;
       lost = lost || new Date();
       const since = lost.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-      say("lost", error.message === "403" ? "you may not see this any more" : `disconnected since ${since}; trying again`);
+      say("lost", `disconnected since ${since}; trying again`);
     }
     if (over) {
       say("over", "the session is over");
       document.getElementById("session-over")?.removeAttribute("hidden");
       return;
     }
-    if (mine === turn) waiting = setTimeout(round, Math.min(EVERY * 2 ** Math.min(failures, 4), SLOWEST));
+    const pause = Math.min(EVERY * 2 ** Math.min(failures, 4), SLOWEST);
+    if (mine === turn) waiting = setTimeout(round, Math.max(pause, refused ? refused.pause : 0));
   }
 
   document.addEventListener("visibilitychange", () => { if (!document.hidden) round(); });

@@ -14,6 +14,7 @@ import pytest
 from provisioner_client.protocol import ListedNode
 from site_engine.node_lists import keep_list
 from site_store import SiteStore
+from site_store.reporters import NewLeaf
 from strategy_lib.outcome import NodeCondition
 from tests.integration.api.pages.conftest import UI, Open
 from tests.integration.api.pages.test_actions import HOSTILE, end
@@ -24,6 +25,8 @@ from tests.support.sites import group, node, site
 
 BAD = HOSTILE[:32]
 QUESTION = "Is <script>alert(1)</script> cabled?"
+REPORTER = "<img src=x onerror=alert(2)><i style='color:red'>"
+LEAF = "<script>alert(3)<img src=y onerror=alert(4)>"
 DESIGN = site(
     [node(BAD), node("n2")],
     [
@@ -73,6 +76,11 @@ def hostile(begin: Begin, fake: FakeProvisioner, store: SiteStore) -> Driving:
     keep_list(store, "alpha", "slipway_provisioner", {BAD: listed})
     driving.group(HOSTILE)
     driving.group("gate")
+    token = store.reporters.create("alpha", REPORTER, "<u>ann</u>").token
+    leaf = NewLeaf("gate", LEAF, "error", f"{REPORTER} says {LEAF}")
+    store.reporters.report(token, "alpha", [leaf], interval=3600)
+    below = NewLeaf("deploy_group/gate", LEAF, "error", f"{REPORTER} says {LEAF}")
+    store.reporters.report(token, "alpha", [below], driving.action.id, interval=3600)
     return driving
 
 
@@ -130,6 +138,10 @@ def test_on_every_page_hostile_names_are_text_and_there_is_one_heading(
     shown = pages["admin"].get(f"/actions/{hostile.action.id}").text
     assert "&lt;img src=x onerror=alert(1)&gt;" in shown
     assert "Is &lt;script&gt;alert(1)&lt;/script&gt; cabled?" in shown
+    for path in ("/sites/alpha", f"/actions/{hostile.action.id}", "/owners"):
+        text = pages["admin"].get(path).text
+        assert "&lt;img src=x onerror=alert(2)&gt;" in text, path
+        assert path == "/owners" or "&lt;script&gt;alert(3)" in text, path
 
 
 @pytest.fixture
@@ -179,6 +191,7 @@ def test_hostile_names_are_text_on_every_page_and_the_policy_reports_nothing(
         assert watched.complaints == [], path
     watched.page.goto(f"{origin}{UI}/actions/{hostile.action.id}")
     watched.page.get_by_text(QUESTION).first.wait_for()
+    watched.page.get_by_text(f"{REPORTER} says {LEAF}").first.wait_for()
 
 
 @pytest.mark.endurance

@@ -151,6 +151,36 @@ def test_the_page_says_that_it_is_disconnected_and_comes_back(open_page: Open) -
     watched.page.locator("#connection[data-state=live]").wait_for()
 
 
+@pytest.mark.endurance
+def test_what_the_server_refuses_is_said_in_words_and_is_no_disconnection(open_page: Open, store: SiteStore) -> None:
+    commit(store, "beta")
+    watched = open_page(f"{UI}/sites/beta")
+    page, light = watched.page, watched.page.locator("#connection")
+    page.locator("#connection[data-state=live]").wait_for()
+    # What is gone is asked for where it is not: the answer is Slipway's own.
+    gone = re.compile(r"/sites/beta\?.*part=live")
+    page.route(gone, lambda route: route.continue_(url=route.request.url.replace("/sites/beta", "/sites/%3Cb%3Egone")))
+    page.locator("#connection[data-state=refused]").wait_for()
+    assert light.inner_text() == "this is not there any more: there is no site '<b>gone'"
+    said = {
+        409: "this cannot be shown as things stand",
+        418: "the server refuses this (418)",
+        422: "this address is not understood",
+        429: "this is asked for too often",
+    }
+    for status, words in said.items():
+        page.unroute(gone)
+        page.route(gone, lambda route, status=status: route.fulfill(status=status, body="<h1>A proxy</h1>"))
+        page.evaluate("window.dispatchEvent(new Event('online'))")
+        page.get_by_text(words, exact=True).wait_for()
+        assert light.get_attribute("data-state") == "refused"
+    assert page.get_by_role("heading", name="beta").is_visible(), "what was there stays"
+    page.unroute(gone)
+    page.evaluate("window.dispatchEvent(new Event('online'))")
+    page.locator("#connection[data-state=live]").wait_for()
+    assert watched.complaints == []
+
+
 def test_a_run_of_another_dag_has_no_action(pages: dict[str, httpx.Client], dags: list[str]) -> None:
     answer = pages["viewer"].get("/run", params={"dag_id": "somebody_elses", "run_id": "r"})
     assert answer.status_code == 200

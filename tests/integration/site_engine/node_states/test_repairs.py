@@ -15,6 +15,7 @@ from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.node_states.repairs import REPAIR_KIND, repair_site
 from site_store import ActionState, SiteStore
 from site_store.records import Lease
+from site_store.repair_switches import ALL_SITES
 from site_store.repairs import RepairResult
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
@@ -220,16 +221,41 @@ def test_rule_51_nodes_that_are_not_to_be_up_are_not_repaired(store: SiteStore, 
 def test_a_switch_stops_all_repair(store: SiteStore, clock: FakeClock) -> None:
     scene = Scene(store, clock, repair="on")
     scene.see(n1=READY, n2=ON)
-    store.repairs.stop(SITE, "ann", "the power is worked on")
+    store.repair_switches.stop(SITE, "ann", "the power is worked on")
     assert scene.look() == []
-    switch = store.repairs.switch(SITE)
+    switch = store.repair_switches.of_site(SITE)
     assert switch is not None
     assert (switch.by, switch.reason) == ("ann", "the power is worked on")
     ailing = store.repairs.ailing(SITE)
     assert not store.repairs.begin(scene.lease, SITE, "late", ailing, redeploy=False), "also one that was just decided"
-    store.repairs.resume(SITE, "ann", "")
+    store.repair_switches.resume(SITE, "ann", "")
     assert scene.look() == [(("n1",), False)]
     assert [one.command for one in store.wishes.audit(SITE)][:2] == ["start repair", "stop repair"]
+
+
+def test_one_switch_stops_the_repair_of_all_sites_also_of_one_that_comes_later(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    store.repair_switches.stop(ALL_SITES, "ann", "a storm")
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=ON)
+    assert scene.look() == []
+    switch = store.repair_switches.of_site(SITE)
+    assert switch is not None
+    assert (switch.by, switch.reason, switch.all_sites) == ("ann", "a storm", True)
+    ailing = store.repairs.ailing(SITE)
+    assert not store.repairs.begin(scene.lease, SITE, "late", ailing, redeploy=False), "also one that was just decided"
+    store.repair_switches.stop(SITE, "bob", "the power is worked on")
+    store.repair_switches.resume(ALL_SITES, "ann", "")
+    assert scene.look() == [], "its own switch holds"
+    store.repair_switches.stop(ALL_SITES, "ann", "")
+    store.repair_switches.resume(SITE, "bob", "")
+    assert scene.look() == [], "that of all sites holds"
+    store.repair_switches.resume(ALL_SITES, "ann", "it is over")
+    assert scene.look() == [(("n1",), False)]
+    (newest, *_, oldest) = store.wishes.audit(SITE)
+    assert (newest.command, newest.user, newest.detail) == ("start repair", "ann", "for all sites: it is over")
+    assert (oldest.command, oldest.detail) == ("stop repair", "for all sites: a storm")
 
 
 def test_a_node_that_says_so_is_not_repaired(store: SiteStore, clock: FakeClock) -> None:

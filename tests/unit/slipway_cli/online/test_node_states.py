@@ -32,6 +32,7 @@ REPAIR = {
     "stopped_at": AT,
     "stopped_by": "ann",
     "reason": "the power is worked on",
+    "all_sites": False,
     "drifts": 1,
     "action": None,
 }

@@ -13,7 +13,17 @@ from tests.unit.slipway_cli.online.test_trees import site
 
 
 def listed_site(name: str, **more: Any) -> dict[str, Any]:
-    return site(name=name, status="processing", reason=None, counts={"success": 2, "processing": 1}, messages=[]) | more
+    return (
+        site(
+            name=name,
+            status="processing",
+            reason=None,
+            counts={"success": 2, "processing": 1},
+            messages=[],
+            repair_stopped=None,
+        )
+        | more
+    )
 
 
 def node(name: str, **more: Any) -> dict[str, Any]:
@@ -47,7 +57,14 @@ def node(name: str, **more: Any) -> dict[str, Any]:
 
 def test_sites(slipway: Slipway, server: Server) -> None:
     empty = site(
-        name="new", revision_committed=None, revision_done=None, nodes=0, nodes_as_wanted=0, running=None, last=None
+        name="new",
+        revision_committed=None,
+        revision_done=None,
+        nodes=0,
+        nodes_as_wanted=0,
+        running=None,
+        last=None,
+        repair_stopped=None,
     )
     known = [listed_site("lab-7"), empty | {"status": None, "counts": {}}]
     server.on("GET", "/sites", known)
@@ -57,6 +74,15 @@ def test_sites(slipway: Slipway, server: Server) -> None:
     assert " ".join(lines[3].split()) == "new not known 0/0"
     assert json.loads(slipway("get", "sites", "-o", "json", "--site", "lab-9").stdout) == known
     assert server.request.params == {}, "the list of all sites is not about one"
+
+
+@pytest.mark.parametrize(("everywhere", "where"), [(True, "all sites"), (False, "site lab-7")])
+def test_who_has_stopped_repair_stands_below(slipway: Slipway, server: Server, everywhere: bool, where: str) -> None:
+    stop = {"at": AT, "by": "ann", "reason": "a storm", "all_sites": everywhere}
+    server.on("GET", "/sites", [listed_site("lab-7", repair_stopped=stop), listed_site("lab-8")])
+    lines = slipway("get", "sites").stdout.splitlines()
+    assert lines[-1] == f"repair of {where} is stopped by ann since 2026-03-01 12:00:00 UTC: a storm"
+    assert sum("is stopped" in line for line in lines) == 1
 
 
 def test_sites_on_several_pages(slipway: Slipway, server: Server) -> None:
