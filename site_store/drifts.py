@@ -7,7 +7,7 @@ wins: each write here names the version of the record that it is about, and the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -65,8 +65,18 @@ class FoundDrift:
 class Drifts(Repository):
     """Drifts of sites."""
 
-    def judged(self, site: str) -> list[JudgedNode]:
-        """Return the nodes of a site that are successes, or drifted, and whose user state is up (rule 51)."""
+    def names(self, site: str) -> frozenset[str]:
+        """Return the nodes of a site that are successes; of which `judged` says more."""
+        query = select(node.c.name).where(node.c.site == site, node.c.standing == Status.SUCCESS)
+        return self._database.read_once(lambda tx: frozenset(tx.scalars(query)))
+
+    def judged(self, site: str, nodes: Collection[str] | None = None) -> list[JudgedNode]:
+        """Return the nodes of a site that are successes, or drifted, and whose user state is up (rule 51).
+
+        Parameters
+        ----------
+        nodes : of the successes only these; None: all.
+        """
 
         def work(tx: Connection) -> list[JudgedNode]:
             now = self._shared_now(tx)
@@ -100,8 +110,11 @@ class Drifts(Repository):
                     ),
                 )
                 .where(node.c.site == site, ~not_up)
-                .where(or_(node.c.standing == Status.SUCCESS, node_drift.c.since.is_not(None)))
             )
+            success = node.c.standing == Status.SUCCESS
+            if nodes is not None:
+                success = and_(success, among(tx, node.c.name, nodes))
+            query = query.where(or_(success, node_drift.c.since.is_not(None)))
             return [
                 JudgedNode(
                     row.name,

@@ -175,7 +175,7 @@ class SiteViews(Repository):
         self,
         held: Lease,
         site: str,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | str,
         state: PublishedState,
         changes: Mapping[str, tuple[str | None, str | None, str]],
     ) -> SiteViewRecord:
@@ -183,8 +183,8 @@ class SiteViews(Repository):
 
         Parameters
         ----------
-        body : all that readers get, always in the same order; but for `epoch`, `version`, `published` and `digest`,
-            which are added.
+        body : all that readers get, always in the same order, or that as the text of a JSON object; but for `epoch`,
+            `version`, `published` and `digest`, which are added.
         state : of the site as a whole.
         changes : node to its state in the version before, its new one, and why; None where it had or has none.
 
@@ -194,7 +194,7 @@ class SiteViews(Repository):
         """
 
         # All that takes long is done before the transaction, in which the lease is locked.
-        rest = json.dumps(dict(body), separators=(",", ":"))
+        rest = body if isinstance(body, str) else json.dumps(dict(body), separators=(",", ":"))
         digest = hashlib.sha256(rest.encode()).hexdigest()
         log = json.dumps({name: list(change) for name, change in changes.items()}, separators=(",", ":"))
 

@@ -21,7 +21,7 @@ from site_engine.errors import EngineError
 from site_engine.node_states.checks import OWN_CHECKS, CheckedNode, NodeCheck
 from site_store.drifts import FoundDrift
 from strategy_lib.errors import StrategyLibError
-from strategy_lib.node_states.drift import Drift, drift_status
+from strategy_lib.node_states.drift import LOOKS, Drift, drift_status
 from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ LOOK_EVERY: Final = 1.0
 TOLD_EVERY: Final = 60.0
 """Seconds after which it is looked at what is to be told, though nothing was written."""
 _CONDITIONS: Final = {condition.value: condition for condition in NodeCondition}
+Listed = Mapping[str, Mapping[str, Any]]
+"""What the provisioner says of each node."""
 _NO_DRIFT: Final = Drift()
 _NO_LOOKS: Final[Mapping[str, Drift]] = {}
 
@@ -61,6 +63,10 @@ class DriftWatch:
     _looks: dict[str, tuple[int | None, Mapping[str, Drift]]] = field(default_factory=dict)
     _revision: int = 0
     _stated: Mapping[str, StatedNode] = field(default_factory=dict)
+    _found: tuple[object, ...] | None = None
+    _until: float = -math.inf
+    _before: tuple[Listed, int] = field(default_factory=lambda: ({}, 0))
+    _plain: set[str] = field(default_factory=set)
     _changes: int = -1
     _told: float = -math.inf
     _broken: set[str] = field(default_factory=set)
@@ -69,21 +75,30 @@ class DriftWatch:
         """Whether there is anything to do; asks nobody."""
         return bool(self._due_now(pulse.listed_at)) or self._may_tell(pulse)
 
-    def look(self, held: Lease, pulse: Pulse | None = None) -> None:
+    def look(self, held: Lease, pulse: Pulse | None = None, listed: Listed | None = None) -> None:
         """Tell of nodes in trouble, and do the checks that are due.
 
         Parameters
         ----------
         pulse : of the site, where it was read just now.
+        listed : what the provisioner says of each node, where the caller has read the list that the pulse tells of.
 
         Raises `LeaseLost`: another process may lead by now; `StoreError`: the store does not answer.
         """
         pulse = pulse or self.store.site_views.pulse(self.site)
         due = self._due_now(pulse.listed_at)
         if due:
-            self.store.drifts.close_others(held, self.site)
-            self._read_design(pulse.revision)
-            self._check(held, due, pulse.now)
+            key = (pulse.listed, pulse.changes, pulse.revision, pulse.users)
+            is_own = self.checks.keys() == OWN_CHECKS.keys()
+            # The same nodes, and the same is said of them: all would be found as it was, unless a first look is to be
+            # followed by a second one.
+            if not is_own or key != self._found or pulse.now.timestamp() >= self._until:
+                self.store.drifts.close_others(held, self.site)
+                self._read_design(pulse.revision)
+                self._check(held, due, pulse.now, self._list() if listed is None else listed)
+                self._until = self._next_end(pulse.now)
+                is_open = any(0 < one.looks < LOOKS for _, looks in self._looks.values() for one in looks.values())
+                self._found = None if is_open or pulse.listed is None else key
             self._listed_at = pulse.listed_at
             self._due.update((name, self.monotonic() + self.checks[name].interval) for name in due)
             # What was just found is told at once.
@@ -115,13 +130,41 @@ class DriftWatch:
         except (EngineError, StrategyLibError) as error:
             log.warning("What the design of site %s states is not known: %s", self.site, error)
 
-    def _check(self, held: Lease, due: list[str], now: datetime) -> None:
+    def _list(self) -> Listed:
         kept = self.store.provisioner_lists.get(self.site)
-        listed: Mapping[str, Mapping[str, Any]] = {} if kept is None else json.loads(kept.nodes)
-        nodes = [node for node in self.store.drifts.judged(self.site) if self._is_monitored(node.name)]
-        if nodes and not any(node.name in listed for node in nodes):
+        return {} if kept is None else json.loads(kept.nodes)
+
+    def _next_end(self, now: datetime) -> float:
+        """Return when the next user state ends by itself: then its node is judged again."""
+        states = self.store.user_states.of_site(self.site).values()
+        return min((one.until.timestamp() for one in states if one.until and one.until > now), default=math.inf)
+
+    def _nodes(self, due: list[str], listed: Listed) -> tuple[list[JudgedNode], bool]:
+        """Return the nodes to look at, and whether the list says anything of the site's nodes.
+
+        Where the own check is alone, those are left out of which it can only find that all is well.
+        """
+        if self.checks.keys() != OWN_CHECKS.keys() or set(due) != OWN_CHECKS.keys():
+            nodes = self.store.drifts.judged(self.site)
+            return nodes, any(node.name in listed for node in nodes)
+        before, revision = self._before
+        plain = {
+            name
+            for name, said in listed.items()
+            if (revision == self._revision and before.get(name) is said and name in self._plain)
+            or _is_plain(said, self._stated.get(name))
+        }
+        self._before, self._plain = (listed, self._revision), plain
+        names = self.store.drifts.names(self.site)
+        nodes = self.store.drifts.judged(self.site, (names - plain).union(self._looks))
+        return nodes, not names.isdisjoint(listed) or any(node.name in listed for node in nodes)
+
+    def _check(self, held: Lease, due: list[str], now: datetime, listed: Listed) -> None:
+        found_nodes, is_listed = self._nodes(due, listed)
+        if not is_listed:
             # An empty list says nothing of any node: its own error is elsewhere.
             return
+        nodes = [node for node in found_nodes if self._is_monitored(node.name)]
         unwatched = self._unwatched()
         found = []
         for node in nodes:
@@ -192,6 +235,16 @@ class DriftWatch:
             return frozenset()
         members = self.store.site_groups.nodes(self.site)
         return frozenset(name for group in groups for name in members.get(group, ()))
+
+
+def _is_plain(said: Mapping[str, Any], stated: StatedNode | None) -> bool:
+    """Whether `check_as_left` finds nothing in this: deployed, not off, and at no other address than a stated one."""
+    if said["condition"] != NodeCondition.DEPLOYED or said["power"] == "off":
+        return False
+    addresses = said.get("addresses")
+    if stated is None or not addresses:
+        return True
+    return all(stated.address_instead_of(seen) is None for seen in addresses.values())
 
 
 def _seen(site: str, node: JudgedNode, said: Mapping[str, Any] | None, stated: Mapping[str, StatedNode]) -> CheckedNode:

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from site_engine.node_states.node_words import take_words
+from site_engine.node_states.view_text import ViewText
 from site_store.events import EventKind, NewEvent
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
@@ -35,7 +36,6 @@ PRUNE_EVERY: Final = 3600.0
 """Seconds between two looks for versions that are older than a month in the log."""
 Listed = Mapping[str, Mapping[str, Any]]
 """What the provisioner says of each node."""
-_NOTHING: Final[Mapping[str, Any]] = {}
 _AT_ONCE: Final = 10_000
 _KEPT: Final = timedelta(days=30)
 NODES_EVERY: Final = 60.0
@@ -66,6 +66,7 @@ class SiteLeader:
     _listed: Listed = field(default_factory=dict)
     _is_new: bool = True
     _published: SiteViewRecord | None = None
+    _text: ViewText = field(default_factory=ViewText)
     _listed_digest: str | None = None
     _nodes_read: float = 0.0
     _changes_read: int = -1
@@ -80,6 +81,10 @@ class SiteLeader:
     def provisioner(self) -> str | None:
         """The provisioner that listed the nodes last; several sites may share one."""
         return None if self._pulse is None else self._pulse.provisioner
+
+    def listed(self, digest: str | None) -> Listed | None:
+        """Return what the provisioner says of each node, None where the leader has not read the list of this digest."""
+        return self._listed if digest is not None and digest == self._listed_digest else None
 
     def look(self, pulse: Pulse | None = None) -> SiteViewRecord | None:
         """Take in what is new, judge, and publish what is due; return the version that was published, if one was.
@@ -158,8 +163,14 @@ class SiteLeader:
             states.look({name: _words(data) for name, data in said.items()}, now)
             return
         # Of a hundred thousand nodes few have changed.
-        other = {name: _words(data) for name, data in said.items() if before.get(name) != data}
-        states.look_at(other, before.keys() - said.keys(), now)
+        other = {name: data for name, data in said.items() if before.get(name) != data}
+        unlisted = before.keys() - said.keys()
+        # Of the others what is kept stays the same object: by that it is known to be unchanged.
+        listed = {**before, **other}
+        for name in unlisted:
+            del listed[name]
+        self._listed = listed
+        states.look_at({name: _words(data) for name, data in other.items()}, unlisted, now)
 
     def _keep(self, states: SiteStates, pulse: Pulse, gone: frozenset[str]) -> None:
         found = states.step(pulse.now.timestamp())
@@ -200,7 +211,7 @@ class SiteLeader:
             for name, after in due.items()
         }
         site = states.site()
-        body = body_of(self.site, site, states.states, self._listed)
+        body = self._text.text(self.site, site, states.states, self._listed)
         self._published = self.store.site_views.publish(self.held, self.site, body, site, changes)
         states.publish(now)
         version = self._published.version
@@ -213,24 +224,6 @@ def settings_of(store: SiteStore, site: str) -> SiteStateSettings:
     return store.revisions.settings(site).node_states(store.site_groups.nodes(site))
 
 
-def body_of(
-    site: str,
-    state: PublishedState,
-    states: Mapping[str, PublishedState],
-    listed: Listed,
-) -> dict[str, Any]:
-    """Return what readers of a version get, but for its number and time."""
-    nodes = {
-        name: {
-            "state": str(found.state),
-            **({"reason": found.reason} if found.reason else {}),
-            **_capacity(listed.get(name, _NOTHING)),
-        }
-        for name, found in sorted(states.items())
-    }
-    return {"site": site, "state": str(state.state), "reason": state.reason, "nodes": nodes}
-
-
 def _states_of(body: Mapping[str, Any]) -> dict[str, PublishedState]:
     return {
         name: PublishedState(NodeAvailability(data["state"]), data.get("reason", ""))
@@ -240,10 +233,6 @@ def _states_of(body: Mapping[str, Any]) -> dict[str, PublishedState]:
 
 def _words(data: Mapping[str, Any]) -> tuple[str, str | None]:
     return data["status"], data["power"]
-
-
-def _capacity(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: data[name] for name in ("cores", "memory", "rack") if data.get(name) is not None}
 
 
 def _users(store: SiteStore, site: str) -> dict[str, SetState]:

@@ -295,7 +295,7 @@ class SiteLeaders:
             elif watch.failures == 1:
                 log.error("A check of the nodes of site %s has failed.", leader.site, exc_info=problem)
         if leader.is_ready and now >= watch.due and pulse is not None and watch.drifts.is_due(pulse):
-            watch.answer = pool.submit(watch.drifts.look, leader.held, pulse)
+            watch.answer = pool.submit(watch.drifts.look, leader.held, pulse, leader.listed(pulse.listed))
 
     def _observe(self, poll: Poll, site: str, held: Lease) -> None:
         began = self.monotonic()

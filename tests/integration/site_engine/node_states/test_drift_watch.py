@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from site_engine.notifications import headline
 from site_engine.status_trees import site_tree
 from site_engine.trees.nodes import site_nodes
 from site_store import ActionState, LeaseLost, PlannedGroup, SiteStore
-from site_store.drifts import FoundDrift
+from site_store.drifts import FoundDrift, JudgedNode
 from site_store.records import Lease, OperationStatus
 from site_store.user_states import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
@@ -165,6 +166,39 @@ def test_rule_51_a_node_that_is_not_to_be_up_is_not_judged(
         lists(store, clock, n1=OFF, n2=ON)
         watch.look(held)
     assert standings(store)["n1"] == (Status.SUCCESS, None)
+
+
+def test_the_same_list_of_the_same_nodes_is_judged_no_more(
+    store: SiteStore, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch, held = watched(store, clock)
+    judged, asked = store.drifts.judged, list[object]()
+
+    def counted(site: str, nodes: Collection[str] | None = None) -> list[JudgedNode]:
+        asked.append(nodes)
+        return judged(site, nodes)
+
+    monkeypatch.setattr(store.drifts, "judged", counted)
+    for _ in range(4):
+        lists(store, clock, n1=ON, n2=ON)
+        watch.look(held)
+    assert 1 <= len(asked) <= 2
+    assert set(asked) == {frozenset()}, "and of none of these anything is read"
+    lists(store, clock, n1=OFF, n2=ON)
+    watch.look(held)
+    assert asked[-1] == {"n1"}
+
+
+def test_rule_51_a_node_whose_user_state_has_ended_is_judged_again_though_nothing_else_has_changed(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    watch, held = watched(store, clock)
+    until = clock() + timedelta(seconds=60)
+    store.user_states.change(SITE, ["n1"], NodeAvailability.MAINTENANCE, "disk", "ann", force=True, until=until)
+    for seconds in range(0, 80, 5):
+        lists(store, clock, n1=OFF, n2=ON)
+        watch.look(held)
+        assert (standings(store)["n1"][0] == Status.ERROR) is (seconds >= 60), seconds
 
 
 def test_a_group_that_is_not_monitored_is_left_out(store: SiteStore, clock: FakeClock) -> None:
