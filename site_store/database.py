@@ -49,6 +49,9 @@ _FEW_ROWS = 1000
 _KEPT_CONNECTIONS = 8
 """So many connections at most stay open in a process that had so many at once: to open one costs several reads."""
 _RETRIED_SQLSTATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock
+_BUSY = frozenset({"SQLITE_BUSY", "SQLITE_BUSY_RECOVERY"})
+_TURN = (0.001, 0.008)
+"""Seconds between two looks of one that waits to write to a SQLite file."""
 _LIMIT_EXCEEDED = "54"
 _ENDED_FOR_SILENCE = "25P03"
 
@@ -335,9 +338,33 @@ def _sqlite_engine(url: URL) -> Engine:
             # Inside of a transaction this would do nothing.
             connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
         # A write takes its lock at the start: a read that turned into a write could only fail.
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(_WRITE) else "BEGIN")
+        if options.get(_WRITE):
+            _begin_write(connection)
+        else:
+            connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def _begin_write(connection: Connection) -> None:
+    """Begin a transaction that writes, once nobody else does.
+
+    SQLite itself looks every tenth of a second whether it is its turn, and who looks more often is always faster: with
+    eight writers one waited for seconds.
+    """
+    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+    try:
+        end = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                return
+            except OperationalError as error:
+                if getattr(error.orig, "sqlite_errorname", None) not in _BUSY or time.monotonic() > end:
+                    raise
+            time.sleep(random.uniform(*_TURN))
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

@@ -111,10 +111,11 @@ class Drifts(Repository):
                 )
                 .where(node.c.site == site, ~not_up)
             )
-            success = node.c.standing == Status.SUCCESS
+            query = query.where(or_(node.c.standing == Status.SUCCESS, node_drift.c.since.is_not(None)))
             if nodes is not None:
-                success = and_(success, among(tx, node.c.name, nodes))
-            query = query.where(or_(success, node_drift.c.since.is_not(None)))
+                # By their names, so that the others are not even looked at.
+                there = select(node_drift.c.node).where(node_drift.c.site == site, node_drift.c.ended.is_(None))
+                query = query.where(among(tx, node.c.name, {*nodes, *tx.scalars(there)}))
             return [
                 JudgedNode(
                     row.name,
