@@ -225,9 +225,9 @@ class SiteLeaders:
             log.exception("A look at site %s has failed, which is a defect of Slipway's.", site)
 
     def _renew_due(self) -> None:
-        """Prolong all leases in one statement as soon as it is time for one of them."""
+        """Prolong all leases in one statement, before it is time for one of them in the middle of the looks."""
         began, third = self.monotonic(), self.lease_seconds / RENEWALS
-        if not any(began - renewed >= third for renewed in self._renewed.values()):
+        if not any(began - renewed >= third * 0.75 for renewed in self._renewed.values()):
             return
         # Those that are due soon, too: after that they are all due together.
         soon = [one for one in self._led.values() if began - self._renewed[one.site] >= third / 2]
