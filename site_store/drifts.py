@@ -6,6 +6,7 @@ wins: each write here names the version of the record that it is about, and the 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, String, and_, cast, exists, func, literal, null, or_, select, update
 
 from site_store.database import Repository
-from site_store.dialects import among, insert, pairs
+from site_store.dialects import among, insert, json_values, pairs
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.leases import require_lease
 from site_store.records import Lease
@@ -67,8 +68,14 @@ class Drifts(Repository):
 
     def names(self, site: str) -> frozenset[str]:
         """Return the nodes of a site that are successes; of which `judged` says more."""
-        query = select(node.c.name).where(node.c.site == site, node.c.standing == Status.SUCCESS)
-        return self._database.read_once(lambda tx: frozenset(tx.scalars(query)))
+
+        def work(tx: Connection) -> frozenset[str]:
+            # As one value: a hundred thousand rows take far longer.
+            query = select(json_values(tx.dialect.name, node.c.name))
+            found = tx.scalar(query.where(node.c.site == site, node.c.standing == Status.SUCCESS))
+            return frozenset(json.loads(found or "[]"))
+
+        return self._database.read_once(work)
 
     def judged(self, site: str, nodes: Collection[str] | None = None) -> list[JudgedNode]:
         """Return the nodes of a site that are successes, or drifted, and whose user state is up (rule 51).
