@@ -10,7 +10,7 @@ from design_rendering.digests import node_digests
 from design_rendering.documents import Document, DocumentError, find_document, find_documents
 from design_rendering.drydock_kinds import NODE_SCHEMA
 from design_rendering.drydock_nodes import missing_profiles, nodes_from_documents
-from design_rendering.health_urls import health_url_problems
+from design_rendering.health_urls import health_url_problems, ready_problems
 from strategy_lib.configuration import (
     CONFIGURATION_SCHEMA,
     DEFAULT_STRATEGY_NAME,
@@ -90,6 +90,10 @@ def read_design(documents: Iterable[Document]) -> Design:
     about_agents = health_url_problems(all_documents, settings.health_url, settings_document)
     if any(problem.level == "error" for problem in about_agents):
         errors.append(DocumentError(about_agents))
+    if not errors:
+        about_ready = ready_problems(all_documents, strategy, nodes, settings.health_url, strategy_document)
+        if about_ready:
+            errors.append(DocumentError(about_ready))
     no_edges: Mapping[str, tuple[str, ...]] = {}
     edges = no_edges
     if all_known:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from design_rendering.documents import Document, find_documents
 from design_rendering.drydock_kinds import NETWORK_SCHEMA, NODE_SCHEMA, PROFILE_SCHEMA
@@ -10,7 +10,12 @@ from design_rendering.drydock_nodes import profile_chain
 from design_rendering.stated_nodes import stated_nodes
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Origin, Problem, problem_at
-from strategy_lib.health_url import parse_health_url
+from strategy_lib.health_url import LOOKS_LIKE, parse_health_url
+from strategy_lib.json_path import extend
+from strategy_lib.node import Node
+from strategy_lib.selectors import resolve
+from strategy_lib.site_settings import SITE_SETTINGS_SCHEMA
+from strategy_lib.strategy import Strategy
 
 _PATH = "$.data.node_states.health_url"
 
@@ -49,6 +54,47 @@ def health_url_problems(documents: Iterable[Document], health_url: str, document
     where = f"in the network {network!r}" if network else "in their primary network"
     says = f"{len(silent)} nodes have no address {where}, such as {silent[0]}: they are not asked how they are"
     return [problem_at(_PATH, says, document, "warning")]
+
+
+def ready_problems(
+    documents: Iterable[Document],
+    strategy: Strategy,
+    nodes: Sequence[Node],
+    health_url: str,
+    document: Origin | None,
+) -> list[Problem]:
+    """Return why groups that ask whether their nodes are ready could never get an answer (rule 58).
+
+    Parameters
+    ----------
+    health_url : of the site's settings, valid; "": there is none.
+    document : the strategy's.
+    """
+    asking = [(place, group) for place, group in enumerate(strategy.groups) if group.ready is not None]
+    if not asking:
+        return []
+    asked = node_urls(documents, health_url) if health_url else {}
+    members = resolve(strategy, nodes) if health_url else {}
+    problems = []
+    for place, group in asking:
+        path = extend("$.data.groups", place, "ready")
+        if not health_url:
+            says = (
+                f"group {group.name} asks whether its nodes are ready, and the site's settings do not say where: set "
+                f"node_states.health_url in a {SITE_SETTINGS_SCHEMA}, such as {LOOKS_LIKE}; or remove ready"
+            )
+            problems.append(problem_at(path, says, document))
+            continue
+        silent = sorted(name for name in members[group.name] if name not in asked)
+        if silent:
+            network = parse_health_url(health_url).network
+            where = f"in the network {network!r}" if network else "in their primary network"
+            says = (
+                f"group {group.name} asks whether its nodes are ready, and {len(silent)} of them have no address "
+                f"{where}, such as {silent[0]}: give them one, or name another network in node_states.health_url"
+            )
+            problems.append(problem_at(path, says, document))
+    return problems
 
 
 def _primary_network(document: Document, profiles: Mapping[str, Document]) -> str | None:

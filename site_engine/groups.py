@@ -16,12 +16,14 @@ from site_engine.approvals import refusal
 from site_engine.culprits import why_blocked
 from site_engine.differences import node_differences
 from site_engine.measurements import measure_abandoned, measure_group
+from site_engine.operations.readiness import EVERY
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.operations.resume import NextOperation
+from site_engine.operations.wait import PhaseTimes
 from site_engine.planning import judge_deployed
 from site_engine.releases import deployed_by_failed, release_of
 from site_engine.reports import STEP_WARNING
-from site_store import ApprovalAnswer, AttemptNotOpen
+from site_store import ApprovalAnswer, AttemptNotOpen, Readiness
 from strategy_lib.approval import ApprovalMoment
 from strategy_lib.deployment import Deployment, Finished
 from strategy_lib.node import NodeState
@@ -32,7 +34,6 @@ from strategy_lib.rounds_of_group import Round, Rounds
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
     from site_engine.operations.run import OperationRun
-    from site_engine.operations.wait import PhaseTimes
     from site_store import ActionRecord, ApprovalRecord, GroupRecord, SiteStore
     from strategy_lib.deployment import GroupView, Step
     from strategy_lib.group_plan import GroupPlan
@@ -135,6 +136,8 @@ class GroupSubject:
         number = deployment.round_of(due)
         if due.phase is Phase.RELEASE:
             return NextOperation(due.phase, due.nodes, self.request.release_times, note=_NOT_RELEASED, number=number)
+        if due.phase is Phase.READY:
+            return NextOperation(due.phase, due.nodes, self._ready_times, number=number)
         again = [name for name in due.nodes if deployment.state_of(name) is NodeState.FAILURE]
         if again:
             self._log.info("Tried again in %s: %s.", due.phase, log_messages.names(again))
@@ -144,6 +147,8 @@ class GroupSubject:
         """Return the due operation with the nodes that can be sent; or their release, which comes before a prepare."""
         if not free:
             return replace(due, nodes=())
+        if due.phase is Phase.READY:
+            return due
         request = self.request
         listed = list_nodes(self._store, self._operations.provisioner, request.action_id, request.site, free)
         found = {name: node.condition for name, node in listed.items()}
@@ -198,6 +203,11 @@ class GroupSubject:
         self._store.events.add(request.site, STEP_WARNING, said, action_id=request.action_id, group=request.group)
         return self._finish(replace(view, state=GroupState.FAILURE, reason=Reason.APPROVAL))
 
+    @property
+    def _ready_times(self) -> PhaseTimes:
+        ready = self.record.definition.ready
+        return PhaseTimes(EVERY, 0.0 if ready is None else float(ready.timeout), 0.0)
+
     def _read(self) -> GroupRecord:
         return self._store.groups.get(self.request.action_id, self.request.group)
 
@@ -207,6 +217,9 @@ class GroupSubject:
         elsewhere, taken = self._lost_elsewhere(plan)
         waited_for = self._store.waits.facts(record.action_id, plan.named) if plan.named else {}
         states = {name: fact.state for name, fact in waited_for.items()}
+        readiness = Readiness()
+        if record.definition.ready is not None:
+            readiness = self._store.tasks.readiness(record.action_id, record.name)
         return Deployment(
             [record.definition],
             {record.name: record.nodes},
@@ -220,6 +233,8 @@ class GroupSubject:
             below_criteria=self.request.below_criteria,
             elsewhere=elsewhere,
             taken=taken,
+            awaited=readiness.awaited,
+            not_ready=readiness.not_ready,
         )
 
     def _plan(self) -> GroupPlan:

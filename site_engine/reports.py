@@ -212,14 +212,14 @@ def _group(group: GroupRecord, members: list[NodeTasks]) -> ReportedGroup:
 def reported_node(tasks: NodeTasks) -> ReportedNode:
     """Return a node as the report has it."""
     # Deploy comes later, so what was said of it counts more; what was said of the prepare of a deployed node is past.
-    message = tasks.deploy.error
+    message = tasks.ready.error if tasks.ready is not None and tasks.ready.error else tasks.deploy.error
     if tasks.state is not NodeState.SUCCESS:
         message = message or tasks.prepare.error
     # A success that no operation brought about was one before (rule 21).
     as_wanted = tasks.state is NodeState.SUCCESS and tasks.prepare.op is None and tasks.deploy.op is None
     withheld = any(
         task.status is TaskStatus.WITHHELD or (task.status is TaskStatus.PENDING and task.error is not None)
-        for task in (tasks.prepare, tasks.deploy)
+        for task in (tasks.prepare, tasks.deploy, *(() if tasks.ready is None else (tasks.ready,)))
     )
     return ReportedNode(tasks.node, tasks.state, tasks.groups, message, as_wanted, withheld)
 

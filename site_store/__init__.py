@@ -41,7 +41,7 @@ from site_store.errors import (
     VersionNotFound,
 )
 from site_store.goals import GroupGoal, SiteGoals
-from site_store.node_records import NodeRecord, NodeTasks, TaskRecord
+from site_store.node_records import NodeRecord, NodeTasks, Readiness, TaskRecord
 from site_store.object_changes import WatcherCount, changes_of
 from site_store.objects import CommittedObjects, ObjectChange, ObjectRecord
 from site_store.records import (
@@ -159,6 +159,7 @@ __all__ = [
     "OwnerCheckIn",
     "PlannedGroup",
     "ProvisionerListRecord",
+    "Readiness",
     "ReportInput",
     "ReportedLeaf",
     "ReporterNotFound",

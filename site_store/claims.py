@@ -87,14 +87,16 @@ def claim(
     elif phase.is_of_nodes:
         if again:
             _try_again(tx, now, action_id, site, group, sorted(frozenset(again).intersection(nodes)))
-        withhold(tx, now, action_id, GROUP_PHASES, _left_out(tx, now, action_id, site, nodes))
+        # A node that is asked whether it is ready was prepared and deployed.
+        phases = (Phase.READY,) if phase is Phase.READY else GROUP_PHASES
+        withhold(tx, now, action_id, phases, _left_out(tx, now, action_id, site, nodes))
         claimed = _claim(tx, now, action_id, group, phase, op, nodes, found)
     if phase.is_of_nodes:
         _note_digests(tx, op, {name: digests[name] for name in claimed if name in digests})
         if phase.is_node_step:
             wanted = planned_version(site, task.c.node, task.c.digest)
             tx.execute(update(task).where(task.c.op == op).values(wanted_version=wanted))
-        # Neither new labels nor the phases change what is deployed on a node; only to destroy it does.
+        # Neither new labels, nor questions, nor the phases change what is deployed on a node; only to destroy it does.
         kept = frozenset(name for name in claimed if _stays(phase, (found or {}).get(name)))
         owner = provisioner_owner(tx.scalar(select(action.c.connection).where(action.c.id == action_id)))
         _touch_nodes(tx, now, site, op, owner, sorted(kept), {})
@@ -148,7 +150,8 @@ def _claim(
     A release has the nodes' prepare: nobody may prepare them meanwhile, and one that fails or is lost decides it.
     What the provisioner said of each before this operation is kept with it, in the same statement.
     """
-    prepared = task.alias("prepared")
+    before = task.alias("before")
+    comes_after = {Phase.DEPLOY: Phase.PREPARE, Phase.READY: Phase.DEPLOY}.get(phase)
     eligible = [
         task.c.action_id == action_id,
         task.c.phase == (Phase.PREPARE if phase is Phase.RELEASE else phase),
@@ -161,14 +164,14 @@ def _claim(
         word = pairs(tx, {name: _condition_of(name, found) for name in nodes})
         eligible.append(task.c.node == word.c.key)
         condition = word.c.value
-    if phase is Phase.DEPLOY:
+    if comes_after is not None:
         eligible.append(
             exists().where(
                 and_(
-                    prepared.c.action_id == action_id,
-                    prepared.c.node == task.c.node,
-                    prepared.c.phase == Phase.PREPARE,
-                    prepared.c.status == TaskStatus.SUCCESS,
+                    before.c.action_id == action_id,
+                    before.c.node == task.c.node,
+                    before.c.phase == comes_after,
+                    before.c.status == TaskStatus.SUCCESS,
                 )
             )
         )
@@ -248,7 +251,7 @@ def _stays(phase: Phase, found: str | None) -> bool:
     """Whether an operation leaves what is deployed on a node as it is."""
     if phase in (Phase.DESTROY, Phase.RELEASE):
         return False
-    return phase is Phase.RELABEL or found == NodeCondition.DEPLOYED
+    return phase in (Phase.RELABEL, Phase.READY) or found == NodeCondition.DEPLOYED
 
 
 def _condition_of(name: str, found: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, and_, or_, select, update
 
 from site_store.claims import to_be_fixed
 from site_store.dialects import among, whole_joins
@@ -16,6 +16,7 @@ from site_store.tables import group_node, operation, task
 from site_store.tasks import both_tasks, deploy, prepare
 from site_store.unsent import forget_numbers
 from strategy_lib.node import NodeState, TaskStatus, node_state
+from strategy_lib.phase import Phase
 
 _PAST = ("status", "op", "error", "started", "ended")
 _STARTED_AGAIN = (NodeState.FAILURE, NodeState.UNKNOWN, NodeState.PREPARING, NodeState.DEPLOYING)
@@ -50,10 +51,11 @@ def start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) ->
             fixed=to_be_fixed,
         )
     )
-    # What kept them from being submitted may be over: that is judged anew.
     members = select(group_node.c.node).where(
         group_node.c.action_id == found.action_id, group_node.c.group_name == found.name
     )
+    _ask_again(tx, found.action_id, members, live)
+    # What kept them from being submitted may be over: that is judged anew.
     tx.execute(
         update(task)
         .where(task.c.action_id == found.action_id, task.c.status == TaskStatus.WITHHELD, task.c.node.in_(members))
@@ -84,6 +86,31 @@ def start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) ->
         for row in again
     ]
     write_events(tx, now, site, found.action_id, [verdict, *earlier])
+
+
+def _ask_again(tx: Connection, action_id: str, members: Any, live: set[int]) -> None:
+    """Have nodes that were deployed and not ready asked again: they are not deployed again for that (rule 58)."""
+    at_work = and_(task.c.status == TaskStatus.PROCESSING, task.c.op.not_in(live))
+    tx.execute(
+        update(task)
+        .where(
+            task.c.action_id == action_id,
+            task.c.phase == Phase.READY,
+            task.c.node.in_(members),
+            or_(task.c.status.in_((TaskStatus.ERROR, TaskStatus.UNKNOWN)), at_work),
+        )
+        .values(
+            status=TaskStatus.PENDING,
+            op=None,
+            owner_group=None,
+            error=None,
+            started=None,
+            ended=None,
+            held=None,
+            tries=1,
+            fixed=to_be_fixed,
+        )
+    )
 
 
 def _starts_again(row: Row[*tuple[Any, ...]], live: set[int]) -> bool:

@@ -34,13 +34,31 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True)
 class NodeTasks:
-    """A node in an action: both of its phases, the groups that it is in, and the state they add up to (rule 10)."""
+    """A node in an action: its phases, the groups that it is in, and the state they add up to (rule 10).
+
+    `ready` is None where no group of the node asks whether it is ready.
+    """
 
     node: str
     groups: tuple[str, ...]
     prepare: TaskRecord
     deploy: TaskRecord
     state: NodeState
+    ready: TaskRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Nodes of a group that were deployed, and are to be ready (rule 58).
+
+    Attributes
+    ----------
+    awaited : it is not known yet whether they are.
+    not_ready : they were not ready in time, or nobody asked them to the end.
+    """
+
+    awaited: frozenset[str] = frozenset()
+    not_ready: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,7 @@ def _ends(
     phase : of the operation of all the tasks: most of them need not be asked of each task then; None: of several.
     """
     success, never = task.c.status == TaskStatus.SUCCESS, false()
-    if phase is Phase.DEPLOY:
+    if phase in (Phase.DEPLOY, Phase.READY):
         return success, success, never, never
     if phase in (Phase.PREPARE, Phase.RELEASE):
         return never, never, never, never
@@ -212,7 +212,7 @@ def _ends(
     mended = or_(node.c.error.is_(None), of_labels)
     relabelled = and_(success, task.c.phase == Phase.RELABEL)
     labelled = and_(task.c.phase == Phase.RELABEL, node.c.done_digest.is_not(None), mended)
-    done = and_(success, or_(task.c.phase == Phase.DEPLOY, labelled))
+    done = and_(success, or_(task.c.phase.in_((Phase.DEPLOY, Phase.READY)), labelled))
     destroyed = and_(success, task.c.phase == Phase.DESTROY)
     return done, or_(done, and_(relabelled, mended)), destroyed, and_(relabelled, ~mended)
 
@@ -247,6 +247,9 @@ def expect_provisioner(tx: Connection, action_id: str, site: str, connection: st
     """Write who is expected to work on the tasks of an action and on the nodes of its site."""
     name = provisioner_owner(connection)
     tx.execute(
-        update(task).where(task.c.action_id == action_id, task.c.owner.is_distinct_from(name)).values(owner=name)
+        update(task)
+        # Whether nodes are ready is the group's own task to find out (rule 58).
+        .where(task.c.action_id == action_id, task.c.phase != Phase.READY, task.c.owner.is_distinct_from(name))
+        .values(owner=name)
     )
     tx.execute(update(node).where(node.c.site == site, node.c.owner.is_distinct_from(name)).values(owner=name))

@@ -114,8 +114,9 @@ class Operations(Repository):
         group, attempt : the group and its attempt, which must be open; None and any number for a step without a group.
         phase : what to do.
         nodes : nodes to claim. For prepare only those are taken whose prepare is still pending; for deploy those that
-            are prepared and whose deploy is still pending, whichever group prepared them (rule 11); for release the
-            same as for prepare, and those that are released become pending again; for a step of nodes those that an
+            are prepared and whose deploy is still pending, whichever group prepared them (rule 11); for ready those
+            that are deployed and still to be asked, whichever group deployed them (rule 58); for release the same as
+            for prepare, and those that are released become pending again; for a step of nodes those that an
             earlier attempt of it has not done, and is not at. None for a step of the whole site.
         design_ref : where the provisioner finds the design.
         found : what the provisioner says of these nodes now (`strategy_lib.outcome.NodeCondition`); one that it does

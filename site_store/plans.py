@@ -29,6 +29,7 @@ from site_store.dialects import among, names, names_parameter, names_value, pair
 from site_store.errors import GroupNotFound
 from site_store.node_status import expect_provisioner, planned_version, provisioner_owner
 from site_store.records import GroupRecord, PlannedGroup
+from site_store.steps import AIRFLOW_OWNER
 from site_store.tables import action, group_node, group_run, operation, task
 from site_store.tasks import withhold
 from site_store.unsent import number_as_wanted
@@ -97,7 +98,8 @@ def write_plan(
     ).rowcount
     if not first:
         return False
-    requested = tx.execute(select(action.c.site, action.c.connection).where(action.c.id == action_id)).one()
+    facts = (action.c.site, action.c.connection, action.c.dag_id)
+    requested = tx.execute(select(*facts).where(action.c.id == action_id)).one()
     owner = provisioner_owner(requested.connection)
     if groups:
         mapped = [item.group.name for item in groups if item.group.name not in idle]
@@ -134,6 +136,11 @@ def write_plan(
     for nodes in (versioned, others):
         _insert_tasks(tx, action_id, requested.site, owner, Phase.PREPARE, nodes)
         _insert_tasks(tx, action_id, requested.site, owner, Phase.DEPLOY, nodes)
+    asked = sorted(frozenset(name for item in groups if item.group.ready is not None for name in item.nodes))
+    if asked:
+        asker = f"{AIRFLOW_OWNER}{requested.dag_id}"
+        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(tx, versioned, asked))
+        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(tx, others, asked))
     expect_provisioner(tx, action_id, requested.site, requested.connection)
     if done:
         tx.execute(
@@ -144,6 +151,10 @@ def write_plan(
         number_as_wanted(tx, now, requested.site, action_id, GROUP_PHASES, done)
     withhold(tx, now, action_id, GROUP_PHASES, withheld)
     return True
+
+
+def _among(tx: Connection, nodes_with_digests: Any, chosen: Sequence[str]) -> Any:
+    return nodes_with_digests.where(among(tx, nodes_with_digests.selected_columns[0], chosen))
 
 
 def _insert_tasks(tx: Connection, action_id: str, site: str, owner: str, phase: Phase, nodes_with_digests: Any) -> None:

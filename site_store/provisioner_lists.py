@@ -96,12 +96,13 @@ class ProvisionerLists(Repository):
         """Return how operations that were over only after a list was read have left their nodes.
 
         The newest operation of each node counts: what the provisioner said of the node then. Where it said nothing, a
-        deploy that has succeeded left the node deployed, and any other operation tells nothing.
+        deploy that has succeeded left the node deployed, as did a question whether it is ready (rule 58), and any other
+        operation tells nothing.
         """
         over = (operation.c.site == site, operation.c.over > read_at)
 
         def work(tx: Connection) -> dict[str, str]:
-            deploys = {row.op: row.phase == Phase.DEPLOY for row in tx.execute(_PHASES.where(*over))}
+            deploys = {row.op: row.phase in (Phase.DEPLOY, Phase.READY) for row in tx.execute(_PHASES.where(*over))}
             if not deploys:
                 return {}
             query = select(node.c.name, node.c.op, node.c.left_as, node.c.done_at).where(

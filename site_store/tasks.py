@@ -21,13 +21,14 @@ from sqlalchemy import (
     or_,
     select,
     true,
+    union_all,
     update,
 )
 
 from site_store.database import Repository
 from site_store.dialects import among, insert, names, pairs, whole_joins
 from site_store.events import EventKind, NewEvent, write_events
-from site_store.node_records import NodeTasks, TaskRecord
+from site_store.node_records import NodeTasks, Readiness, TaskRecord
 from site_store.node_status import fail_nodes, provisioner_owner
 from site_store.tables import action, group_node, group_run, node, operation, task
 from site_store.tenure import require_attempt, require_site
@@ -39,6 +40,8 @@ from strategy_lib.phase import GROUP_PHASES, Phase
 prepare = task.alias("prepare")
 deploy = task.alias("deploy")
 
+# The condition of the index on them.
+_TROUBLED = (TaskStatus.ERROR.value, TaskStatus.UNKNOWN.value)
 _FACTS = ("status", "owner_group", "op", "error", "started", "ended")
 
 
@@ -73,17 +76,51 @@ def read_node_tasks(tx: Connection, action_id: str, group: str | None = None) ->
         memberships[member_name].append(name)
     with whole_joins(tx):
         rows = tx.execute(both_tasks(select(prepare.c.node, *columns), action_id, group)).all()
+    asked = _ready_tasks(tx, action_id, group, provisioner_tasks)
     found = [
         NodeTasks(
             node=row.node,
             groups=tuple(sorted(memberships[row.node])),
             prepare=_task(row, "prepare", provisioner_tasks),
             deploy=_task(row, "deploy", provisioner_tasks),
-            state=node_state(TaskStatus(row.prepare_status), TaskStatus(row.deploy_status)),
+            state=node_state(
+                TaskStatus(row.prepare_status),
+                TaskStatus(row.deploy_status),
+                asked[row.node].status if row.node in asked else TaskStatus.PENDING,
+            ),
+            ready=asked.get(row.node),
         )
         for row in rows
     ]
     return sorted(found, key=lambda tasks: tasks.node)
+
+
+def _ready_tasks(
+    tx: Connection, action_id: str, group: str | None, provisioner_tasks: dict[int | None, str]
+) -> dict[str, TaskRecord]:
+    """Return what came of asking the nodes whether they are ready, of those that some group asks."""
+    query = select(task.c.node, *(task.c[fact].label(f"ready_{fact}") for fact in _FACTS))
+    query = query.where(task.c.action_id == action_id, task.c.phase == Phase.READY)
+    if group is not None:
+        query = query.where(task.c.node.in_(_members(action_id, group)))
+    return {row.node: _task(row, "ready", provisioner_tasks) for row in tx.execute(query)}
+
+
+def _not_ready(query: Select[Any], action_id: str, group: str | None) -> Select[Any]:
+    """Narrow a query of tasks to those in which a node was not ready; the index on troubles finds them."""
+    query = query.where(task.c.action_id == action_id, task.c.status.in_(_TROUBLED), task.c.phase == Phase.READY)
+    return query if group is None else query.where(task.c.node.in_(_members(action_id, group)))
+
+
+def read_not_ready(tx: Connection, action_id: str, group: str | None = None) -> dict[str, tuple[NodeState, str | None]]:
+    """Return state and error of the nodes of an action, or of a group, that were deployed and not ready in time.
+
+    There are few of them, and mostly none: they are found by the index on troubles, and not by a third join.
+    """
+    query = _not_ready(select(task.c.node, task.c.status, task.c.error), action_id, group)
+    success = TaskStatus.SUCCESS
+    rows = tx.execute(query)
+    return {row.node: (node_state(success, success, TaskStatus(row.status)), row.error) for row in rows}
 
 
 def _task(row: Row[*tuple[Any, ...]], phase: str, provisioner_tasks: dict[int | None, str]) -> TaskRecord:
@@ -187,22 +224,32 @@ class Tasks(Repository):
 
     def _states(self, query: Select[Any], action_id: str, group: str | None) -> dict[str, NodeState]:
         """Add up what a query says of each node: its name and the status of both phases."""
-        both = both_tasks(query, action_id, group)
+        # Of those that were deployed and not ready that says more than their deploy; few are, mostly none.
+        said = (task.c.node, literal(str(TaskStatus.SUCCESS)), task.c.status)
+        both = union_all(both_tasks(query, action_id, group), _not_ready(select(*said), action_id, group))
 
         def work(tx: Connection) -> dict[str, NodeState]:
+            states: dict[str, NodeState] = {}
             with whole_joins(tx):
-                return {
-                    name: node_state(TaskStatus(prepared), TaskStatus(deployed))
-                    for name, prepared, deployed in tx.execute(both)
-                }
+                for name, prepared, deployed in tx.execute(both):
+                    state = node_state(TaskStatus(prepared), TaskStatus(deployed))
+                    if state is not NodeState.SUCCESS or name not in states:
+                        states[name] = state
+            return states
 
         return self._database.read(work)
 
     def node_counts(self, action_id: str) -> dict[str, dict[NodeState, int]]:
         """Return for each group of an action how many of its nodes are in each state, states of no node included.
 
-        Counted by the database in two statements, so that it can be asked again and again while an action runs.
+        Counted by the database in three statements, so that it can be asked again and again while an action runs.
         """
+        not_ready = (
+            select(group_node.c.group_name, task.c.status, func.count())
+            .join(group_node, and_(group_node.c.action_id == task.c.action_id, group_node.c.node == task.c.node))
+            .where(task.c.action_id == action_id, task.c.status.in_(_TROUBLED), task.c.phase == Phase.READY)
+            .group_by(group_node.c.group_name, task.c.status)
+        )
         names = select(group_run.c.name).where(group_run.c.action_id == action_id)
         grouped = (group_node.c.group_name, prepare.c.status, deploy.c.status)
         query = both_tasks(select(*grouped, func.count()), action_id, None).join(
@@ -214,6 +261,9 @@ class Tasks(Repository):
             with whole_joins(tx):
                 for name, prepared, deployed, number in tx.execute(query.group_by(*grouped)):
                     counts[name][node_state(TaskStatus(prepared), TaskStatus(deployed))] += number
+            for name, status, number in tx.execute(not_ready):
+                counts[name][NodeState.SUCCESS] -= number
+                counts[name][node_state(TaskStatus.SUCCESS, TaskStatus.SUCCESS, TaskStatus(status))] += number
             return counts
 
         return self._database.read(work)
@@ -297,6 +347,28 @@ class Tasks(Repository):
             task.c.node.in_(_members(action_id, group)),
         )
         return self._database.read(lambda tx: {row.node: row.digest for row in tx.execute(query)})
+
+    def readiness(self, action_id: str, group: str) -> Readiness:
+        """Return the nodes of a group that were deployed in the action and are to be ready (rule 58)."""
+        deployed = (deploy.c.action_id == task.c.action_id, deploy.c.node == task.c.node)
+        query = (
+            select(task.c.node, task.c.status)
+            .join(deploy, and_(*deployed, deploy.c.phase == Phase.DEPLOY, deploy.c.status == TaskStatus.SUCCESS))
+            .where(task.c.action_id == action_id, task.c.phase == Phase.READY, task.c.status != TaskStatus.SUCCESS)
+            .where(task.c.node.in_(_members(action_id, group)))
+        )
+
+        def work(tx: Connection) -> Readiness:
+            stored: dict[str, str] = {row.node: row.status for row in tx.execute(query)}
+            not_ready = frozenset(name for name, status in stored.items() if status in _TROUBLED)
+            return Readiness(frozenset(stored) - not_ready, not_ready)
+
+        return self._database.read(work)
+
+    def left_to_ask(self, op: int) -> list[str]:
+        """Return the nodes of an operation of which nothing is known yet, by name."""
+        query = select(task.c.node).where(task.c.op == op, task.c.status == TaskStatus.PROCESSING)
+        return sorted(self._database.read(lambda tx: tx.scalars(query).all()))
 
     def found_before(self, op: int) -> dict[str, str]:
         """Return what the provisioner said of an operation's nodes before it; of those it was asked about."""

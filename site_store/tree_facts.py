@@ -43,7 +43,8 @@ class TroubleFacts(NamedTuple):
 class GroupFacts:
     """A group in an action, or of a site (then without state). `troubles` are the first of its failed nodes there.
 
-    `map_index` is that of its task in Airflow; None where it has none.
+    `map_index` is that of its task in Airflow; None where it has none. `asks_ready`: whether its nodes are ready is a
+    phase of its own (rule 58).
     """
 
     name: str
@@ -58,6 +59,7 @@ class GroupFacts:
     ended: datetime | None = None
     troubles: tuple[TroubleFacts, ...] = ()
     map_index: int | None = None
+    asks_ready: bool = False
 
 
 class Times(NamedTuple):

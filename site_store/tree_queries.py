@@ -131,6 +131,7 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
             group_run.c.started,
             group_run.c.ended,
             group_run.c.map_index,
+            group_run.c.definition["ready"],
             nested_rows(dialect, troubles),
         )
         .where(group_run.c.action_id == action.c.id)

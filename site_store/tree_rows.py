@@ -104,7 +104,8 @@ def step_facts(item: Sequence[Any]) -> StepFacts:
 
 def group_facts(item: Sequence[Any]) -> GroupFacts:
     """Return a group of an action."""
-    name, position, critical, depends_on, state, reason, attempt, criteria, started, ended, map_index, troubles = item
+    name, position, critical, depends_on, state, reason, attempt, criteria, started, ended, map_index, *more = item
+    ready, troubles = more
     return GroupFacts(
         name=name,
         position=position,
@@ -117,6 +118,7 @@ def group_facts(item: Sequence[Any]) -> GroupFacts:
         started=moment_or_none(started),
         ended=moment_or_none(ended),
         map_index=map_index,
+        asks_ready=json_value(ready) is not None,
         troubles=tuple(sorted((TroubleFacts(*one) for one in troubles), key=itemgetter(0))) if troubles else (),
     )
 

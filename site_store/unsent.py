@@ -98,8 +98,9 @@ def write_dependencies(
     found: dict[str, tuple[Phase, str]] = {}
     for row in rows:
         # Its first phase that was not sent.
-        if row.node not in found or row.phase == Phase.PREPARE:
-            found[row.node] = (Phase(row.phase), row.held or blocked or "")
+        phase = Phase(row.phase)
+        if row.node not in found or GROUP_PHASES.index(phase) < GROUP_PHASES.index(found[row.node][0]):
+            found[row.node] = (phase, row.held or blocked or "")
     for phase in GROUP_PHASES:
         reasons = {name: why for name, (its, why) in found.items() if its is phase}
         write_unsent(tx, now, site, action_id, phase, reasons, ErrorCode.DEPENDENCY)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, exists, func, literal, select, update
 from site_store.database import Repository
 from site_store.dialects import among, names, pairs, whole_joins
 from site_store.tables import group_node, task
-from site_store.tasks import both_tasks, deploy, prepare
+from site_store.tasks import both_tasks, deploy, prepare, read_not_ready
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import GROUP_PHASES, Phase
 
@@ -43,10 +43,12 @@ class Waits(Repository):
         def work(tx: Connection) -> dict[str, WaitedFor]:
             with whole_joins(tx):
                 rows = tx.execute(query.where(among(tx, prepare.c.node, sorted(nodes)))).all()
-            return {
+            found = {
                 name: WaitedFor(node_state(TaskStatus(prepared), TaskStatus(deployed)), error, held)
                 for name, prepared, deployed, error, held in rows
             }
+            not_ready = read_not_ready(tx, action_id)
+            return found | {name: WaitedFor(*why) for name, why in not_ready.items() if name in found}
 
         return self._database.read(work)
 

@@ -37,9 +37,13 @@ _REASONS = {
     "prepare_criteria": "criteria not met after prepare",
     "approval": "not approved",
     "deploy_criteria": "criteria not met after deploy",
+    "ready_criteria": "criteria not met after ready",
     "dependency": "a group it depends on failed",
     "interrupted": "interrupted",
 }
+
+
+_DOING = {"prepare": "preparing", "deploy": "deploying", "ready": "asking whether nodes are ready"}
 
 
 def status_style(status: Status) -> str:
@@ -61,7 +65,7 @@ def describe(group: GroupProgress) -> str:
         return "pending"  # nodes of it may have failed already, in a group before it
     words = [group.state]
     if group.state == "running" and group.phase:
-        words = [{"prepare": "preparing", "deploy": "deploying"}.get(group.phase, group.phase)]
+        words = [_DOING.get(group.phase, group.phase)]
     if group.reason:
         words.append(_REASONS.get(group.reason, group.reason))
     if group.reason != "dependency":

@@ -1,6 +1,6 @@
-"""The deployment state machine (rules 8-19): events go in, the next step comes out. It carries out nothing itself.
+"""The deployment state machine (rules 8-19, 58): events go in, the next step comes out. It carries out nothing itself.
 
-Each group's members are counted when the group is judged, which is twice, so that a whole run costs
+Each group's members are counted when the group is judged, which is twice or three times, so that a whole run costs
 O(nodes x overlap + edges). It can be rebuilt from a store at any time: that is how a crash is survived.
 """
 
@@ -48,6 +48,19 @@ class Deploy:
 
 
 @dataclass(frozen=True, slots=True)
+class AskReady:
+    """Ask these nodes (sorted), which are deployed, until they say that they are up, on behalf of this group."""
+
+    group: str
+    nodes: tuple[str, ...]
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that the nodes are asked in."""
+        return Phase.READY
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """Destroy what stands on these nodes (sorted), on behalf of this group: they are prepared anew afterwards."""
 
@@ -65,7 +78,7 @@ class Finished:
     """Nothing is left to do: every group has a verdict."""
 
 
-Step = Prepare | Deploy | Release
+Step = Prepare | Deploy | AskReady | Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +110,7 @@ class GroupView:
 _DONE = {
     Phase.PREPARE: NodeState.PREPARED,
     Phase.DEPLOY: NodeState.SUCCESS,
+    Phase.READY: NodeState.SUCCESS,
     Phase.RELEASE: NodeState.NOT_STARTED,
 }
 _JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
@@ -129,6 +143,9 @@ class Deployment:
     below_criteria : a redeploy may take a critical group below its criteria.
     elsewhere : of groups that bound a redeploy, the nodes that failed in other groups, or are not back there; of them
         `taken` served before.
+    awaited : nodes that are deployed (`success`) and are still to be asked whether they are ready (rule 58); of others
+        that are `success` nothing more is asked.
+    not_ready : nodes that were deployed and were not ready in time: their state says so.
 
     Raises
     ------
@@ -151,11 +168,15 @@ class Deployment:
         below_criteria: bool = False,
         elsewhere: Mapping[str, frozenset[str]] | None = None,
         taken: frozenset[str] = frozenset(),
+        awaited: Collection[str] = (),
+        not_ready: Collection[str] = (),
     ) -> None:
         self._withheld = frozenset(withheld)
         self._states: dict[str, NodeState] = dict(states or {})
         self._verdicts = {name: state for name, state in (verdicts or {}).items() if state in _JUDGED}
         self._lost_in_deploy: set[str] = set()
+        self._not_ready = set(not_ready)
+        self._awaited = set(awaited)
         self._runs: dict[str, GroupRun] = {}
         self._pending: Step | None = None
         for group in groups:
@@ -179,7 +200,9 @@ class Deployment:
             below_criteria,
             elsewhere or {},
             taken,
+            self._awaited,
         )
+        self._to_be_ready = {name for run in self._runs.values() if run.group.ready is not None for name in run.nodes}
         # They serve in another design: a group that does not redeploy them leaves them alone.
         self._serving = {name for run in self._runs.values() for name in run.plan.redeploy | run.plan.later}
 
@@ -222,6 +245,11 @@ class Deployment:
                 states[name] = NodeState.UNKNOWN
         if phase is Phase.DEPLOY:
             self._lost_in_deploy.update(name for name in step.nodes if states[name] is not done)
+            if self._to_be_ready:
+                self._awaited.update(name for name in step.nodes if name in self._to_be_ready and name in good - bad)
+        if phase is Phase.READY:
+            self._awaited.difference_update(step.nodes)
+            self._not_ready.update(name for name in step.nodes if states[name] is not done)
         if phase is Phase.RELEASE:
             self._serving.difference_update(step.nodes)
         self._pending = None
@@ -238,8 +266,9 @@ class Deployment:
         """Return a group as it stands; its counts take time linear in its nodes."""
         run = self._runs[name]
         counts = counts_of(self._states_of(run.nodes))
-        if self._lost_in_deploy:
-            counts = replace(counts, prepared=counts.prepared + len(self._lost_in_deploy.intersection(run.nodes)))
+        lost = self._lost_in_deploy | self._not_ready
+        if lost:
+            counts = replace(counts, prepared=counts.prepared + len(lost.intersection(run.nodes)))
         facts = (name, run.group.critical, run.state, run.reason, run.criteria, run.nodes, counts)
         return GroupView(*facts, run.held, run.kept, run.waiting)
 
@@ -269,12 +298,12 @@ class Deployment:
             return
         run.state = GroupState.RUNNING
         if run.rounds.under_way is not None:
-            self._pending = _step(run.group.name, run.rounds.under_way.phase, run.rounds.under_way.nodes)
+            self._pending = step_of(run.group.name, run.rounds.under_way.phase, run.rounds.under_way.nodes)
             return
         if Phase.PREPARE not in run.over:
             nodes = self._left_in(run, NodeState.PREPARING) or self._eligible(run)
             if nodes:
-                self._pending = _step(run.group.name, Phase.PREPARE, nodes)
+                self._pending = step_of(run.group.name, Phase.PREPARE, nodes)
             else:
                 # Where there is nothing to send, the phase is over at once (rule 18).
                 run.over.add(Phase.PREPARE)
@@ -283,14 +312,13 @@ class Deployment:
         resumed = self._left_in(run, NodeState.DEPLOYING)
         if resumed and Phase.DEPLOY not in run.over:
             run.deploying = True
-            self._pending = _step(run.group.name, Phase.DEPLOY, resumed)
+            self._pending = step_of(run.group.name, Phase.DEPLOY, resumed)
             return
         due = self._due(run)
         if due is not None:
-            self._pending = _step(run.group.name, due.phase, due.nodes)
+            self._pending = step_of(run.group.name, due.phase, due.nodes)
         elif run.state is GroupState.RUNNING:
-            met = self._meets(run, Phase.DEPLOY)
-            self._judge(run, met, Reason.DEPLOY_CRITERIA)
+            self._judge_end(run)
 
     def _due(self, run: GroupRun) -> Due | None:
         """Return what a group sends once it was sent for prepare; None when it can be judged, or was (rule 18)."""
@@ -307,6 +335,14 @@ class Deployment:
         due = next_due(run, self._known)
         self._known.held.update(run.held)
         return due
+
+    def _judge_end(self, run: GroupRun) -> None:
+        """Judge a group that has nothing more to send: after deploy, and then after ready, if it asks for that."""
+        if not self._meets(run, Phase.DEPLOY):
+            self._judge(run, False, Reason.DEPLOY_CRITERIA)
+        else:
+            met = run.group.ready is None or self._meets(run, Phase.READY)
+            self._judge(run, met, Reason.READY_CRITERIA)
 
     def _judge(self, run: GroupRun, met: bool, reason: Reason) -> None:
         self._close(run, GroupState.SUCCESS if met else GroupState.FAILURE, None if met else reason)
@@ -332,6 +368,12 @@ class Deployment:
         if phase is Phase.PREPARE and run.plan.redeploy:
             # They serve, and are prepared when it is their turn.
             successful += serving_yet(run, self._known)
+        if run.group.ready is not None and phase is not Phase.READY:
+            # They were prepared and deployed, whatever came afterwards.
+            successful += len(self._not_ready.intersection(run.nodes))
+        if phase is Phase.READY:
+            states = self._states
+            successful -= sum(states.get(name) is NodeState.SUCCESS for name in self._awaited.intersection(run.nodes))
         results = evaluate(run.group.criteria, phase, len(run.nodes), successful)
         run.criteria += results
         return all(result.met for result in results)
@@ -353,10 +395,16 @@ class Deployment:
         return map(self._states.get, nodes, repeat(NodeState.NOT_STARTED))
 
 
-_STEPS: Mapping[Phase, type[Step]] = {Phase.PREPARE: Prepare, Phase.DEPLOY: Deploy, Phase.RELEASE: Release}
+_STEPS: Mapping[Phase, type[Step]] = {
+    Phase.PREPARE: Prepare,
+    Phase.DEPLOY: Deploy,
+    Phase.READY: AskReady,
+    Phase.RELEASE: Release,
+}
 
 
-def _step(group: str, phase: Phase, nodes: tuple[str, ...]) -> Step:
+def step_of(group: str, phase: Phase, nodes: tuple[str, ...]) -> Step:
+    """Return the step of a phase."""
     return _STEPS[phase](group, nodes)
 
 
@@ -366,4 +414,5 @@ def _go_on(run: GroupRun, phases_done: Collection[Phase], rounds: Sequence[Round
     run.rounds = Rounds(rounds)
     if any(each.phase is Phase.PREPARE and each.ended for each in rounds):
         run.over.add(Phase.PREPARE)
-    run.deploying = bool(run.rounds.numbers[Phase.DEPLOY] or run.rounds.released & run.plan.redeploy)
+    numbers = run.rounds.numbers
+    run.deploying = bool(numbers[Phase.DEPLOY] or numbers[Phase.READY] or run.rounds.released & run.plan.redeploy)

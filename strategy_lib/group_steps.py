@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -63,7 +64,8 @@ class GroupRun:
 class Known:
     """What is known beyond a group: states of the nodes of the action, its `members`, and why nodes are as they are.
 
-    `withheld` nodes are never sent, `held` ones wait for others that are not done. `elsewhere` has for other groups
+    `withheld` nodes are never sent, `held` ones wait for others that are not done. `awaited` ones are deployed, and not
+    yet known to be ready. `elsewhere` has for other groups
     their nodes that failed, or were destroyed and are not back; of them `taken` served before.
     """
 
@@ -75,6 +77,7 @@ class Known:
     below_criteria: bool = False
     elsewhere: Mapping[str, frozenset[str]] = field(default_factory=dict)
     taken: frozenset[str] = frozenset()
+    awaited: AbstractSet[str] = frozenset()
 
     def state(self, name: str) -> NodeState:
         """Return the state of a node."""
@@ -109,18 +112,22 @@ def prepare_again(run: GroupRun, known: Known) -> tuple[str, ...]:
 def next_due(run: GroupRun, known: Known) -> Due | None:
     """Return what a group sends next whose prepare criteria are met; None: nothing more, and it is judged.
 
-    First what is prepared and waits for nothing; then batches that were begun, and failed nodes again; then the next
-    batch. It keeps with the run which nodes are held, and which stay as they are.
+    First what is prepared and waits for nothing; then batches that were begun, and failed nodes again; then whether
+    those that were deployed are ready (rule 58); then the next batch. It keeps with the run which nodes are held, and
+    which stay as they are.
     """
+    asked = nodes_to_ask(run, known)
     prepared = tuple(name for name in run.nodes if _is_prepared(run, known, name))
     again = prepare_again(run, known)
     if run.plan == NO_PLAN:
         ready = prepared
     else:
         waiting = frozenset(name for name in run.nodes if _may_go(run, known, name))
-        candidates = waiting.union(prepared, again)
+        # Others that wait for a node wait until it is ready.
+        candidates = waiting.union(prepared, again, asked)
         found = _submittable(run, known, candidates)
-        run.held, run.waiting = found.held, found.waiting
+        run.held = {name: why for name, why in found.held.items() if name not in asked}
+        run.waiting = found.waiting
         ready = tuple(name for name in prepared if name in found.ready)
         again = tuple(name for name in again if name not in found.held)
     if ready:
@@ -130,6 +137,8 @@ def next_due(run: GroupRun, known: Known) -> Due | None:
         return Due(Phase.RELEASE, _first_to_go(run, needed))
     if again:
         return Due(Phase.PREPARE, again)
+    if asked:
+        return Due(Phase.READY, asked)
     if run.plan.redeploy:
         kept = run.kept
         batch = _new_batch(run, known)
@@ -139,6 +148,20 @@ def next_due(run: GroupRun, known: Known) -> Due | None:
             # What waits for the nodes that stay as they are is held now.
             return next_due(run, known)
     return None
+
+
+def nodes_to_ask(run: GroupRun, known: Known) -> tuple[str, ...]:
+    """Return the nodes that the group asks whether they are ready: they are deployed, whichever group did that."""
+    if run.group.ready is None or not known.awaited:
+        return ()
+    return tuple(
+        name
+        for name in run.nodes
+        if name in known.awaited
+        and known.state(name) is NodeState.SUCCESS
+        and name not in known.withheld
+        and not run.rounds.is_left_out(Phase.READY, name)
+    )
 
 
 def serving_yet(run: GroupRun, known: Known) -> int:

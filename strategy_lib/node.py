@@ -76,11 +76,14 @@ _FROM_DEPLOY = {
 }
 
 
-def node_state(prepare: TaskStatus, deploy: TaskStatus) -> NodeState:
-    """Return the state of a node from the status of its two phases (rule 10).
+def node_state(prepare: TaskStatus, deploy: TaskStatus, ready: TaskStatus = TaskStatus.PENDING) -> NodeState:
+    """Return the state of a node from the status of its phases (rule 10).
 
-    Deploy comes after prepare: once deploy was submitted, it alone decides.
+    Deploy comes after prepare: once deploy was submitted, it alone decides. Only nodes that were deployed are asked
+    whether they are ready; one that was not ready in time has failed (rule 58).
     """
+    if ready in (TaskStatus.ERROR, TaskStatus.UNKNOWN):
+        return _FROM_DEPLOY[ready]
     if deploy in (TaskStatus.PENDING, TaskStatus.WITHHELD):
         return _FROM_PREPARE[prepare]
     return _FROM_DEPLOY[deploy]

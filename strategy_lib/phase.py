@@ -9,12 +9,15 @@ from typing import Final
 class Phase(StrEnum):
     """What one provisioner task is asked to do: the one list of it. The values are stored, and stand in the REST API.
 
-    `RELEASE` destroys what is on nodes before their group prepares them (rule 11): the same request as `DESTROY`, but
-    on behalf of a group. `DESTROY` and `RELABEL` are for named nodes without a group (rule 25).
+    `READY` is no provisioner's: the agents of nodes that were deployed are asked until they say that they are up, for a
+    group that asks for it (rule 58). `RELEASE` destroys what is on nodes before their group prepares them (rule 11):
+    the same request as `DESTROY`, but on behalf of a group. `DESTROY` and `RELABEL` are for named nodes without a group
+    (rule 25).
     """
 
     PREPARE = "prepare"
     DEPLOY = "deploy"
+    READY = "ready"
     RELEASE = "release"
     VERIFY_SITE = "verify_site"
     PREPARE_SITE = "prepare_site"
@@ -32,8 +35,11 @@ class Phase(StrEnum):
         return self not in (Phase.VERIFY_SITE, Phase.PREPARE_SITE)
 
 
-GROUP_PHASES: Final = (Phase.PREPARE, Phase.DEPLOY)
-"""What a group goes through, in order."""
+GROUP_PHASES: Final = (Phase.PREPARE, Phase.DEPLOY, Phase.READY)
+"""What a group goes through, in order; the last one only where it asks for it (rule 58)."""
+
+SUBMITTED_PHASES: Final = (Phase.PREPARE, Phase.DEPLOY)
+"""Those of them that are sent to a provisioner."""
 
 NODE_STEPS: Final = (Phase.DESTROY, Phase.RELABEL)
 """What an action can do to named nodes besides deploying them; a step of its DAG has the same name."""
@@ -58,6 +64,7 @@ class Reason(StrEnum):
 
     PREPARE_CRITERIA = "prepare_criteria"
     DEPLOY_CRITERIA = "deploy_criteria"
+    READY_CRITERIA = "ready_criteria"
     DEPENDENCY = "dependency"
     INTERRUPTED = "interrupted"
     NODE_STEP = "node_step"

@@ -24,6 +24,7 @@ _MOST_NAMES = 20
 _WHY = {
     Reason.PREPARE_CRITERIA: "the prepare criteria were not met, so it deployed no node",
     Reason.DEPLOY_CRITERIA: "the deploy criteria were not met",
+    Reason.READY_CRITERIA: "the ready criteria were not met",
     Reason.DEPENDENCY: "a group it depends on failed, so it was not started",
     Reason.INTERRUPTED: "its task ended before it came to a verdict",
     Reason.NODE_STEP: "not every node is proven done",

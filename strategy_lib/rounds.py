@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
-from strategy_lib.deployment import Deploy, Deployment, Finished, Prepare, Step
+from strategy_lib.deployment import Deployment, Finished, Step, step_of
 from strategy_lib.group_plan import GroupPlan
 from strategy_lib.group_steps import GroupRun, prepare_again
 from strategy_lib.node import NodeState
@@ -18,9 +18,9 @@ class RoundDeployment(Deployment):
     """A deployment in rounds.
 
     A round takes the first groups in document order that are ready, at most so many. All of them claim their nodes for
-    prepare, in that order, and are judged when all results are there; then the same for deploy; then comes the next
-    round. A node of two groups of a round is sent by the first of them, and counts for both. With one group at once
-    it does what `Deployment` does.
+    prepare, in that order, and are judged when all results are there; then the same for deploy, and for ready where
+    that is asked for; then comes the next round. A node of two groups of a round is sent by the first of them, and
+    counts for both. With one group at once it does what `Deployment` does.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class RoundDeployment(Deployment):
             return
         for run in self._round:
             if run.state is GroupState.RUNNING:
-                self._judge(run, self._meets(run, Phase.DEPLOY), Reason.DEPLOY_CRITERIA)
+                self._judge_end(run)
             self._settle(run)
         self._round = []
 
@@ -148,6 +148,10 @@ class RoundDeployment(Deployment):
     def _claim(self, run: GroupRun, phase: Phase, nodes: tuple[str, ...]) -> None:
         """Take the nodes that a group sends for a phase, so that no group beside it takes them too (rule 11)."""
         if nodes:
-            prepares = phase is Phase.PREPARE
-            self._states.update(dict.fromkeys(nodes, NodeState.PREPARING if prepares else NodeState.DEPLOYING))
-            self._steps.append((Prepare if prepares else Deploy)(run.group.name, nodes))
+            if phase is Phase.READY:
+                # No other group of the round asks them, too.
+                self._awaited.difference_update(nodes)
+            else:
+                under_way = NodeState.PREPARING if phase is Phase.PREPARE else NodeState.DEPLOYING
+                self._states.update(dict.fromkeys(nodes, under_way))
+            self._steps.append(step_of(run.group.name, phase, nodes))

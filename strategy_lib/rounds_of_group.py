@@ -1,7 +1,8 @@
 """The rounds of a group's attempt: each is one operation, in order. What was tried how often follows from them.
 
-A group sends its nodes for prepare, and then for deploy, each in one round. There are more where failed nodes are tried
-again, where nodes wait for each other, and where a group is redeployed in batches.
+A group sends its nodes for prepare, and then for deploy, each in one round; and asks them whether they are ready, if it
+is to (rule 58). There are more where failed nodes are tried again, where nodes wait for each other, and where a group
+is redeployed in batches.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Round:
 
     Attributes
     ----------
-    phase : prepare, deploy, or release.
+    phase : prepare, deploy, ready, or release.
     nodes : those that were sent.
     ended : whether what came of them is known, as far as it ever will be to this attempt.
     left_out : those that were due and could not be sent, such as those that an older provisioner task held: they are
@@ -62,7 +63,7 @@ class Rounds:
             self._prepares.update(this.nodes)
             if self.numbers[Phase.PREPARE] > 1:
                 self._prepared_late.update(this.nodes)
-        else:
+        elif this.phase is Phase.RELEASE:
             self.released.update(this.nodes)
         self._left_out.update((this.phase, name) for name in this.left_out)
 
@@ -84,7 +85,10 @@ class Rounds:
         return self._last.get(name) is Phase.RELEASE
 
     def may_try_again(self, name: str, retries: Retries) -> bool:
-        """Whether a node that failed in the last round it was in is tried again. A failed release is not."""
+        """Whether a node that failed in the last round it was in is tried again.
+
+        A failed release is not, nor is a node that was deployed and not ready in time.
+        """
         last = self._last.get(name)
         if last is Phase.DEPLOY:
             return self._deploys[name] <= retries.deploy

@@ -101,7 +101,7 @@ def simulate(
     strategy : the `data` of a strategy document: `{"groups": [...]}`.
     nodes : `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`; only the name is required.
     outcomes : `{"prepare": {"n1": "failure"}, "deploy": {"n2": "unknown"}}`. What is not given succeeds. It is the same
-        in each try.
+        in each try. `ready` counts for nodes of groups that ask for it (rule 58), and else is ignored.
     max_parallel_groups : how many groups run side by side. A round takes the first ready groups in document order;
         all claim their prepare in that order and are judged, then the same for deploy; then comes the next round.
 
@@ -109,9 +109,10 @@ def simulate(
     -------
     dict
         `verdict`: "success" or "failure". `order`: names of all groups in processing order. `groups`: for each name
-        its `state`, `reason` (None, "prepare_criteria", "deploy_criteria" or "dependency"), `critical`, `nodes`
-        (sorted) and `failed_criteria` (each `phase`, `criterion`, `needed`, `actual`). `nodes`: name to state. `held`:
-        for nodes that were not deployed because of others that they wait for, why; it is left out where there are none.
+        its `state`, `reason` (None, "prepare_criteria", "deploy_criteria", "ready_criteria" or "dependency"),
+        `critical`, `nodes` (sorted) and `failed_criteria` (each `phase`, `criterion`, `needed`, `actual`). `nodes`:
+        name to state. `held`: for nodes that were not deployed because of others that they wait for, why; it is left
+        out where there are none.
         `submissions`: in order, each `group`, `phase`, `nodes` (sorted). `waves`: the rounds, each a list of groups;
         groups that failed by dependency are in none.
 
@@ -185,7 +186,7 @@ def parse_outcomes(outcomes: object) -> dict[Phase, dict[str, NodeOutcome]]:
         raise OutcomesError([Problem("$", 'must be a mapping such as {"deploy": {"n1": "failure"}}')])
     for phase, fates in (outcomes or {}).items():
         if phase not in GROUP_PHASES:
-            problems.append(Problem(extend("$", str(phase)), "must be prepare or deploy"))
+            problems.append(Problem(extend("$", str(phase)), "must be prepare, deploy or ready"))
         elif not isinstance(fates, Mapping):
             problems.append(Problem(extend("$", str(phase)), "must be a mapping of node names to outcomes"))
         else:

@@ -56,6 +56,13 @@ NO_RETRIES = Retries()
 
 
 @dataclass(frozen=True, slots=True)
+class Ready:
+    """That nodes of a group have to be ready once they are deployed: within `timeout` seconds of being asked first."""
+
+    timeout: int
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """A named set of nodes that is deployed together.
 
@@ -75,6 +82,7 @@ class Group:
     max_unavailable : how many nodes may be away at once meanwhile: a number, or a percentage as text ("25%"); None: as
         many as the criteria leave room for.
     monitor : whether its nodes are looked at between actions, and repaired (rule 56).
+    ready : how long its nodes may take to become ready once they are deployed; None: they are not asked (rule 58).
     """
 
     name: str
@@ -89,6 +97,7 @@ class Group:
     allow_redeploy: bool = False
     max_unavailable: int | str | None = None
     monitor: bool = True
+    ready: Ready | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +178,8 @@ def group_to_data(group: Group) -> dict[str, Any]:
         data["max_unavailable"] = group.max_unavailable
     if not group.monitor:
         data["monitor"] = False
+    if group.ready is not None:
+        data["ready"] = {"timeout": group.ready.timeout}
     return data
 
 

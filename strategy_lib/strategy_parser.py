@@ -14,7 +14,7 @@ from strategy_lib.json_path import extend
 from strategy_lib.node import label_text
 from strategy_lib.ordering import MOST_CYCLES, find_cycles
 from strategy_lib.schema_check import check_data
-from strategy_lib.strategy import Group, Label, NodeChoice, Retries, Selector, Strategy
+from strategy_lib.strategy import Group, Label, NodeChoice, Ready, Retries, Selector, Strategy
 
 _GROUPS = "$.data.groups"
 _MOST_HINTS = 50
@@ -83,6 +83,7 @@ def _group(entry: Any) -> Group:
         allow_redeploy=entry.get("allow_redeploy", False),
         max_unavailable=_max_unavailable(entry.get("max_unavailable")),
         monitor=entry.get("monitor", True),
+        ready=Ready(int(entry["ready"]["timeout"])) if "ready" in entry else None,
     )
 
 

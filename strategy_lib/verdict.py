@@ -14,6 +14,7 @@ from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 SUCCESSFUL = {
     Phase.PREPARE: frozenset({NodeState.PREPARED, NodeState.DEPLOYING, NodeState.SUCCESS}),
     Phase.DEPLOY: frozenset({NodeState.SUCCESS}),
+    Phase.READY: frozenset({NodeState.SUCCESS}),
 }
 
 _UNPROCESSED = (Reason.INTERRUPTED, Reason.DEPENDENCY)

@@ -1,8 +1,12 @@
-"""Wait in the triggerer for the end of one provisioner task. Decides nothing: the resumed task reads the store."""
+"""Wait in the triggerer: for the end of one provisioner task, or until the nodes of a group are ready.
+
+They decide nothing: the resumed task reads the store.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -127,3 +131,45 @@ class ProvisionerTaskTrigger(BaseTrigger):
             await asyncio.to_thread(store.close)
         await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
         yield TriggerEvent({"op": self.op, "provisioner_task": self.provisioner_task, "how": end.value})
+
+
+class NodesReadyTrigger(BaseTrigger):
+    """Fires when the nodes that an operation asks are all ready, or when its time is over (rule 58).
+
+    Parameters
+    ----------
+    op : the operation in Slipway's store; the trigger notes there which nodes are ready by now.
+    timeout : seconds from the beginning of the operation on.
+
+    Notes
+    -----
+    The class's path and arguments are stored by Airflow: they must stay readable after an upgrade.
+    """
+
+    def __init__(self, op: int, timeout: float) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.op = op
+        self.timeout = timeout
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class's path and the arguments that make the same trigger again."""
+        return ("slipway_airflow.triggers.NodesReadyTrigger", {"op": self.op, "timeout": self.timeout})
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Ask until there is something to come back for."""
+        from provisioner_client.node_agent.asking import SiteAsker
+        from site_engine.operations.readiness import ask_in_turn
+        from site_engine.operations.run import process_identity
+        from site_store import SiteStore
+        from strategy_lib.goals.actors import Actor
+
+        # SQL blocks, and reading a design takes its time: both are for threads. The questions are not.
+        store = await asyncio.to_thread(SiteStore.open, actor=Actor.STEP)
+        started = time.monotonic()
+        try:
+            ask = SiteAsker(os.environ, process_identity())
+            ready = await ask_in_turn(store, ask, self.op, self.timeout, self.log)
+        finally:
+            await asyncio.to_thread(store.close)
+        await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
+        yield TriggerEvent({"op": self.op, "how": "complete" if ready else "timed_out"})

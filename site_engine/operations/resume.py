@@ -12,15 +12,17 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from site_engine import log_messages
+from site_engine.operations.readiness import StillAsking
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, record_end
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_store import SiteStateChanged
+from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
+    from site_engine.operations.readiness import ReadyRun
     from site_engine.operations.run import OperationRun
     from site_store import Operation, SiteStore
     from strategy_lib.outcome import NodeCondition
-    from strategy_lib.phase import Phase
 
 Verdict = TypeVar("Verdict", covariant=True)
 
@@ -103,16 +105,18 @@ class SubjectDriver:
     Parameters
     ----------
     operations : carries out one operation; its log tells an operator what happens.
+    ready : asks nodes whether they are ready; None where no subject does (rule 58).
     """
 
-    def __init__(self, operations: OperationRun) -> None:
+    def __init__(self, operations: OperationRun, ready: ReadyRun | None = None) -> None:
         self.operations = operations
+        self._ready = ready
         self.store = operations.store
         self.log = operations.log
         # How often what is due was planned already and not claimed, as the states of nodes were newer by then.
         self._outdated = 0
 
-    def run(self, subject: Subject[Verdict]) -> Verdict | StillRunning:
+    def run(self, subject: Subject[Verdict]) -> Verdict | StillRunning | StillAsking:
         """Go on until the subject has its verdict, or a long wait is better deferred.
 
         Raises `provisioner_client.errors.ProvisionerError`: the provisioner could not be reached or refused; starting
@@ -133,7 +137,7 @@ class SubjectDriver:
 
     def _carry_out(
         self, subject: Subject[Verdict], due: NextOperation, unfinished: UnfinishedOperations
-    ) -> StillRunning | None:
+    ) -> StillRunning | StillAsking | None:
         owner, request = subject.owner, subject.request
         operation = begun_operation(self.store, owner, due.phase, due.number)
         if operation is None:
@@ -172,6 +176,9 @@ class SubjectDriver:
         if not operation.nodes:
             self.log.info("%s: none of the nodes can be submitted now.", log_messages.word(due.phase))
             return None
+        if operation.phase is Phase.READY:
+            assert self._ready is not None, "who drives a group that is to be ready can ask its nodes"
+            return self._ready.run(operation, due.times.timeout)
         if operation.provisioner_task is None:
             self.log.info(log_messages.submission(due.phase, operation))
         end = self.operations.run(operation, due.times)
@@ -184,6 +191,9 @@ class SubjectDriver:
         self, subject: Subject[Verdict], due: NextOperation, unfinished: UnfinishedOperations
     ) -> Sequence[str] | StillRunning:
         """Return the nodes that no older provisioner task holds, once those have had their time to end."""
+        if due.phase is Phase.READY:
+            # They are deployed, and nothing is sent to a provisioner.
+            return due.nodes
         if subject.request.ignore_older_tasks:
             unfinished.warn(subject.owner, due.nodes)
             return due.nodes

@@ -101,7 +101,9 @@ class Groups:
 
     def _entry(self, group: GroupFacts, step: Any) -> Entry:
         phases = tuple(
-            self.phase_entry(group.name, phase) for phase in GROUP_PHASES if (group.name, phase) in self.tasks.cells
+            self.phase_entry(group.name, phase)
+            for phase in self.tasks.phases(group.name)
+            if (group.name, phase) in self.tasks.cells
         )
         blame = self.tasks.blames.get(group.name)
         if blame is not None and blame.role is Role.CULPRIT and group.state != GroupState.FAILURE:

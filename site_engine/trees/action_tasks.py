@@ -14,7 +14,7 @@ from site_engine.trees.waiting import which_try, why_waiting
 from site_store import ApprovalAnswer, OperationStatus
 from strategy_lib.approval import ApprovalMoment
 from strategy_lib.node import TaskStatus
-from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
+from strategy_lib.phase import GROUP_PHASES, SUBMITTED_PHASES, GroupState, Phase, Reason
 from strategy_lib.status.entry import Blame, Entry, Role
 from strategy_lib.status.leaf import OwnerRecord, Shown, UnknownCause, status_of_task
 from strategy_lib.status.tree import GroupStanding, blame_groups, task_entry
@@ -35,6 +35,7 @@ _GATE_MOMENTS, _ANSWERS = (frozenset(word.value for word in known) for known in 
 _NEVER_BEGUN = (TaskStatus.PENDING, TaskStatus.WITHHELD)
 # Of a node that waits for its deploy these are not shown of its prepare.
 _OF_DEPLOY = (Status.PENDING, Status.DELETED, Status.SUCCESS)
+_UNDER_WAY = (TaskStatus.PENDING, TaskStatus.PROCESSING)
 
 
 class Tally(NamedTuple):
@@ -272,6 +273,11 @@ class Tasks:
         turn = not pending or self.is_due(group, phase)
         return owners.judge(expected, shown, turn=turn, waiting=pending and self.is_waiting(group))
 
+    def phases(self, group: str) -> Sequence[Phase]:
+        """Return what a group goes through; of the group "" what is to be known of all nodes."""
+        facts = self.by_name.get(group)
+        return SUBMITTED_PHASES if facts is not None and not facts.asks_ready else GROUP_PHASES
+
     def is_due(self, group: str, phase: str) -> bool:
         """Whether it is the turn of a phase: its group has begun, and nothing of the phase before it is to be done."""
         facts = self.by_name.get(group)
@@ -279,11 +285,9 @@ class Tasks:
             return False
         if phase == Phase.PREPARE:
             return True
-        if phase == Phase.DEPLOY:
-            before = self.cells.get((group, Phase.PREPARE), ())
-            return not any(
-                cell.records and cell.status in (TaskStatus.PENDING, TaskStatus.PROCESSING) for cell in before
-            )
+        if phase in (Phase.DEPLOY, Phase.READY):
+            before = self.cells.get((group, Phase.PREPARE if phase == Phase.DEPLOY else Phase.DEPLOY), ())
+            return not any(cell.records and cell.status in _UNDER_WAY for cell in before)
         step = self.steps.of_action().get(phase)
         return step is not None and step.state != PENDING
 
@@ -346,22 +350,27 @@ class Tasks:
         return found
 
     def _both_phases(self, group: str) -> Hashable:
-        """Return all that both phases of a group are judged by."""
-        return self.judged_by(group, Phase.PREPARE), self.judged_by(group, Phase.DEPLOY)
+        """Return all that the phases of a group are judged by."""
+        return tuple([self.judged_by(group, phase) for phase in self.phases(group)])
 
     def _not_started(self, group: str) -> int:
         bad = {
             phase: [cell for cell in self.cells.get((group, phase), ()) if self.judge_cell(cell).status is Status.ERROR]
             for phase in GROUP_PHASES
         }
-        never = sum(cell.records for cell in bad[Phase.DEPLOY] if cell.status in _NEVER_BEGUN)
+        last = self.phases(group)[-1] if group else Phase.DEPLOY
+        never = sum(cell.records for cell in bad[last] if cell.status in _NEVER_BEGUN)
+        if last is Phase.READY:
+            # Nor is a node asked that was not deployed.
+            never -= sum(cell.records for cell in bad[Phase.DEPLOY] if cell.status not in _NEVER_BEGUN)
         # After a failed prepare a deploy does not begin either.
         return max(0, never - sum(cell.records for cell in bad[Phase.PREPARE] if cell.status not in _NEVER_BEGUN))
 
     def node_counts(self, group: str) -> dict[Status, int]:
-        """Return how many nodes show which status, both phases together.
+        """Return how many nodes show which status, all phases together.
 
-        A node is where its deploy is; while that is pending, where its prepare is.
+        A node is where its deploy is; while that is pending, where its prepare is. One that is to be ready is where
+        that is, once it is deployed (rule 58).
         """
         # Groups that stand in the same way have the same.
         key = self._both_phases(group)
@@ -377,6 +386,7 @@ class Tasks:
             if cell.status != TaskStatus.WITHHELD:
                 status = self.judge_cell(cell).status
                 prepare[status] = prepare.get(status, 0) + cell.records
+        self._count_ready(group, counts)
         begun_only = [status for status in prepare if status not in _OF_DEPLOY]
         if not begun_only:
             return in_order(counts)
@@ -388,6 +398,26 @@ class Tasks:
             counts[status] = counts.get(status, 0) + moved
             counts[Status.PENDING] = counts.get(Status.PENDING, 0) - moved
         return in_order(counts)
+
+    def _count_ready(self, group: str, counts: dict[Status, int]) -> None:
+        """Move the nodes that were deployed to where they are in the phase ready."""
+        cells = self.cells.get((group, Phase.READY), ()) if Phase.READY in self.phases(group) else ()
+        if not cells:
+            return
+        deployed = counts.get(Status.SUCCESS, 0)
+        not_deployed = sum(counts.values()) - deployed
+        for cell in cells:
+            status = self.judge_cell(cell).status
+            if status is Status.SUCCESS:
+                continue
+            # Nodes that are not deployed are not asked: of those that wait only the others are deployed.
+            moved = cell.records
+            if cell.status in _NEVER_BEGUN:
+                moved = max(0, moved - not_deployed)
+                not_deployed = max(0, not_deployed - cell.records)
+            moved = min(moved, counts.get(Status.SUCCESS, 0))
+            counts[Status.SUCCESS] = counts.get(Status.SUCCESS, 0) - moved
+            counts[status] = counts.get(status, 0) + moved
 
 
 def _note_unknown(found: dict[str, str], group: str, *told: tuple[str | None, frozenset[str]]) -> None:

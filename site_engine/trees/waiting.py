@@ -65,6 +65,8 @@ def why_waiting(tasks: Tasks, group: str, phase: str) -> str:
         # All but those of later batches were sent together.
         begun = any(cell.records and cell.status in _SENT for cell in tasks.cells.get((group, phase), ()))
         return "waits for its batch" if begun else ""
+    if phase == Phase.READY:
+        return "" if tasks.is_due(group, phase) else "waits until it is deployed"
     return "" if tasks.is_due(group, phase) else "waits until it is prepared"
 
 

@@ -26,7 +26,7 @@ from slipway_cli.output import (
 )
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason, Verdict
+from strategy_lib.phase import GROUP_PHASES, SUBMITTED_PHASES, GroupState, Phase, Reason, Verdict
 from strategy_lib.simulation import NodeOutcome, rehearsal_to_dict, rehearse
 from strategy_lib.verdict import nothing_to_deploy
 from strategy_lib.warnings import strategy_warnings
@@ -36,6 +36,7 @@ REASONS = {
     None: "",
     Reason.PREPARE_CRITERIA: "prepare criteria",
     Reason.DEPLOY_CRITERIA: "deploy criteria",
+    Reason.READY_CRITERIA: "ready criteria",
     Reason.DEPENDENCY: "dependency",
 }
 STATE_STYLES = {GroupState.SUCCESS: "green", GroupState.FAILURE: "bold red"}
@@ -102,7 +103,7 @@ def _outcomes(fails: Sequence[str], timeouts: Sequence[str], names: Collection[s
     for option, text, outcome in given:
         phase, _, node = text.partition(":")
         if phase not in GROUP_PHASES or not node:
-            mistakes.append(f"{option} {text}: write prepare:NODE or deploy:NODE.")
+            mistakes.append(f"{option} {text}: write prepare:NODE, deploy:NODE or ready:NODE.")
             continue
         meant = matching(node, names)
         if not meant:
@@ -121,6 +122,8 @@ def _show(target: Console, name: str, result: Mapping[str, Any], outcomes: Outco
     sent: Counter[tuple[str, str]] = Counter()
     for item in result["submissions"]:
         sent[item["group"], item["phase"]] += len(item["nodes"])
+    asks = any(phase == Phase.READY for _, phase in sent)
+    shown = GROUP_PHASES if asks else SUBMITTED_PHASES
     columns = ("Group", "Critical", "Sent", "Succeeded", "State", "Reason")
     rows = table("#", *columns, right=("#", "Sent", "Succeeded"), folds=("Group", "Reason"))
     for position, group in enumerate(result["order"], start=1):
@@ -130,13 +133,14 @@ def _show(target: Console, name: str, result: Mapping[str, Any], outcomes: Outco
             str(position),
             Text(printable(group)),
             "yes" if facts["critical"] else "no",
-            ", ".join(str(sent[group, phase.value]) for phase in GROUP_PHASES),
+            ", ".join(str(sent[group, phase.value]) for phase in shown),
             f"{succeeded}/{len(facts['nodes'])}",
             Text(facts["state"], style=STATE_STYLES[facts["state"]]),
             REASONS[facts["reason"]],
         )
     target.print(rows)
-    target.print(Text("Sent: nodes sent for prepare and for deploy.", style="dim"))
+    also = ", and asked whether they are ready" if asks else ""
+    target.print(Text(f"Sent: nodes sent for prepare and for deploy{also}.", style="dim"))
     _show_criteria(target, result)
     _show_nodes(target, nodes)
     _show_held(target, result.get("held", {}))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import pytest
@@ -13,14 +14,17 @@ import site_store.operations as operations_module
 from design_rendering.design import read_design
 from design_rendering.documents import load_documents
 from site_engine.node_steps import NodeStepVerdict
+from site_engine.operations.readiness import Answer
 from site_store import ActionState, GroupRecord
 from site_store.operations import Operations
 from strategy_lib.goals.node_errors import ErrorCode, ReportState, Standing
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.reported import Reported
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.status.words import Status
 from tests.support.driving import Begin
 from tests.support.simulators import Simulator
-from tests.support.sites import group, node, site
+from tests.support.sites import document, group, node, site
 
 SITE = "alpha"
 TEXT = site([node("a"), node("b"), node("c")], [group("all", maximum_failed_nodes=1)])
@@ -140,3 +144,42 @@ def test_rule_25_kill_9_within_what_an_update_does_in_place_leaves_one_submissio
         ]
     else:
         assert (known["c"].done_digest, known["c"].standing) == (None, Status.DELETED)
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize("moment", ["before the result", "during the result", "after the result"])
+def test_rule_58_kill_9_while_nodes_are_asked_deploys_nothing_again(
+    begin: Begin, simulator: Simulator, moment: str
+) -> None:
+    """Nothing is submitted to ask: who comes back goes on with the nodes that are left, until the same deadline."""
+    nodes = [node(name) for name in ("a", "b", "c")]
+    for number, one in enumerate(nodes, 1):
+        one["data"]["addressing"] = [{"network": "oob", "address": f"10.0.0.{number}"}]
+    asks = {**group("all", maximum_failed_nodes=1), "ready": {"timeout": 6}}
+    settings = document(
+        "slipway/SiteSettings/v1", "settings", {"node_states": {"health_url": "http://{address:oob}:1/"}}
+    )
+    driving = begin(f"{site(nodes, [asks])}---\n{json.dumps(settings)}\n")
+    asked: list[tuple[str, ...]] = []
+
+    async def answers(_: str, urls: Mapping[str, str], __: int) -> Mapping[str, Answer]:
+        asked.append(tuple(urls))
+        up = Reported(NodeAvailability.UP, "")
+        return {name: up if name == "a" or (name == "b" and len(asked) > 1) else "no answer" for name in urls}
+
+    async def killed(_: str, urls: Mapping[str, str], __: int) -> Mapping[str, Answer]:
+        how, *where = MOMENTS[moment]
+        how(pytest.MonkeyPatch(), *where)
+        return await answers(_, urls, __)
+
+    driving.ask = killed
+    drive_and_be_killed(lambda: driving.group("all"), lambda *_: None)
+    driving.ask = answers
+    record = driving.group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.SUCCESS
+    assert driving.states() == {"a": "success", "b": "success", "c": "failure"}
+    assert simulator.submissions() == [("prepare_nodes", ["a", "b", "c"]), ("deploy_nodes", ["a", "b", "c"])]
+    assert asked[0] == (("b", "c") if moment == "after the result" else ("a", "b", "c"))
+    asking = [one for one in driving.store.operations.of_action(driving.action.id, "all") if one.phase is Phase.READY]
+    assert len(asking) == 1

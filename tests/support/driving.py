@@ -17,6 +17,7 @@ from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parse_parameters
 from site_engine.groups import GroupRequest, GroupSubject
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVerdict
+from site_engine.operations.readiness import Answer, AskNodes, ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
@@ -34,11 +35,17 @@ Connection = Callable[["Driving"], Provisioner]
 """Gives the driven action's provisioner; it is closed after each use."""
 
 
+async def nobody_answers(_: str, urls: Mapping[str, str], __: int) -> Mapping[str, Answer]:
+    """Stand for nodes of which none answers."""
+    return dict.fromkeys(urls, "Connection refused")
+
+
 @dataclass
 class Driving:
     """An action on a site that is planned and held, and the means to drive its groups.
 
-    ``settle`` is for clients of a simulator: how long they wait after a lost answer.
+    ``settle`` is for clients of a simulator: how long they wait after a lost answer. ``ask`` asks nodes whether they
+    are ready.
     """
 
     store: SiteStore
@@ -50,6 +57,7 @@ class Driving:
     patience: float = 60.0
     queue_timeout: float = 60.0
     settle: float = 1.0
+    ask: AskNodes = field(default_factory=lambda: nobody_answers)
 
     def connect(self) -> Provisioner:
         """Return a client of the provisioner."""
@@ -67,7 +75,9 @@ class Driving:
                 self.clock.sleep(0.001)
         provisioner.close()
 
-    def group(self, name: str, attempt_key: str = "6", **more: Any) -> GroupRecord | ApprovalRecord | StillRunning:
+    def group(
+        self, name: str, attempt_key: str = "6", **more: Any
+    ) -> GroupRecord | ApprovalRecord | StillRunning | StillAsking:
         """Drive one group, as its Airflow task does."""
         provisioner = self.connect()
         times = PhaseTimes(0.05, self.timeout, self.queue_timeout)
@@ -84,13 +94,14 @@ class Driving:
         try:
             operations = OperationRun(self.store, provisioner, self.clock, self.patience, LOG)
             subject: Subject[GroupRecord | ApprovalRecord] = GroupSubject(operations, request)
-            return SubjectDriver(operations).run(subject)
+            ready = ReadyRun(self.store, self.ask, self.clock, self.patience, LOG, operations.stopping)
+            return SubjectDriver(operations, ready).run(subject)
         finally:
             provisioner.close()
 
     def node_step(
         self, step: Phase, nodes: Collection[str], attempt: int = 20, **more: Any
-    ) -> NodeStepVerdict | StillRunning:
+    ) -> NodeStepVerdict | StillRunning | StillAsking:
         """Drive a step on nodes, as its Airflow task does."""
         provisioner = self.connect()
         request = NodeStepRequest(

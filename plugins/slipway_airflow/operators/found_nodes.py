@@ -16,6 +16,7 @@ from site_engine.errors import StepError
 from site_engine.log_messages import count, names
 from site_engine.node_lists import read_list
 from site_engine.node_steps import NodeStepSubject, NodeStepVerdict
+from site_engine.operations.readiness import StillAsking
 from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.wait import StillRunning
 from site_engine.pause import hold_back
@@ -43,7 +44,7 @@ class _FoundNodesOperator(NodeStepOperator):
 
     def drive(
         self, store: SiteStore, action: ActionRecord, operations: OperationRun, request: NodeStepRequest
-    ) -> NodeStepVerdict | StillRunning:
+    ) -> NodeStepVerdict | StillRunning | StillAsking:
         """Wait while the action is paused, then go on to the verdict."""
         subject = NodeStepSubject(operations, request)
         if not subject.has_begun():
@@ -76,7 +77,7 @@ class RelabelFoundNodesOperator(_FoundNodesOperator):
         _, documents = self.read_revision(store, action.site, action.revision)
         # What is done names the version it was done for.
         verdict = self.drive(store, action, operations, replace(request, digests=read_design(documents).digests))
-        if isinstance(verdict, StillRunning):
+        if isinstance(verdict, StillRunning | StillAsking):
             return verdict
         if verdict.failure:
             self.log.error("%s", verdict.failure)
@@ -152,7 +153,7 @@ class RemoveFoundNodesOperator(_FoundNodesOperator):
             operations,
             replace(request, design_refs=removal.design_refs, waits_for=removal.waits_for),
         )
-        if isinstance(verdict, StillRunning):
+        if isinstance(verdict, StillRunning | StillAsking):
             return verdict
         self.finalize_cleared_task(context, store, action, "failed" if verdict.failure else "success")
         if verdict.failure:

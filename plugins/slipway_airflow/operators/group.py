@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,13 +18,17 @@ from airflow.sdk.exceptions import (
 # Not in the top level of the SDK: a test holds it to what is used of it.
 from airflow.sdk.execution_time.hitl import upsert_hitl_detail
 
+from provisioner_client.node_agent.asking import SiteAsker
+from provisioner_client.node_agent.keys import UnusableKey, read_site_key
 from site_engine import log_messages
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
 from site_engine.approvals import COMMENT, OPTIONS, NotAsked, record_answer, refusal, time_left, waiting_approval
 from site_engine.culprits import culprit_of
 from site_engine.dead_actions import take_site
+from site_engine.errors import StepError
 from site_engine.groups import GroupRequest, GroupSubject, interrupt_group, submitted
+from site_engine.operations.readiness import ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
@@ -33,7 +38,7 @@ from site_store import ApprovalRecord, SiteStore
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address, task_states
 from slipway_airflow.operators.waiting import WaitingOperator, phase_times
-from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
+from strategy_lib.phase import SUBMITTED_PHASES, GroupState, Phase, Reason
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -94,7 +99,7 @@ class DeployGroupOperator(WaitingOperator):
             group=self.group,
             attempt_key=attempt_key,
             design_ref=design_address(store, action, connection),
-            times={phase: phase_times(phase, self.configuration, connection.settings) for phase in GROUP_PHASES},
+            times={phase: phase_times(phase, self.configuration, connection.settings) for phase in SUBMITTED_PHASES},
             release_times=phase_times(Phase.RELEASE, self.configuration, connection.settings),
             redo_done=parameters.allows(Override.REDO_DONE),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
@@ -102,8 +107,12 @@ class DeployGroupOperator(WaitingOperator):
             kind=action.kind,
         )
         subject: Subject[GroupRecord | ApprovalRecord] = GroupSubject(operations, request)
-        result = SubjectDriver(operations).run(subject)
-        if isinstance(result, StillRunning):
+        if store.groups.get(action.id, self.group).definition.ready is not None:
+            self._require_key(action.site)
+        ask = SiteAsker(os.environ, operations.lease_owner)
+        ready = ReadyRun(store, ask, operations.clock, operations.patience, self.log, operations.stopping)
+        result = SubjectDriver(operations, ready).run(subject)
+        if isinstance(result, StillRunning | StillAsking):
             return result
         if isinstance(result, ApprovalRecord):
             self._ask(context, store, action, result)
@@ -118,6 +127,15 @@ class DeployGroupOperator(WaitingOperator):
             why = f" ({refusal(asked)})" if asked else ""
             raise AirflowFailException(log_messages.failure(result) + why)
         return None
+
+    def _require_key(self, site: str) -> None:
+        """Make sure that nodes can be asked, before anything is submitted. Raises `StepError`: they cannot."""
+        try:
+            read_site_key(os.environ, site)
+        except UnusableKey as error:
+            raise StepError(
+                f"group {self.group} is to be ready, and its nodes cannot be asked from Airflow: {error}"
+            ) from error
 
     def answered(self, context: Context, event: dict[str, Any]) -> Any:
         """Come back from waiting for a person: keep the answer, and go on; ask again where another had to answer."""

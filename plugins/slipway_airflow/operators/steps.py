@@ -14,6 +14,7 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.dead_actions import take_site
 from site_engine.errors import StepError
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject
+from site_engine.operations.readiness import StillAsking
 from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
@@ -113,7 +114,7 @@ class NodeStepOperator(WaitingOperator):
                 digests = read_design(documents).digests
                 subject = NodeStepSubject(operations, replace(request, digests=digests))
         verdict = SubjectDriver(operations).run(subject)
-        if isinstance(verdict, StillRunning):
+        if isinstance(verdict, StillRunning | StillAsking):
             return verdict
         self.finalize_cleared_task(context, store, action, "failed" if verdict.failure else "success")
         if verdict.failure:

@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowRescheduleException
 
 from site_engine.actions.kinds import REPORT, kind_of
 from site_engine.finalization import finalize_action
+from site_engine.operations.readiness import StillAsking
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.owners import ProvisionerObserver
@@ -20,7 +21,7 @@ from site_engine.process import Stopping, SystemClock
 from site_engine.turns import OVER
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
-from slipway_airflow.triggers import ProvisionerTaskTrigger
+from slipway_airflow.triggers import NodesReadyTrigger, ProvisionerTaskTrigger
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class WaitingOperator(SiteOperator):
     def carry_out(
         self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
     ) -> Any:
-        """Go on from where the store says; return the result, or :class:`StillRunning` to defer."""
+        """Go on from where the store says; return the result, or `StillRunning` or `StillAsking` to defer."""
 
     def run_step(self, context: Context, store: SiteStore) -> Any:
         """Begin, or begin again after the last try ended, for any reason."""
@@ -64,7 +65,8 @@ class WaitingOperator(SiteOperator):
 
     def resume(self, context: Context, event: dict[str, Any]) -> Any:
         """Come back from the triggerer. The event is only a wake-up call; the store and the provisioner know better."""
-        self.log.info("Back from waiting for provisioner task %s.", event.get("provisioner_task"))
+        task = event.get("provisioner_task")
+        self.log.info("Back from waiting for %s.", "nodes to be ready" if task is None else f"provisioner task {task}")
         return self._in_step(context, lambda context, store: self._run(context, store, resumed=True))
 
     def _run(self, context: Context, store: SiteStore, *, resumed: bool) -> Any:
@@ -84,6 +86,9 @@ class WaitingOperator(SiteOperator):
             result = self.carry_out(context, store, connection, operations)
         finally:
             provisioner.close()
+        if isinstance(result, StillAsking):
+            self.log.info("Nodes are not ready yet: they are asked in the triggerer, without a worker.")
+            self.defer(trigger=NodesReadyTrigger(result.op, result.timeout), method_name="resume")
         conn_id = connection_of(store, result.op) if isinstance(result, StillRunning) else None
         if isinstance(result, StillRunning):
             self.log.info(

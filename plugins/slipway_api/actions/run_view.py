@@ -196,6 +196,12 @@ def counts_of_nodes(counts: Iterable[StatusCount]) -> dict[str, int]:
     total = 0
     for cell in counts:
         if not cell.group and cell.phase in GROUP_PHASES:
+            if cell.phase == Phase.READY:
+                # It was deployed.
+                lost = cell.records if cell.status in (TaskStatus.ERROR, TaskStatus.UNKNOWN) else 0
+                numbers[cell.status] += lost
+                numbers[TaskStatus.SUCCESS] -= lost
+                continue
             deploys = cell.phase == Phase.DEPLOY
             total += cell.records if deploys else 0
             # One that failed in prepare never gets to its deploy.
@@ -258,6 +264,8 @@ def _group(group: GroupRecord, states: Mapping[NodeState, int]) -> dict[str, Any
     phase = None
     if group.stored_state == GroupState.RUNNING:
         phase = "deploy" if Phase.PREPARE in group.phases_done or states[NodeState.DEPLOYING] else "prepare"
+        if group.definition.ready is not None and Phase.DEPLOY in group.phases_done:
+            phase = "ready" if not states[NodeState.DEPLOYING] else phase
     return {
         "name": group.name,
         "critical": group.critical,

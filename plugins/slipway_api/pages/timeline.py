@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 LABEL, SCALE, LANE, TOP = 190.0, 780.0, 22.0, 24.0
 _LEAST = 2.0
-_PHASES = {Phase.PREPARE: "prepare", Phase.DEPLOY: "deploy", Phase.DESTROY: "destroy", Phase.RELABEL: "deploy"}
+_PHASES = {
+    Phase.PREPARE: "prepare",
+    Phase.DEPLOY: "deploy",
+    Phase.READY: "ready",
+    Phase.DESTROY: "destroy",
+    Phase.RELABEL: "deploy",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,11 @@ class Timeline:
     def destroys(self) -> bool:
         """Whether a group destroyed nodes, as a redeployment does."""
         return any(span.what == "destroy" for lane in self.lanes for span in lane.spans)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a group asked nodes whether they are ready."""
+        return any(span.what == "ready" for lane in self.lanes for span in lane.spans)
 
 
 def draw(groups: Sequence[Entry], operations: Sequence[Operation], begun: datetime, until: datetime) -> Timeline | None:

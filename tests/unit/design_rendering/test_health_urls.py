@@ -62,3 +62,51 @@ def test_nodes_that_cannot_be_asked_are_warned_about() -> None:
     assert "1 nodes have no address in the network 'pxe', such as n1: they are not asked how they are" in warnings
     design = read_design(documents("http://{address}:1/state"))
     assert not any("not asked" in found.message for found in design.warnings)
+
+
+STRATEGY = """\
+---
+schema: shipyard/DeploymentStrategy/v1
+metadata: {name: deployment-strategy}
+data:
+  groups:
+    - name: all
+      critical: true
+      depends_on: []
+      selectors: []
+      ready:
+        timeout: 600
+"""
+
+
+def asking(health_url: str) -> list[Document]:
+    return [*documents(health_url), *load_documents(STRATEGY, "strategy.yaml")]
+
+
+def refused(health_url: str) -> tuple[str, int | None, str, str]:
+    with pytest.raises(StrategyLibError) as caught:
+        read_design(asking(health_url))
+    (problem,) = caught.value.problems
+    return problem.path, problem.line, str(problem.document), problem.message
+
+
+def test_rule_58_ready_without_a_health_url_is_refused_with_what_would_be_right() -> None:
+    path, line, _, said = refused("")
+    assert (path, line) == ("$.data.groups[0].ready", 10)
+    assert said.startswith("group all asks whether its nodes are ready, and the site's settings do not say where: set ")
+    assert "node_states.health_url in a slipway/SiteSettings/v1, such as http://{address}:9650/state" in said
+
+
+def test_rule_58_ready_of_a_node_without_an_address_is_refused() -> None:
+    path, line, _, said = refused("http://{address:pxe}:1/state")
+    assert (path, line) == ("$.data.groups[0].ready", 10)
+    assert said == (
+        "group all asks whether its nodes are ready, and 1 of them have no address in the network 'pxe', such as n1: "
+        "give them one, or name another network in node_states.health_url"
+    )
+
+
+def test_rule_58_ready_with_addresses_is_accepted() -> None:
+    (group,) = read_design(asking("http://{address:oam}:1/state")).strategy.groups
+    assert group.ready is not None
+    assert group.ready.timeout == 600

@@ -9,6 +9,7 @@ def test_the_stored_values_never_change() -> None:
     assert {phase.name: phase.value for phase in Phase} == {
         "PREPARE": "prepare",
         "DEPLOY": "deploy",
+        "READY": "ready",
         "RELEASE": "release",
         "VERIFY_SITE": "verify_site",
         "PREPARE_SITE": "prepare_site",

@@ -1,0 +1,59 @@
+"""Asking many nodes once whether they are up: each gets one short question, so many at once, in any event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from provisioner_client.node_agent.keys import read_site_key
+from provisioner_client.node_agent.listener import connections_left
+from provisioner_client.node_agent.request import AgentSilent, Asker, OutOfSockets, ask
+from strategy_lib.node_states.reported import Reported
+
+Answer = Reported | str
+"""What a node says of itself, or why there is no answer that counts."""
+
+
+async def ask_nodes(asker: Asker, urls: Mapping[str, str], most: int) -> dict[str, Answer]:
+    """Ask each of these nodes once for its state; none of them waits, and each has answered within 5 seconds or not.
+
+    A node that could not be asked, as this process has no socket left for it, is not in the answer.
+
+    Parameters
+    ----------
+    urls : node to where its agent is asked.
+    most : so many are asked at once (`max_agent_connections`).
+    """
+    answers: dict[str, Answer] = {}
+    left = iter(sorted(urls.items()))
+
+    async def take_turns() -> None:
+        for name, url in left:
+            try:
+                answers[name] = await ask(asker, url, "", 0.0)
+            except AgentSilent as error:
+                answers[name] = error.detail
+            except OutOfSockets:
+                await asyncio.sleep(0.1)
+
+    await asyncio.gather(*(take_turns() for _ in range(min(connections_left(most), len(urls)))))
+    return answers
+
+
+class SiteAsker:
+    """Asks nodes of sites, each with the key of its site, which is read again each time.
+
+    Parameters
+    ----------
+    environ : where `SLIPWAY_NODE_KEY_FILE` stands.
+    name : of this process: a second request of one asker answers its first.
+    """
+
+    def __init__(self, environ: Mapping[str, str], name: str) -> None:
+        self._environ = environ
+        self._name = name
+
+    async def __call__(self, site: str, urls: Mapping[str, str], most: int) -> Mapping[str, Answer]:
+        """Ask these nodes of a site once. Raises `UnusableKey`: the key of the site cannot be read."""
+        key = await asyncio.to_thread(read_site_key, self._environ, site)
+        return await ask_nodes(Asker(key, self._name), urls, most)

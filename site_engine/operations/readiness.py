@@ -1,0 +1,211 @@
+"""Whether nodes that were deployed are ready: their agents are asked until they say up, or the time is over (rule 58).
+
+Nothing is submitted, so that asking again is safe at any time, from any process. When it is given up follows from when
+the operation was begun, by the database's clock; a node that was up once stays ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, Protocol
+
+from design_rendering.design import read_site_settings
+from design_rendering.health_urls import node_urls
+from provisioner_client.errors import ProvisionerError
+from site_engine import log_messages
+from site_engine.designs import read_revision
+from site_engine.measurements import measure_operation
+from site_store import OperationStatus
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.reported import Reported
+from strategy_lib.outcome import Outcome
+
+if TYPE_CHECKING:
+    from site_engine.process import Clock, Stopping, TaskLog
+    from site_store import Operation, SiteStore
+
+EVERY: Final = 5.0
+"""Seconds between two questions to a node."""
+
+Answer = Reported | str
+
+
+class AskNodes(Protocol):
+    """Asks nodes of a site once, at most so many at the same time; `provisioner_client.node_agent.asking` does."""
+
+    def __call__(self, site: str, urls: Mapping[str, str], most: int, /) -> Awaitable[Mapping[str, Answer]]:
+        """Return what each node says, or why there is no answer. Raises `ProvisionerError`: nobody can be asked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StillAsking:
+    """Nodes take longer to become ready than this process should wait: defer, and come back."""
+
+    op: int
+    timeout: float
+    deadline: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whom to ask, where, and until when.
+
+    Attributes
+    ----------
+    urls : where each node of the operation is asked; those that have no address in the design are not in it.
+    most : how many are asked at once.
+    """
+
+    operation: Operation
+    urls: Mapping[str, str]
+    most: int
+    timeout: float
+
+    @property
+    def deadline(self) -> datetime:
+        """When it is given up, by the database's clock: so long after the operation was begun."""
+        return self.operation.created + timedelta(seconds=self.timeout)
+
+
+def read_question(store: SiteStore, op: int, timeout: float) -> Question:
+    """Return whom an operation asks.
+
+    Raises `EngineError`: there is no design to work with; `StoreError`: the store does not answer.
+    """
+    operation = store.operations.get(op)
+    documents = read_revision(store, operation.site, store.actions.get(operation.action_id).revision)[1]
+    settings = read_site_settings(documents)
+    urls = node_urls(documents, settings.health_url) if settings.health_url else {}
+    wanted = {name: urls[name] for name in operation.nodes if name in urls}
+    return Question(operation, wanted, settings.max_agent_connections, timeout)
+
+
+def note_ready(store: SiteStore, op: int, answers: Mapping[str, Answer]) -> list[str]:
+    """Keep which nodes are ready by now; return those that are left to be asked, by name."""
+    left = store.tasks.left_to_ask(op)
+    ready = frozenset(name for name in left if is_ready(answers.get(name)))
+    if ready:
+        store.operations.record_outcome(op, Outcome(ready, frozenset(), frozenset()))
+    return [name for name in left if name not in ready]
+
+
+def is_ready(answer: Answer | None) -> bool:
+    """Whether a node says that it is up."""
+    return isinstance(answer, Reported) and answer.state is NodeAvailability.UP
+
+
+def end_asking(store: SiteStore, question: Question, answers: Mapping[str, Answer], left: Collection[str]) -> None:
+    """Record the end of an operation: the nodes that are left were not ready in time."""
+    notes = {name: _why_not(question, name, answers.get(name)) for name in left}
+    outcome = Outcome(frozenset(), frozenset(left), frozenset(), notes=notes)
+    result = "not ready" if left else "ready"
+    op = question.operation.op
+    store.operations.record_outcome(op, outcome, status=OperationStatus.COMPLETE, result=result)
+    measure_operation(store.operations.get(op))
+
+
+def _why_not(question: Question, name: str, answer: Answer | None) -> str:
+    late = f"deployed, but not ready within {question.timeout:g} s"
+    if name not in question.urls:
+        return f"{late}: health_url of the site's settings has no address of it, so that it was not asked"
+    if isinstance(answer, Reported):
+        said = f"{answer.state.value} ({answer.reason})" if answer.reason else answer.state.value
+        return f"{late}: it says {said}"
+    return f"{late}: {answer or 'it could not be asked'}"
+
+
+class ReadyRun:
+    """Asks the nodes of operations, from a process that is to wait for a while at most.
+
+    Parameters
+    ----------
+    ask : asks nodes once.
+    patience : seconds to ask in this process before `StillAsking` is returned.
+    every : seconds between two questions to a node.
+    """
+
+    def __init__(
+        self,
+        store: SiteStore,
+        ask: AskNodes,
+        clock: Clock,
+        patience: float,
+        log: TaskLog,
+        stopping: Stopping,
+        every: float = EVERY,
+    ) -> None:
+        self._store = store
+        self._ask = ask
+        self._clock = clock
+        self._patience = patience
+        self._log = log
+        self._stopping = stopping
+        self._every = every
+
+    def run(self, operation: Operation, timeout: float) -> StillAsking | None:
+        """Ask until all nodes are ready, or the time is over; None: what came of each is in the store.
+
+        Raises `ProvisionerError`: nobody can be asked; `TaskStopped`: this process was told to stop.
+        """
+        op = operation.op
+        self._store.operations.mark_running(op)
+        question = read_question(self._store, op, timeout)
+        left: Collection[str] = self._store.tasks.left_to_ask(op)
+        began, told = self._clock.now(), len(left)
+        self._log.info("Ready: asking %s: %s.", log_messages.count(len(left), "node"), log_messages.names(left))
+        while True:
+            self._stopping.require_not_told()
+            # Looked at first, so that the last question comes after the deadline.
+            over = self._store.now() >= question.deadline
+            answers = asyncio.run(_answers(self._ask, question, left))
+            left = note_ready(self._store, op, answers)
+            if over or not left:
+                break
+            if len(left) < told:
+                told = len(left)
+                self._log.info("Ready: %s left: %s.", log_messages.count(told, "node"), log_messages.names(left))
+            if self._clock.now() - began >= timedelta(seconds=self._patience):
+                return StillAsking(op, timeout, question.deadline)
+            self._clock.sleep(self._every)
+        end_asking(self._store, question, answers, left)
+        if left:
+            self._log.warning("Not ready within %g s: %s.", timeout, log_messages.names(left))
+        else:
+            self._log.info("Ready: all %s.", log_messages.count(len(operation.nodes), "node"))
+        return None
+
+
+async def _answers(ask: AskNodes, question: Question, left: Collection[str]) -> Mapping[str, Answer]:
+    urls = {name: question.urls[name] for name in left if name in question.urls}
+    return await ask(question.operation.site, urls, question.most) if urls else {}
+
+
+async def ask_in_turn(
+    store: SiteStore, ask: AskNodes, op: int, timeout: float, log: TaskLog, every: float = EVERY
+) -> bool:
+    """Ask in an event loop that belongs to others, too, until all nodes are ready or the time is over.
+
+    What needs the store or reads the design runs in threads. Which nodes were ready is kept on the way; the end is
+    left to who comes back. Returns whether all were ready.
+    """
+    question = await asyncio.to_thread(read_question, store, op, timeout)
+    told = False
+    while True:
+        left = await asyncio.to_thread(store.tasks.left_to_ask, op)
+        answers: Mapping[str, Answer] = {}
+        try:
+            answers = await _answers(ask, question, left)
+        except ProvisionerError as error:
+            if not told:
+                log.warning("Nodes cannot be asked here whether they are ready: %s", error)
+            told = True
+        left = await asyncio.to_thread(note_ready, store, op, answers)
+        if not left:
+            return True
+        if await asyncio.to_thread(store.now) >= question.deadline:
+            return False
+        await asyncio.sleep(every)
