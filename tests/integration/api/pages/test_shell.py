@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import httpx
 import pytest
 from fastapi.routing import APIRoute
+from playwright.sync_api import Route
 
 from site_store import SiteStore
 from slipway_api.pages import live
@@ -151,6 +153,15 @@ def test_the_page_says_that_it_is_disconnected_and_comes_back(open_page: Open) -
     watched.page.locator("#connection[data-state=live]").wait_for()
 
 
+def refusing(status: int) -> Callable[[Route], None]:
+    """Return a way to answer requests with this status, and with a page that is none of Slipway's."""
+
+    def answer(route: Route) -> None:
+        route.fulfill(status=status, body="<h1>A proxy</h1>")
+
+    return answer
+
+
 @pytest.mark.endurance
 def test_what_the_server_refuses_is_said_in_words_and_is_no_disconnection(open_page: Open, store: SiteStore) -> None:
     commit(store, "beta")
@@ -170,7 +181,7 @@ def test_what_the_server_refuses_is_said_in_words_and_is_no_disconnection(open_p
     }
     for status, words in said.items():
         page.unroute(gone)
-        page.route(gone, lambda route, status=status: route.fulfill(status=status, body="<h1>A proxy</h1>"))
+        page.route(gone, refusing(status))
         page.evaluate("window.dispatchEvent(new Event('online'))")
         page.get_by_text(words, exact=True).wait_for()
         assert light.get_attribute("data-state") == "refused"
