@@ -50,12 +50,18 @@ def write_site_groups(tx: Connection, site: str, groups: Sequence[PlannedGroup])
 
 def write_racks(tx: Connection, site: str, racks: Mapping[str, str]) -> None:
     """Say in the caller's transaction in which rack each node stands; those that are not named are in none."""
-    if racks:
-        placed = pairs(tx, racks)
-        here = (node.c.site == site, node.c.name == placed.c.key, node.c.rack.is_distinct_from(placed.c.value))
+    # Compared here: SQLite goes through all racks for each node of a site that it does not know to be large.
+    stands: dict[str, str | None] = {
+        row.name: row.rack for row in tx.execute(select(node.c.name, node.c.rack).where(node.c.site == site))
+    }
+    moved = {name: racks[name] for name, rack in sorted(stands.items()) if name in racks and racks[name] != rack}
+    if moved:
+        placed = pairs(tx, moved)
+        here = (node.c.site == site, node.c.name == placed.c.key)
         tx.execute(update(node).where(*here).values(rack=placed.c.value))
-    none = (node.c.site == site, node.c.rack.is_not(None), node.c.name.not_in(names(tx, racks)))
-    tx.execute(update(node).where(*none).values(rack=None))
+    none = sorted(name for name, rack in stands.items() if rack is not None and name not in racks)
+    if none:
+        tx.execute(update(node).where(node.c.site == site, among(tx, node.c.name, none)).values(rack=None))
 
 
 def write_order(tx: Connection, site: str, groups: Sequence[PlannedGroup]) -> None:
