@@ -14,15 +14,19 @@ from site_store.database import Repository
 from site_store.dialects import among
 from site_store.events import EventKind
 from site_store.state_query import UNSEEN, StateQuery, place_of, require_sound
-from site_store.tables import event, lease, node, node_view, site_group_node, site_view, user_state
+from site_store.status_records import TOUCH
+from site_store.tables import event, lease, node, node_view, site_group_node, site_view, status_count, user_state
 from site_store.tree_queries import changes
 from site_store.user_states import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.status.words import Status
 
 _A = NodeAvailability
 MOST_COUNTED: Final = 1000
 """A total of filtered nodes is counted up to this, and no further."""
 _MOST_ROWS: Final = 500
+_NEVER: Final = -1.0
+"""Stands for the beginning of the state of a node that nobody has seen."""
 _NOTED: Final = (EventKind.NODE_STATE, EventKind.USER_STATE)
 
 
@@ -164,15 +168,17 @@ class _Table:
             "user": _rank(self._user),
             "rack": func.coalesce(node.c.rack, ""),
             "crashes": func.coalesce(node_view.c.crashes, 0),
-            "since": func.coalesce(node_view.c.since, 0.0),
+            "since": func.coalesce(node_view.c.since, _NEVER),
         }
         self._sorted_by = columns[query.sort]
 
     @property
     def _has_index(self) -> bool:
-        """Whether the index on published states leads to few nodes: what else is asked for would be looked at again."""
+        """Whether an index leads to the order: what else is asked for would have to be looked at again."""
         asked = self._query
-        return not (asked.taken_down or asked.text or asked.group or asked.columns.keys() - {"state"})
+        if asked.sort == "state":
+            return not (asked.taken_down or asked.text or asked.group or asked.columns.keys() - {"state"})
+        return self.is_whole
 
     @property
     def is_whole(self) -> bool:
@@ -194,30 +200,65 @@ class _Table:
     def ranges(self, place: tuple[Any, str] | None) -> list[Select[Any]]:
         """Return what selects the rows behind this place in their order: ranges one after the other.
 
-        The states have an index; each is a range of its own, so that not all nodes need be sorted.
+        Each is a range of an index, so that not all nodes need be sorted. Where more is asked for, all are.
         """
-        descending, sort = self._query.descending, self._query.sort
-        by_name = node.c.name.desc() if descending else node.c.name.asc()
-        rows = self.rows()
+        rows, sort = self.rows(), self._query.sort
         if sort == "node":
-            if place is not None:
-                rows = rows.where(node.c.name < place[1] if descending else node.c.name > place[1])
-            return [rows.order_by(by_name)]
-        if sort == "state" and self._has_index:
-            found = []
-            for rank, state in sorted(_RANKS, reverse=descending):
-                if place is not None and (rank > place[0] if descending else rank < place[0]):
-                    continue
-                part = rows.where(node_view.c.state.is_(None) if state is None else node_view.c.state == state)
-                if place is not None and rank == place[0]:
-                    part = part.where(node.c.name < place[1] if descending else node.c.name > place[1])
-                # Where a state is given, its index has the nodes by their names.
-                found.append(part.order_by(by_name))
-            return found
+            return [self._in_order(rows, None if place is None else place[1:], node.c.name)]
+        if not self._has_index:
+            return [self._in_order(rows, place, self._sorted_by, node.c.name)]
+        least, parts = self._parts()
+        found = []
+        for value, condition, *columns in reversed(parts) if self._query.descending else parts:
+            part = rows.where(condition)
+            if value is None:
+                # Sorted by a column, all of it behind `least`.
+                behind = place if place is not None and place[0] != least else None
+                if place is None or behind is not None or not self._query.descending:
+                    found.append(self._in_order(part, behind, *columns))
+            elif place is None or (value < place[0] if self._query.descending else value > place[0]):
+                found.append(self._in_order(part, None, *columns))
+            elif value == place[0]:
+                found.append(self._in_order(part, place[1:], *columns))
+        return found
+
+    def _parts(self) -> tuple[Any, list[tuple[Any, ColumnElement[bool], *tuple[ColumnElement[Any], ...]]]]:
+        """Return the least value that the order knows, and the parts of the table from there on.
+
+        Of each: the value of all its rows, or None where they are sorted by a column; its condition; and the columns
+        that it is in the order of, by an index.
+        """
+        sort, name = self._query.sort, node.c.name
+        if sort == "user":
+            words = [(rank, word) for rank, word in _RANKS if word is not None]
+            return words[0][0], [
+                (rank, self._user == word, name)
+                if word == _A.UP
+                else (rank, user_state.c.state == word, user_state.c.node)
+                for rank, word in words
+            ]
+        if sort in ("state", "reported"):
+            column: ColumnElement[Any] = node_view.c[sort]
+            return 0, [
+                (rank, column.is_(None), name) if word is None else (rank, column == word, node_view.c.node)
+                for rank, word in _RANKS
+            ]
+        if sort == "rack":
+            rack = node.c.rack
+            return "", [("", or_(rack.is_(None), rack == ""), name), (None, rack > "", rack, name)]
+        column = node_view.c[sort]
+        if sort == "since":
+            return _NEVER, [(_NEVER, column.is_(None), name), (None, column >= 0, column, node_view.c.node)]
+        none: ColumnElement[bool] = func.coalesce(column, 0) <= 0
+        return 0, [(0, none, name), (None, column > 0, column, node_view.c.node)]
+
+    def _in_order(self, rows: Select[Any], place: tuple[Any, ...] | None, *columns: ColumnElement[Any]) -> Select[Any]:
+        """Return a selection in the order of these columns, behind a place in it."""
+        descending = self._query.descending
         if place is not None:
-            this, that = tuple_(self._sorted_by, node.c.name), tuple_(literal(place[0]), literal(place[1]))
+            this, that = tuple_(*columns), tuple_(*(literal(value) for value in place))
             rows = rows.where(this < that if descending else this > that)
-        return [rows.order_by(self._sorted_by.desc() if descending else self._sorted_by.asc(), by_name)]
+        return rows.order_by(*(column.desc() if descending else column.asc() for column in columns))
 
     def count(self) -> int:
         """Return how many nodes the query means, at most one more than `MOST_COUNTED`."""
@@ -269,8 +310,9 @@ def _rank(state: ColumnElement[Any]) -> ColumnElement[int]:
 
 def _counts(tx: Connection, site: str, taken_down: Mapping[str, str]) -> dict[str, int]:
     """Count the nodes of a site by their published state; what was never seen is `UNSEEN`."""
-    there = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None))
-    nodes = tx.scalar(select(func.count()).select_from(node).where(node.c.site == site, there)) or 0
+    there = (status_count.c.phase != TOUCH, status_count.c.status != str(Status.DELETED))
+    whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
+    nodes = int(tx.scalar(select(func.sum(status_count.c.records)).where(*whole, *there)) or 0)
     query = select(node_view.c.state, func.count().label("nodes")).where(node_view.c.site == site)
     found = {row.state: int(row.nodes) for row in tx.execute(query.group_by(node_view.c.state))}
     if taken_down:

@@ -45,6 +45,10 @@ node_view = Table(
     Column("since", Float, nullable=False),
     Column("user_since", Float, nullable=False),
     Index("ix_node_view_site_state", "site", "state", "node"),
+    # In the orders of the page of nodes.
+    Index("ix_node_view_site_reported", "site", "reported", "node"),
+    Index("ix_node_view_site_crashes", "site", "crashes", "node"),
+    Index("ix_node_view_site_since", "site", "since", "node"),
     sqlite_with_rowid=False,
 )
 

@@ -31,12 +31,13 @@ from site_engine.node_states.leader import SiteLeader
 from site_store import SiteStore
 from site_store.database import Database
 from site_store.records import Lease
+from site_store.state_query import STATE_COLUMNS, StateQuery
 from site_store.tables import node, revision
 from site_store.tables import site as site_table
 from site_store.user_states import lease_of
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
-from tests.bench.bench_status import p95, sqlite_url
+from tests.bench.bench_status import p95, sqlite_url, timed
 from tests.bench.bench_viewers import PASSWORD, api_server, cpu_seconds
 
 SITE = "large"
@@ -47,6 +48,8 @@ MOST_CPU_MS = 250.0
 MOST_MB = 500.0
 MOST_COMPRESSED = 300_000
 MOST_VERSIONS = 13
+MOST_PAGE_MS = 50.0
+PAGES = 20
 LONGEST_SECONDS = 1.0
 _AT_ONCE = 1000
 _UP = PublishedState(NodeAvailability.UP)
@@ -161,6 +164,7 @@ def measure_looks() -> bool:
         done = subprocess.run([sys.executable, __file__, "--looks", url], stdout=subprocess.PIPE, check=True, text=True)
         found = json.loads(done.stdout)
         whole, plain = sizes(url)
+        are_quick = pages(url)
     worst = max(found["looks"])
     first_watch, *watched = found["watched"]
     drifting = statistics.median(watched)
@@ -181,7 +185,23 @@ def measure_looks() -> bool:
         f"{'' if plain <= MOST_COMPRESSED else '  MISSED'}; a whole version, with capacities: {whole / 1000:.0f} kB",
         flush=True,
     )
-    return max(worst, drifting) <= MOST_CPU_MS and found["mb"] <= MOST_MB and plain <= MOST_COMPRESSED
+    is_small = found["mb"] <= MOST_MB and plain <= MOST_COMPRESSED
+    return max(worst, drifting) <= MOST_CPU_MS and is_small and are_quick
+
+
+def pages(url: str) -> bool:
+    """Read the first page of nodes in each order, and print what that took."""
+    is_good = True
+    with SiteStore.open(url) as store:
+        for sort in STATE_COLUMNS:
+            for descending in (False, True):
+                query = StateQuery(sort=sort, descending=descending)
+                value = p95(timed(lambda query=query: store.state_table.page(SITE, query), PAGES))  # type: ignore[misc]
+                is_good &= value <= MOST_PAGE_MS
+                order = f"{sort}{', from its end' if descending else ''}"
+                missed = "" if value <= MOST_PAGE_MS else "  MISSED"
+                print(f"50 of {NODES} nodes by {order}: p95 {value:.1f} ms{missed}", flush=True)
+    return is_good
 
 
 def sizes(url: str) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from site_store import SiteStore, ValueRefused
 from site_store.records import Lease
@@ -179,3 +180,26 @@ def test_the_history_of_a_node_has_what_was_set_and_published(store: SiteStore, 
     assert [one.was_set for one in noted] == [False, True]
     assert noted[0].message == "up -> maintenance: new disk"
     assert noted[1].message.startswith("set to maintenance until ")
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("sort", STATE_COLUMNS)
+def test_each_order_is_that_of_an_index(store: SiteStore, sort: str, descending: bool) -> None:
+    asked: list[tuple[str, Any]] = []
+
+    def note(_connection: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
+        asked.append((statement, parameters))
+
+    engine = store._database.engine
+    if engine.dialect.name != "sqlite":
+        return  # Its planner sorts so few rows, whatever indexes there are.
+    event.listen(engine, "before_cursor_execute", note)
+    page(store, sort=sort, descending=descending)
+    event.remove(engine, "before_cursor_execute", note)
+    ordered = [one for one in asked if "ORDER BY" in one[0]]
+    assert ordered
+    with engine.connect() as connection:
+        for statement, parameters in ordered:
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+            assert not any("TEMP B-TREE" in str(row) for row in plan), (statement, plan)
