@@ -103,7 +103,8 @@ def _outcomes(fails: Sequence[str], timeouts: Sequence[str], names: Collection[s
     for option, text, outcome in given:
         phase, _, node = text.partition(":")
         if phase not in GROUP_PHASES or not node:
-            mistakes.append(f"{option} {text}: write prepare:NODE, deploy:NODE or ready:NODE.")
+            right = "write prepare:NODE or deploy:NODE, or ready:NODE where a group asks for it."
+            mistakes.append(f"{option} {text}: {right}")
             continue
         meant = matching(node, names)
         if not meant:
