@@ -7,6 +7,7 @@ import requests
 import responses
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
+from provisioner_client.drydock.wire import ACTIONS
 from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,
@@ -70,7 +71,7 @@ def test_trap_5_a_filter_that_would_hang_is_not_sent(drydock: DrydockProvisioner
         drydock.submit(Phase.PREPARE, DESIGN, nodes, "ref")
 
 
-@pytest.mark.parametrize("phase", [phase for phase in Phase if phase.is_of_nodes])
+@pytest.mark.parametrize("phase", [phase for phase in ACTIONS if phase.is_of_nodes])
 def test_rule_11_what_is_done_to_nodes_is_never_done_to_a_whole_site(
     http: responses.RequestsMock, drydock: DrydockProvisioner, phase: Phase
 ) -> None:
