@@ -383,8 +383,9 @@ class _ProvisionerLists:
     def __init__(self) -> None:
         self.kept: Mapping[str, Mapping[str, Any]] | None = None
 
-    def save(self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]]) -> None:
+    def save(self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]], asked: Any = None) -> bool:
         self.kept = nodes
+        return True
 
 
 class _SiteViews:
