@@ -185,7 +185,8 @@ def check(found: Led, reader: LingeringReader, overrides: Overrides) -> None:
     for earlier, later in itertools.pairwise(log):
         assert later.version > earlier.version
         assert later.published_at > earlier.published_at
-        assert (earlier.owner == later.owner) is (earlier.version.epoch == later.version.epoch), "one owner an epoch"
+        # One that was held up for longer than its lease may take the site again: that is another epoch too.
+        assert earlier.owner == later.owner or earlier.version.epoch < later.version.epoch, "one owner an epoch"
     assert reader.failure is None, reader.failure
     assert all(earlier < later for earlier, later in itertools.pairwise(reader.versions)), "never back"
     skipped = [later for earlier, later in itertools.pairwise(reader.versions) if later[1] != earlier[1] + 1]
