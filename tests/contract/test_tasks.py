@@ -10,7 +10,7 @@ import pytest
 from provisioner_client.errors import ProvisionerRefused, TaskNotFound
 from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState, TaskTree
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
-from strategy_lib.phase import GROUP_PHASES, NODE_STEPS, Phase
+from strategy_lib.phase import NODE_STEPS, SUBMITTED_PHASES, Phase
 from tests.contract.conftest import URL
 from tests.support.simulators import SimulatorProcess
 
@@ -84,7 +84,7 @@ def test_trap_3_lists_come_at_the_end_and_children_before(
     assert finish(provisioner, task_id).successes == set(NODES)
 
 
-@pytest.mark.parametrize("phase", GROUP_PHASES)
+@pytest.mark.parametrize("phase", SUBMITTED_PHASES)
 def test_a_partial_failure_names_the_node_and_says_why(
     simulator: SimulatorProcess, provisioner: Provisioner, run: Run, phase: Phase
 ) -> None:
@@ -98,7 +98,7 @@ def test_a_partial_failure_names_the_node_and_says_why(
     assert provisioner.evidence(task_id, NODES).messages["c2"]
 
 
-@pytest.mark.parametrize("phase", GROUP_PHASES)
+@pytest.mark.parametrize("phase", SUBMITTED_PHASES)
 @pytest.mark.parametrize(
     ("behaviour", "expected"),
     [

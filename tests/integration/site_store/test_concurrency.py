@@ -16,7 +16,7 @@ from sqlalchemy import update
 from site_store import LockOwner, OperationStatus, PlannedGroup, SiteBusy, SiteStore
 from site_store.tables import task
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GROUP_PHASES, Phase
+from strategy_lib.phase import SUBMITTED_PHASES, Phase
 from strategy_lib.strategy import Group
 from tests.integration.site_store.racing import CALLERS, at_once
 from tests.integration.site_store.scenario import SITE, Scenario, outcome
@@ -66,7 +66,7 @@ def test_rule_12_one_operation_begun_by_many_is_one(site: Scenario, stores: list
     assert sorted(leased) == [False] * (CALLERS - 1) + [True]
 
 
-@pytest.mark.parametrize("phase", GROUP_PHASES)
+@pytest.mark.parametrize("phase", SUBMITTED_PHASES)
 @pytest.mark.parametrize("attempt", range(ROUNDS))
 def test_rule_12_a_node_of_many_groups_is_claimed_once(
     site: Scenario, stores: list[SiteStore], attempt: int, phase: Phase
