@@ -41,6 +41,7 @@ def in_the_middle(mortal: SimulatorProcess, connect: Connect, design: DesignSour
     return provisioner, task_id
 
 
+@pytest.mark.endurance
 def test_rule_23_a_resumed_task_is_joined_and_ends(
     mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design: DesignSource, finish: Finish
 ) -> None:
@@ -55,6 +56,7 @@ def test_rule_23_a_resumed_task_is_joined_and_ends(
     assert mortal.posts_of_tasks() == 1
 
 
+@pytest.mark.endurance
 def test_trap_5_an_orphaned_task_runs_for_ever_and_is_not_repeated(
     mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design: DesignSource
 ) -> None:
@@ -72,6 +74,7 @@ def test_trap_5_an_orphaned_task_runs_for_ever_and_is_not_repeated(
     assert mortal.posts_of_tasks() == 1
 
 
+@pytest.mark.endurance
 def test_trap_17_an_orphaned_task_is_dead_once_a_newer_root_task_has_begun(
     mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design: DesignSource, finish: Finish
 ) -> None:

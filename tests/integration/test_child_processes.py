@@ -44,8 +44,12 @@ HANG = "threading.Event().wait()\n"
 
 @pytest.mark.parametrize(
     "start",
-    [SIMULATOR, POSTGRES, SLIPWAY_UP, MAKE],
-    ids=["the simulator", "PostgreSQL", "slipway up", "a command's child"],
+    [
+        pytest.param(SIMULATOR, id="the simulator"),
+        pytest.param(POSTGRES, id="PostgreSQL", marks=pytest.mark.endurance),
+        pytest.param(SLIPWAY_UP, id="slipway up", marks=pytest.mark.endurance),
+        pytest.param(MAKE, id="a command's child", marks=pytest.mark.endurance),
+    ],
 )
 def test_a_killed_test_process_leaves_nothing_behind(tmp_path: Path, start: str) -> None:
     home = tmp_path / "home"

@@ -121,6 +121,7 @@ def test_rule_14_it_fires_at_the_timeout(waiting: tuple[Driving, StillRunning]) 
     assert asyncio.run(first_event(trigger(still, timeout=0.5)))["how"] == "timed_out"
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("older", [False, True], ids=["its own task", "an older task"])
 def test_it_fires_when_the_provisioner_was_killed_under_the_task(
     waiting: tuple[Driving, StillRunning], simulator: Simulator, monkeypatch: pytest.MonkeyPatch, older: bool

@@ -69,7 +69,7 @@ def facts(store_url: str) -> Iterator[Facts]:
     facts.connection.close()
 
 
-@pytest.mark.parametrize("number", [30, pytest.param(1000, marks=pytest.mark.endurance)])
+@pytest.mark.parametrize("number", [12, pytest.param(1000, marks=pytest.mark.endurance)])
 def test_hostile_documents(anybody: httpx.Client, store: SiteStore, facts: Facts, number: int) -> None:
     """Without a provisioner every commit has an error."""
 

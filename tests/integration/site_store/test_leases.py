@@ -167,6 +167,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.endurance
 def test_the_lease_of_a_process_that_was_killed_runs_out_by_the_databases_clock(url: str) -> None:
     def killed(seconds: float) -> str:
         command = [sys.executable, "-c", _TAKE_AND_DIE, url, str(seconds)]

@@ -158,6 +158,7 @@ def test_no_rights_of_folders_that_were_there_change(tmp_path: Path) -> None:
     assert [(f, f.stat().st_mode, f.stat().st_uid, f.stat().st_gid) for f in [home, *home.parents]] == before
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("name", ["x" * 120, "with blank, comma: and $SIGN"])
 def test_a_home_with_a_long_or_odd_path_has_a_private_short_way(tmp_path: Path, name: str) -> None:
     home = tmp_path / name
@@ -176,6 +177,7 @@ def test_a_home_with_a_long_or_odd_path_has_a_private_short_way(tmp_path: Path, 
     assert not way.parent.exists()
 
 
+@pytest.mark.endurance
 def test_after_kill_9_of_all_it_starts_again_with_what_was_committed(tmp_path: Path) -> None:
     cluster, process = start_server(tmp_path)
     with connect(cluster, STORE) as connection:

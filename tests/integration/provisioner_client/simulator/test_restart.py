@@ -27,6 +27,7 @@ def _killed_in_the_middle(simulator: Simulator, design_ref: str) -> tuple[Drydoc
     return Drydock(simulator), running, waiting
 
 
+@pytest.mark.endurance
 def test_orphan_the_task_runs_for_ever_and_its_machines_go_on(start_simulator: StartSimulator, design_ref: str) -> None:
     simulator = start_simulator(*LONG_GRACE)
     drydock, running, waiting = _killed_in_the_middle(simulator, design_ref)
@@ -43,6 +44,7 @@ def test_orphan_the_task_runs_for_ever_and_its_machines_go_on(start_simulator: S
         assert [task["orphaned"] for task in simulator.get("tasks")] == [True, False]
 
 
+@pytest.mark.endurance
 def test_orphan_the_queue_goes_on_after_the_grace_period(start_simulator: StartSimulator, design_ref: str) -> None:
     drydock, running, waiting = _killed_in_the_middle(start_simulator(*SHORT_GRACE), design_ref)
     with drydock.session:
@@ -110,6 +112,7 @@ def test_complete_tasks_nodes_scripts_faults_and_journal_survive(
         assert session.get(url, timeout=5).json()[task["task_id"]] == task
 
 
+@pytest.mark.endurance
 def test_after_an_orderly_end_nothing_waits(start_simulator: StartSimulator, design_ref: str) -> None:
     simulator = start_simulator(*LONG_GRACE)
     simulator.stop()
