@@ -25,18 +25,20 @@ from site_engine.releases import deployed_by_failed, release_of
 from site_engine.reports import STEP_WARNING
 from site_store import ApprovalAnswer, AttemptNotOpen, Readiness
 from strategy_lib.approval import ApprovalMoment
-from strategy_lib.deployment import Deployment, Finished
+from strategy_lib.deployment import Deployment
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.rounds_of_group import Round, Rounds
+from strategy_lib.steps import Finished
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
     from site_engine.operations.run import OperationRun
     from site_store import ActionRecord, ApprovalRecord, GroupRecord, SiteStore
-    from strategy_lib.deployment import GroupView, Step
+    from strategy_lib.deployment import GroupView
     from strategy_lib.group_plan import GroupPlan
+    from strategy_lib.steps import Step
 
 
 _NOT_BACK = (NodeState.FAILURE, NodeState.UNKNOWN)

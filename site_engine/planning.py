@@ -11,7 +11,7 @@ from site_engine.actions.parameters import ActionParameters
 from site_engine.differences import NodeDifference, node_differences
 from site_engine.planned_differences import NOBODY, planned_differences
 from site_store import IdleGroup, NodeRecord, PlannedGroup
-from strategy_lib.deployment import Deployment, Finished
+from strategy_lib.deployment import Deployment
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.goals.waves import order_between_groups, order_through
@@ -23,6 +23,7 @@ from strategy_lib.phase import GroupState, Phase
 from strategy_lib.report import Submission
 from strategy_lib.selectors import resolve
 from strategy_lib.status.words import Status
+from strategy_lib.steps import Finished
 from strategy_lib.strategy import Group, Selector, Strategy, targeted_strategy
 from strategy_lib.verdict import Judgement, verdict_on
 

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, Row, and_, or_, select, update
 from site_store.claims import to_be_fixed
 from site_store.dialects import among, whole_joins
 from site_store.events import EventKind, NewEvent, write_events
+from site_store.node_tasks import both_tasks, deploy, prepare
 from site_store.operations import LIVE, abandon_operations
 from site_store.records import GroupRecord
 from site_store.tables import group_node, operation, task
-from site_store.tasks import both_tasks, deploy, prepare
 from site_store.unsent import forget_numbers
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import Phase

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, and_, exists, func, literal, select, update
 
 from site_store.database import Repository
 from site_store.dialects import among, names, pairs, whole_joins
+from site_store.node_tasks import both_tasks, deploy, prepare, read_not_ready
 from site_store.tables import group_node, task
-from site_store.tasks import both_tasks, deploy, prepare, read_not_ready
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import GROUP_PHASES, Phase
 

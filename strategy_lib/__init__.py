@@ -2,7 +2,7 @@
 
 from strategy_lib.configuration import DeploymentConfiguration, parse_configuration
 from strategy_lib.criteria import CriterionResult, SuccessCriteria
-from strategy_lib.deployment import Deploy, Deployment, Finished, Prepare
+from strategy_lib.deployment import Deployment
 from strategy_lib.errors import (
     ConfigurationError,
     InventoryError,
@@ -21,6 +21,7 @@ from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.selectors import NodeIndex, resolve
 from strategy_lib.simulation import simulate
 from strategy_lib.status.words import roll_up, shown_status
+from strategy_lib.steps import Deploy, Finished, Prepare
 from strategy_lib.strategy import Group, Label, Selector, Strategy
 from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.verdict import GroupCounts, counts_of

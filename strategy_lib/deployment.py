@@ -17,68 +17,9 @@ from strategy_lib.group_steps import Due, GroupRun, Known, next_due, prepare_aga
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.rounds_of_group import Round, Rounds
+from strategy_lib.steps import Finished, Step, step_of
 from strategy_lib.strategy import Group
 from strategy_lib.verdict import SUCCESSFUL, GroupCounts, counts_of, verdict_on
-
-
-@dataclass(frozen=True, slots=True)
-class Prepare:
-    """Send these nodes (sorted) for prepare, on behalf of this group."""
-
-    group: str
-    nodes: tuple[str, ...]
-
-    @property
-    def phase(self) -> Phase:
-        """The phase that the nodes are sent for."""
-        return Phase.PREPARE
-
-
-@dataclass(frozen=True, slots=True)
-class Deploy:
-    """Send these nodes (sorted) for deploy, on behalf of this group."""
-
-    group: str
-    nodes: tuple[str, ...]
-
-    @property
-    def phase(self) -> Phase:
-        """The phase that the nodes are sent for."""
-        return Phase.DEPLOY
-
-
-@dataclass(frozen=True, slots=True)
-class AskReady:
-    """Ask these nodes (sorted), which are deployed, until they say that they are up, on behalf of this group."""
-
-    group: str
-    nodes: tuple[str, ...]
-
-    @property
-    def phase(self) -> Phase:
-        """The phase that the nodes are asked in."""
-        return Phase.READY
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """Destroy what stands on these nodes (sorted), on behalf of this group: they are prepared anew afterwards."""
-
-    group: str
-    nodes: tuple[str, ...]
-
-    @property
-    def phase(self) -> Phase:
-        """The phase that the nodes are sent for."""
-        return Phase.RELEASE
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """Nothing is left to do: every group has a verdict."""
-
-
-Step = Prepare | Deploy | AskReady | Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,19 +334,6 @@ class Deployment:
 
     def _states_of(self, nodes: Iterable[str]) -> Iterable[NodeState]:
         return map(self._states.get, nodes, repeat(NodeState.NOT_STARTED))
-
-
-_STEPS: Mapping[Phase, type[Step]] = {
-    Phase.PREPARE: Prepare,
-    Phase.DEPLOY: Deploy,
-    Phase.READY: AskReady,
-    Phase.RELEASE: Release,
-}
-
-
-def step_of(group: str, phase: Phase, nodes: tuple[str, ...]) -> Step:
-    """Return the step of a phase."""
-    return _STEPS[phase](group, nodes)
 
 
 def _go_on(run: GroupRun, phases_done: Collection[Phase], rounds: Sequence[Round]) -> None:

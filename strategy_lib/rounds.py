@@ -6,11 +6,12 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
-from strategy_lib.deployment import Deployment, Finished, Step, step_of
+from strategy_lib.deployment import Deployment
 from strategy_lib.group_plan import GroupPlan
 from strategy_lib.group_steps import GroupRun, prepare_again
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.steps import Finished, Step, step_of
 from strategy_lib.strategy import Group
 
 

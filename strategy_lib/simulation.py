@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from strategy_lib.deployment import Deployment, Finished, Step
+from strategy_lib.deployment import Deployment
 from strategy_lib.errors import OutcomesError, Problem
 from strategy_lib.goals.waves import order_between_groups
 from strategy_lib.group_plan import plan_of_group
@@ -18,6 +18,7 @@ from strategy_lib.ordering import order_groups
 from strategy_lib.phase import GROUP_PHASES, Phase, Reason, Verdict
 from strategy_lib.rounds import RoundDeployment
 from strategy_lib.selectors import resolve
+from strategy_lib.steps import Finished, Step
 from strategy_lib.strategy import Strategy
 from strategy_lib.strategy_parser import parse_strategy
 

@@ -29,6 +29,7 @@ _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
             "commit_kills",
             "controller",
             "kills",
+            "ready",
             "retry",
             "secrets",
             "unresponsive",

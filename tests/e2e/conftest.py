@@ -63,7 +63,11 @@ def slipway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSlipway
     folder = tmp_path_factory.mktemp("dags") / "dags"
     shutil.copytree(DAGS, folder, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / f"{SOFTWARE_DAG}.py").write_text(_SOFTWARE)
-    background = BackgroundAirflow(settings_for(tmp_path_factory.mktemp("slipway"), folder)).start()
+    home = tmp_path_factory.mktemp("slipway")
+    with pytest.MonkeyPatch.context() as patch:
+        # A test whose site asks its nodes puts the site's key there.
+        patch.setenv("SLIPWAY_NODE_KEY_FILE", str(home / "{site}.key"))
+        background = BackgroundAirflow(settings_for(home, folder)).start()
     try:
         yield RunningSlipway.of(background)
     finally:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from strategy_lib.criteria import SuccessCriteria
-from strategy_lib.deployment import Deployment, Finished, Prepare
+from strategy_lib.deployment import Deployment
 from strategy_lib.phase import GroupState, Reason
+from strategy_lib.steps import Finished, Prepare
 from strategy_lib.strategy import Group
 
 SMALL, LARGE = 500, 10_000

@@ -9,11 +9,12 @@ import pytest
 
 from design_rendering import load_documents
 from strategy_lib import InventoryError, OutcomesError, StrategyError, parse_strategy, simulate
-from strategy_lib.deployment import Deployment, Finished
+from strategy_lib.deployment import Deployment
 from strategy_lib.node import NodeState, nodes_from_inventory
 from strategy_lib.phase import GroupState
 from strategy_lib.report import ReportedGroup
 from strategy_lib.selectors import NodeIndex
+from strategy_lib.steps import Finished
 from strategy_lib.verdict import counts_of, verdict_on
 from tests.support.blueprint import EXAMPLE, SELECTORS_FRAGMENT
 

@@ -37,7 +37,7 @@ def test_each_node_answers_or_says_why_not(agent: AgentProcess, tmp_path: Path) 
     assert answers["n1"] == Reported(NodeAvailability.UP, "")
     assert str(answers["n2"]).startswith("Connect call failed")
     agent.says("initializing loads images")
-    said = answers["n1"]
+    said: Reported | str = answers["n1"]
     # The agent looks at the file now and then.
     while said == answers["n1"]:
         (said,) = asyncio.run(ask("alpha", {"n1": agent.url}, 10)).values()

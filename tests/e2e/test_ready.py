@@ -1,0 +1,76 @@
+"""A group that asks whether its nodes are ready, in a real Airflow: it goes on after kill -9 of who asks (rule 58)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from strategy_lib.phase import Phase
+from tests.e2e.conftest import StartSimulator
+from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
+from tests.support.node_agents import KEY, AgentProcess
+from tests.support.sites import document, group, node, site
+
+SITE = "readies"
+NOBODY = "127.0.0.9"
+SECONDS = 90
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[AgentProcess]:
+    started = AgentProcess(tmp_path)
+    yield started
+    started.kill()
+
+
+def design(port: int) -> str:
+    """Return a site of three nodes, of which one has no agent; two are enough."""
+    nodes = []
+    for name, address in (("a", "127.0.0.1"), ("b", "127.0.0.1"), ("c", NOBODY)):
+        one = node(name)
+        one["data"]["addressing"] = [{"network": "loop", "address": address}]
+        nodes.append(one)
+    asks = {**group("g", minimum_successful_nodes=2), "ready": {"timeout": SECONDS}}
+    states = {"health_url": f"http://{{address:loop}}:{port}/state"}
+    more = [
+        document("drydock/Network/v1", "loop", {"cidr": "127.0.0.0/8"}),
+        document("slipway/SiteSettings/v1", "settings", {"node_states": states}),
+    ]
+    return site(nodes, [asks]) + "".join(f"---\n{json.dumps(one)}\n" for one in more)
+
+
+@pytest.mark.endurance
+def test_rule_58_nodes_become_ready_after_kill_9_of_the_triggerer_and_one_never_does(
+    slipway: RunningSlipway, start_simulator: StartSimulator, agent: AgentProcess
+) -> None:
+    key = slipway.home / f"{SITE}.key"
+    key.touch(mode=0o600)
+    key.write_text(KEY)
+    simulator = start_simulator()
+    slipway.connect(SITE, simulator.url, poll_in_worker=3)
+    agent.says("initializing loads images")
+    run_id = slipway.start(SITE, design(agent.port))
+
+    def asks() -> bool:
+        with slipway.open_store() as store:
+            action = store.actions.of_run(DAG, run_id)
+            begun = [] if action is None else store.operations.of_action(action.id, "g")
+        return [one.phase for one in begun] == [Phase.PREPARE, Phase.DEPLOY, Phase.READY]
+
+    wait_until(asks, "the nodes are asked")
+    slipway.wait_for_task(run_id, "deploy_group", "deferred", "g")
+    slipway.kill_component("triggerer")
+    agent.says("up")
+    assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"
+    report = slipway.report(run_id)
+    states = {one["name"]: one["state"] for one in report["nodes"]}
+    assert states == {"a": "success", "b": "success", "c": "failure"}
+    (late,) = (one["message"] for one in report["nodes"] if one["name"] == "c")
+    assert late.startswith(f"deployed, but not ready within {SECONDS} s")
+    criteria = [(one["phase"], one["actual"], one["met"]) for one in report["groups"][0]["criteria"]]
+    assert criteria == [("prepare", 3, True), ("deploy", 3, True), ("ready", 2, True)]
+    assert len(simulator.submissions()) == 2
+    assert simulator.double() == {}
