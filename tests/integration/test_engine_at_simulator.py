@@ -26,6 +26,7 @@ def test_rule_12_an_answer_lost_after_the_submission_does_not_submit_twice(begin
     assert simulator.double() == {}
 
 
+@pytest.mark.endurance
 def test_rule_24_a_task_whose_provisioner_was_killed_holds_nothing_behind_a_newer_one(
     begin: Begin, simulator: Simulator
 ) -> None:

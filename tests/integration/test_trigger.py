@@ -145,6 +145,7 @@ def test_it_gives_up_at_a_given_moment(waiting: tuple[Driving, StillRunning]) ->
     assert event["how"] == "timed_out"
 
 
+@pytest.mark.endurance
 def test_it_fires_when_the_task_is_gone_and_bears_an_outage(
     waiting: tuple[Driving, StillRunning], simulator: Simulator
 ) -> None:

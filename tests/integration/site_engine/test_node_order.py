@@ -354,11 +354,9 @@ def killing(monkeypatch: pytest.MonkeyPatch, store: SiteStore, every: int, *, af
     return lambda: writes
 
 
-@pytest.mark.parametrize(
-    "after",
-    [pytest.param(False, marks=pytest.mark.endurance, id="before a write"), pytest.param(True, id="after a write")],
-)
-@pytest.mark.parametrize("every", [11, pytest.param(13, marks=pytest.mark.endurance)])
+@pytest.mark.endurance
+@pytest.mark.parametrize("after", [False, True], ids=["before a write", "after a write"])
+@pytest.mark.parametrize("every", [11, 13])
 def test_a_redeploy_goes_on_after_every_crash(
     begin: Begin, fake: FakeProvisioner, monkeypatch: pytest.MonkeyPatch, every: int, after: bool
 ) -> None:

@@ -211,7 +211,7 @@ HOW = ("ends", "fails", "is lost")
     ("engine", "drift"),
     [
         pytest.param("sqlite", 0.0, id="sqlite-the clock stands still"),
-        pytest.param("postgresql", -3600.0, id="postgresql-the clock runs backwards"),
+        pytest.param("postgresql", -3600.0, id="postgresql-the clock runs backwards", marks=pytest.mark.endurance),
         pytest.param("sqlite", -3600.0, id="sqlite-the clock runs backwards", marks=pytest.mark.endurance),
         pytest.param("postgresql", 0.0, id="postgresql-the clock stands still", marks=pytest.mark.endurance),
     ],
