@@ -49,16 +49,19 @@ def _contains(dialect: str, column: ColumnElement[Any], part: str) -> ColumnElem
 
 
 def _with_capitals(site: str, part: str) -> Select[str]:
-    """Select names with capitals that have this part, in PostgreSQL: they are few, and have an index of their own."""
+    """Select names with capitals that have this part, in PostgreSQL: they are few, and have an index of their own.
+
+    PostgreSQL expects capitals in nearly all names. It takes that index all the same if they are wanted in order.
+    """
     other = node.alias("with_capitals")
-    return select(other.c.name).where(
-        other.c.site == site, other.c.name != func.lower(other.c.name), _contains("postgresql", other.c.name, part)
-    )
+    all_of_site = select(other.c.name).where(other.c.site == site, other.c.name != func.lower(other.c.name))
+    found = all_of_site.order_by(other.c.name).offset(0).subquery()
+    return select(found.c.name).where(_contains("postgresql", found.c.name, part))
 
 
 def _name_contains(dialect: str, site: str, part: str) -> ColumnElement[bool]:
     """Whether a node's name has this part."""
-    if dialect == "sqlite":
+    if dialect == "sqlite" or part.lower() == part.upper():
         return _contains(dialect, node.c.name, part)
     # An array of names is found once, and expected to be short. With a subquery half of all names are expected to fit,
     # and all would be gone through in their order: 23 times as many pages of the database.
