@@ -155,6 +155,7 @@ def test_rule_25_relabelling_leaves_nodes_as_they_are(deployed: Driving, simulat
     assert deployed.store.nodes.done_digests("alpha").keys() == {"a", "b", "c"}
 
 
+@pytest.mark.endurance
 def test_rule_44_a_node_whose_boot_action_failed_is_destroyed_and_tried_again(
     begin: Begin, simulator: Simulator
 ) -> None:

@@ -150,6 +150,7 @@ def test_an_account_that_is_refused_closes_nothing(store: SiteStore, started: St
     assert PASSWORD not in "".join(process.lines)
 
 
+@pytest.mark.endurance
 def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead: str) -> None:
     process = started()
     process.wait_for(f"Action {dead} of site default is closed")
@@ -177,6 +178,7 @@ def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead:
     assert "unhealthy" in str(found["airflow: scheduler"])
 
 
+@pytest.mark.endurance
 def test_it_leads_the_site_and_publishes_what_its_provisioner_lists(
     store: SiteStore, started: Start, viewer: httpx.Client, connected: Simulator, tmp_path: Path
 ) -> None:

@@ -122,6 +122,7 @@ def test_the_nav_item_shows_the_sites_and_follows_the_colours(open_page: Open, s
     assert watched.complaints == []
 
 
+@pytest.mark.endurance
 def test_a_change_is_shown_without_a_reload(open_page: Open, store: SiteStore) -> None:
     watched = open_page(f"{UI}/")
     watched.page.locator(".empty").wait_for()
