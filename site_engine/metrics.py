@@ -138,7 +138,7 @@ REPAIRS = Metric(
 REPAIR_STOPPED = Metric(
     "slipway_repair_stopped",
     Shape.GAUGE,
-    "1 while somebody has stopped the repair of a site, by its own switch (site) or by that of all sites (all).",
+    "1 while the repair of a site is stopped, by its own switch (site) or by that of all sites (all).",
     ("site", "by"),
 )
 METRICS: Final = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Row, and_, or_, select, update
 
@@ -20,6 +21,17 @@ from strategy_lib.phase import Phase
 
 _PAST = ("status", "op", "error", "started", "ended")
 _STARTED_AGAIN = (NodeState.FAILURE, NodeState.UNKNOWN, NodeState.PREPARING, NodeState.DEPLOYING)
+_BEGUN_ANEW: Final[Mapping[str, Any]] = {
+    "status": TaskStatus.PENDING,
+    "op": None,
+    "owner_group": None,
+    "error": None,
+    "started": None,
+    "ended": None,
+    "held": None,
+    "tries": 1,
+    "fixed": to_be_fixed,
+}
 
 
 def start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) -> None:
@@ -38,18 +50,7 @@ def start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) ->
     tx.execute(
         update(task)
         .where(task.c.action_id == found.action_id, among(tx, task.c.node, [row.node for row in again]))
-        .values(
-            status=TaskStatus.PENDING,
-            op=None,
-            owner_group=None,
-            error=None,
-            started=None,
-            ended=None,
-            found=None,
-            held=None,
-            tries=1,
-            fixed=to_be_fixed,
-        )
+        .values(**_BEGUN_ANEW, found=None)
     )
     members = select(group_node.c.node).where(
         group_node.c.action_id == found.action_id, group_node.c.group_name == found.name
@@ -99,17 +100,7 @@ def _ask_again(tx: Connection, action_id: str, members: Any, live: set[int]) -> 
             task.c.node.in_(members),
             or_(task.c.status.in_((TaskStatus.ERROR, TaskStatus.UNKNOWN)), at_work),
         )
-        .values(
-            status=TaskStatus.PENDING,
-            op=None,
-            owner_group=None,
-            error=None,
-            started=None,
-            ended=None,
-            held=None,
-            tries=1,
-            fixed=to_be_fixed,
-        )
+        .values(**_BEGUN_ANEW)
     )
 
 

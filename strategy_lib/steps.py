@@ -4,60 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from strategy_lib.phase import Phase
 
 
 @dataclass(frozen=True, slots=True)
-class Prepare:
-    """Send these nodes (sorted) for prepare, on behalf of this group."""
+class NodeStep:
+    """What is done with these nodes (sorted), on behalf of this group. Steps of two kinds are never equal."""
+
+    phase: ClassVar[Phase]
 
     group: str
     nodes: tuple[str, ...]
 
-    @property
-    def phase(self) -> Phase:
-        """The phase that the nodes are sent for."""
-        return Phase.PREPARE
+
+class Prepare(NodeStep):
+    """Send the nodes for prepare."""
+
+    __slots__ = ()
+    phase = Phase.PREPARE
 
 
-@dataclass(frozen=True, slots=True)
-class Deploy:
-    """Send these nodes (sorted) for deploy, on behalf of this group."""
+class Deploy(NodeStep):
+    """Send the nodes for deploy."""
 
-    group: str
-    nodes: tuple[str, ...]
-
-    @property
-    def phase(self) -> Phase:
-        """The phase that the nodes are sent for."""
-        return Phase.DEPLOY
+    __slots__ = ()
+    phase = Phase.DEPLOY
 
 
-@dataclass(frozen=True, slots=True)
-class AskReady:
-    """Ask these nodes (sorted), which are deployed, until they say that they are up, on behalf of this group."""
+class AskReady(NodeStep):
+    """Ask the nodes, which are deployed, until they say that they are up."""
 
-    group: str
-    nodes: tuple[str, ...]
-
-    @property
-    def phase(self) -> Phase:
-        """The phase that the nodes are asked in."""
-        return Phase.READY
+    __slots__ = ()
+    phase = Phase.READY
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
-    """Destroy what stands on these nodes (sorted), on behalf of this group: they are prepared anew afterwards."""
+class Release(NodeStep):
+    """Destroy what stands on the nodes: they are prepared anew afterwards."""
 
-    group: str
-    nodes: tuple[str, ...]
-
-    @property
-    def phase(self) -> Phase:
-        """The phase that the nodes are sent for."""
-        return Phase.RELEASE
+    __slots__ = ()
+    phase = Phase.RELEASE
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +54,7 @@ class Finished:
 
 Step = Prepare | Deploy | AskReady | Release
 
-_STEPS: Mapping[Phase, type[Step]] = {
-    Phase.PREPARE: Prepare,
-    Phase.DEPLOY: Deploy,
-    Phase.READY: AskReady,
-    Phase.RELEASE: Release,
-}
+_STEPS: Mapping[Phase, type[Step]] = {step.phase: step for step in (Prepare, Deploy, AskReady, Release)}
 
 
 def step_of(group: str, phase: Phase, nodes: tuple[str, ...]) -> Step:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from site_engine.actions.kinds import DEPLOY_GROUP
 from site_engine.trees.action_steps import LEFT_OUT, PENDING, Steps
 from site_engine.trees.action_tasks import JUDGED, Tasks, cause_of, stored_status
+from site_engine.trees.node_counts import NodeCounts
 from site_store import StepState
 from site_store.tree_facts import Times
 from strategy_lib.node import TaskStatus
@@ -35,6 +37,11 @@ class Groups:
     tasks: Tasks
     _phases: dict[Hashable, Entry] = field(default_factory=dict)
     _untouched: dict[Hashable, Entry] = field(default_factory=dict)
+
+    @cached_property
+    def nodes(self) -> NodeCounts:
+        """Counts the nodes of the groups."""
+        return NodeCounts(self.tasks)
 
     @property
     def steps(self) -> Steps:
@@ -110,7 +117,7 @@ class Groups:
             blame = None
         records = self.own_records(group, step, phases)
         own = records[0] if records else None
-        counts = self.tasks.node_counts(group.name)
+        counts = self.nodes.by_status(group.name)
         entry = parent_entry(
             EntryKind.GROUP,
             group.name,
@@ -122,7 +129,7 @@ class Groups:
             or self.expected(step),
             group=self.details(group),
         )
-        never = min(self.tasks.not_started(group.name), counts.get(Status.ERROR, 0))
+        never = min(self.nodes.not_started(group.name), counts.get(Status.ERROR, 0))
         # To copy an entry takes longer than most of what makes it.
         return replace(entry, not_started=never) if never else entry
 
@@ -244,13 +251,13 @@ class Groups:
         # What is stored of a group itself, and nobody knows, is counted beside its nodes.
         own = 0
         if total[Status.UNDEFINED]:
-            undefined = (self.tasks.node_counts(group.name).get(Status.UNDEFINED, 0) for group in groups)
+            undefined = (self.nodes.by_status(group.name).get(Status.UNDEFINED, 0) for group in groups)
             own = total[Status.UNDEFINED] - sum(undefined)
         whole = sum(cell.records for cell in self.tasks.cells.get(("", Phase.DEPLOY), ()))
         surplus = sum(total.values()) - own - whole
         if surplus > 0:
             # Nodes of several groups: what is stored of each of them is the same in all, but for what never begins.
-            total = Counter(self.tasks.node_counts(""))
+            total = Counter(self.nodes.by_status(""))
             blocked = sum(group.counts.get(Status.ERROR, 0) for group in groups) - total[Status.ERROR]
             pending = sum(group.counts.get(Status.PENDING, 0) for group in groups)
             moved = max(0, min(blocked, total[Status.PENDING] - pending))

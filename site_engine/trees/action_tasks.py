@@ -18,7 +18,7 @@ from strategy_lib.phase import GROUP_PHASES, SUBMITTED_PHASES, GroupState, Phase
 from strategy_lib.status.entry import Blame, Entry, Role
 from strategy_lib.status.leaf import OwnerRecord, Shown, UnknownCause, status_of_task
 from strategy_lib.status.tree import GroupStanding, blame_groups, task_entry
-from strategy_lib.status.words import Status, in_order
+from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,9 +32,6 @@ JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
 # To go through an enumeration takes long: this is asked of each group.
 _STATES, _REASONS = (frozenset(word.value for word in known) for known in (GroupState, Reason))
 _GATE_MOMENTS, _ANSWERS = (frozenset(word.value for word in known) for known in (ApprovalMoment, ApprovalAnswer))
-_NEVER_BEGUN = (TaskStatus.PENDING, TaskStatus.WITHHELD)
-# Of a node that waits for its deploy these are not shown of its prepare.
-_OF_DEPLOY = (Status.PENDING, Status.DELETED, Status.SUCCESS)
 _UNDER_WAY = (TaskStatus.PENDING, TaskStatus.PROCESSING)
 
 
@@ -60,8 +57,6 @@ class Tasks:
     _judged: dict[Hashable, Shown] = field(default_factory=dict)
     _judged_by: dict[tuple[str, str], int] = field(default_factory=dict)
     _numbers: dict[Hashable, int] = field(default_factory=dict)
-    _counted: dict[Hashable, dict[Status, int]] = field(default_factory=dict)
-    _never: dict[Hashable, int] = field(default_factory=dict)
     _not_begun: dict[tuple[str, str], Hashable] = field(default_factory=dict)
     _waits: dict[tuple[str, str], str] = field(default_factory=dict)
     _standing_still: dict[str, _Standstill] = field(default_factory=dict)
@@ -339,85 +334,6 @@ class Tasks:
         culprit = self.by_name.get(blame.culprit) if blame is not None else None
         ends = [one.ended for one in (facts, culprit) if one is not None and one.ended is not None]
         return ends[0] if ends else self.steps.facts.action.ended
-
-    def not_started(self, group: str) -> int:
-        """Return how many nodes of a group are errors although none of their phases failed: the next never began."""
-        # Groups that stand in the same way have the same number.
-        key = self._both_phases(group)
-        found = self._never.get(key)
-        if found is None:
-            found = self._never[key] = self._not_started(group)
-        return found
-
-    def _both_phases(self, group: str) -> Hashable:
-        """Return all that the phases of a group are judged by."""
-        return tuple([self.judged_by(group, phase) for phase in self.phases(group)])
-
-    def _not_started(self, group: str) -> int:
-        bad = {
-            phase: [cell for cell in self.cells.get((group, phase), ()) if self.judge_cell(cell).status is Status.ERROR]
-            for phase in GROUP_PHASES
-        }
-        last = self.phases(group)[-1] if group else Phase.DEPLOY
-        never = sum(cell.records for cell in bad[last] if cell.status in _NEVER_BEGUN)
-        if last is Phase.READY:
-            # Nor is a node asked that was not deployed.
-            never -= sum(cell.records for cell in bad[Phase.DEPLOY] if cell.status not in _NEVER_BEGUN)
-        # After a failed prepare a deploy does not begin either.
-        return max(0, never - sum(cell.records for cell in bad[Phase.PREPARE] if cell.status not in _NEVER_BEGUN))
-
-    def node_counts(self, group: str) -> dict[Status, int]:
-        """Return how many nodes show which status, all phases together.
-
-        A node is where its deploy is; while that is pending, where its prepare is. One that is to be ready is where
-        that is, once it is deployed (rule 58).
-        """
-        # Groups that stand in the same way have the same.
-        key = self._both_phases(group)
-        found = self._counted.get(key)
-        if found is None:
-            found = self._counted[key] = self._node_counts(group)
-        return dict(found)
-
-    def _node_counts(self, group: str) -> dict[Status, int]:
-        counts = dict(self.tally(group, Phase.DEPLOY).numbers)
-        prepare: dict[Status, int] = {}
-        for cell in self.cells.get((group, Phase.PREPARE), ()):
-            if cell.status != TaskStatus.WITHHELD:
-                status = self.judge_cell(cell).status
-                prepare[status] = prepare.get(status, 0) + cell.records
-        self._count_ready(group, counts)
-        begun_only = [status for status in prepare if status not in _OF_DEPLOY]
-        if not begun_only:
-            return in_order(counts)
-        for status in sorted(begun_only, key=lambda status: -status.rank):
-            begun = prepare[status]
-            if status is Status.UNDEFINED:
-                begun = max(0, begun - counts.get(status, 0))
-            moved = min(begun, counts.get(Status.PENDING, 0))
-            counts[status] = counts.get(status, 0) + moved
-            counts[Status.PENDING] = counts.get(Status.PENDING, 0) - moved
-        return in_order(counts)
-
-    def _count_ready(self, group: str, counts: dict[Status, int]) -> None:
-        """Move the nodes that were deployed to where they are in the phase ready."""
-        cells = self.cells.get((group, Phase.READY), ()) if Phase.READY in self.phases(group) else ()
-        if not cells:
-            return
-        deployed = counts.get(Status.SUCCESS, 0)
-        not_deployed = sum(counts.values()) - deployed
-        for cell in cells:
-            status = self.judge_cell(cell).status
-            if status is Status.SUCCESS:
-                continue
-            # Nodes that are not deployed are not asked: of those that wait only the others are deployed.
-            moved = cell.records
-            if cell.status in _NEVER_BEGUN:
-                moved = max(0, moved - not_deployed)
-                not_deployed = max(0, not_deployed - cell.records)
-            moved = min(moved, counts.get(Status.SUCCESS, 0))
-            counts[Status.SUCCESS] = counts.get(Status.SUCCESS, 0) - moved
-            counts[status] = counts.get(status, 0) + moved
 
 
 def _note_unknown(found: dict[str, str], group: str, *told: tuple[str | None, frozenset[str]]) -> None:

@@ -24,7 +24,7 @@ class ServerConfig:
 
     Attributes
     ----------
-    site_named : somebody has named the site; else it is the one that is meant without a name.
+    site_named : the user named the site; else it is the one that is meant without a name.
     user : the user of the token; None where none is named.
     token : None before there is one.
     profile : the name of its profile, None where it was named in another way.

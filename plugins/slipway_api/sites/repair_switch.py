@@ -40,7 +40,7 @@ class Switch(BaseModel):
 
 
 class RepairState(BaseModel):
-    """How a site is repaired, and whether somebody has stopped that."""
+    """How a site is repaired, and whether its repair is stopped."""
 
     site: str = Field(examples=["default"])
     repair: str = Field(description="What the settings say: off, observe, on or redeploy.", examples=["observe"])
@@ -54,7 +54,7 @@ class RepairState(BaseModel):
 
 
 class AllRepair(BaseModel):
-    """Whether somebody has stopped the repair of all sites, and what is at work."""
+    """Whether the repair of all sites is stopped, and what is at work."""
 
     stopped_at: Moment | None = Field(description="Since when it is stopped for all sites; null: it is not.")
     stopped_by: str | None = Field(examples=["ann"])
@@ -71,7 +71,7 @@ class AllRepair(BaseModel):
     responses=answers(RepairState),
 )
 def get_repair(site: SitePath, store: Store) -> JSONResponse:
-    """Return what the settings of a site say about repair, and whether somebody has stopped it.
+    """Return what the settings of a site say about repair, and whether it is stopped.
 
     The `ETag` is the version of the site's own switch.
     """
@@ -106,7 +106,7 @@ def put_repair(
     responses=answers(AllRepair),
 )
 def get_all_repair(store: Store) -> JSONResponse:
-    """Return whether somebody has stopped the repair of all sites. The `ETag` is the version of that switch."""
+    """Return whether the repair of all sites is stopped. The `ETag` is the version of that switch."""
     return _answer_all(store, ())
 
 

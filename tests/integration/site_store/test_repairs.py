@@ -42,11 +42,11 @@ def test_rule_57_an_attempt_begins_once_and_a_stopped_site_begins_none(
         (name, True, 0, False) for name in ("a", "b", "c")
     ]
     store.repair_switches.stop(SITE, "ann", "the power is worked on")
-    assert not store.repairs.begin(held, SITE, RUN, ailing[:1], redeploy=False), "somebody has stopped it"
+    assert not store.repairs.begin(held, SITE, RUN, ailing[:1], redeploy=False), "its repair is stopped"
     store.repair_switches.resume(SITE, "ann", "")
     store.repair_switches.stop(ALL_SITES, "ann", "a storm")
     assert store.repair_switches.all().keys() == {ALL_SITES}
-    assert not store.repairs.begin(held, SITE, RUN, ailing[:1], redeploy=False), "somebody has stopped all"
+    assert not store.repairs.begin(held, SITE, RUN, ailing[:1], redeploy=False), "all repair is stopped"
     store.repair_switches.resume(ALL_SITES, "ann", "")
     before = store.trees.site_token(SITE)
     store.repair_switches.resume(SITE, "ann", "")
