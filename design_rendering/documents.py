@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from design_rendering.drydock_kinds import NODE_MAKERS
+from design_rendering import drydock_kinds, slipway_kinds
 from design_rendering.line_marks import LineMarks
 from design_rendering.yaml_reader import MOST_PROBLEMS, Limits, RawDocument, YamlReader
 from strategy_lib.configuration import CONFIGURATION_SCHEMA
@@ -15,7 +15,15 @@ from strategy_lib.json_path import split
 from strategy_lib.strategy import STRATEGY_SCHEMA
 
 # What in these is unclear could change what is deployed: it is refused. Elsewhere Slipway takes what Deckhand takes.
-READ_KINDS = frozenset({STRATEGY_SCHEMA, CONFIGURATION_SCHEMA, *NODE_MAKERS, "deckhand/LayeringPolicy/v1"})
+READ_KINDS = frozenset(
+    {
+        STRATEGY_SCHEMA,
+        CONFIGURATION_SCHEMA,
+        *drydock_kinds.NODE_MAKERS,
+        *slipway_kinds.NODE_MAKERS,
+        "deckhand/LayeringPolicy/v1",
+    }
+)
 
 # The more specific layer wins where one name is defined in several (Airship's order of layers).
 DEFAULT_LAYERS = ("global", "type", "region", "site")

@@ -16,10 +16,9 @@ from design_rendering.drydock_kinds import (
     PROFILE_SCHEMA,
     part_names,
 )
+from design_rendering.node_metadata import depends_on_nodes
 from strategy_lib.errors import InventoryError, Problem
 from strategy_lib.node import NO_LABELS, NO_TAGS, Node, label_text, label_texts
-from strategy_lib.strategy import NodeChoice
-from strategy_lib.strategy_parser import choice_problems, node_choices
 
 # Before a tag, a label's key, or alone as a rack: what is inherited is removed.
 _REMOVAL = "!"
@@ -84,21 +83,10 @@ def nodes_from_documents(documents: Iterable[Document]) -> list[Node]:
                 traits = _overlay(traits, profile, problems)
             inherited[key] = traits
         tags, labels, rack = _overlay(inherited[key], document, problems)
-        result.append(Node(name, tags, labels, rack, _depends_on_nodes(document, problems)))
+        result.append(Node(name, tags, labels, rack, depends_on_nodes(document, problems)))
     if problems:
         raise InventoryError(problems)
     return result
-
-
-def _depends_on_nodes(document: Document, problems: dict[Problem, None]) -> tuple[NodeChoice, ...]:
-    """Return the nodes that a node waits for: `metadata.depends_on_nodes`, which provisioners do not read (rule 39)."""
-    value = document.metadata.get("depends_on_nodes")
-    if value is None:
-        return ()
-    path = "$.metadata.depends_on_nodes"
-    found = choice_problems(value, path)
-    problems.update(dict.fromkeys(document.problem(problem.path, problem.message) for problem in found))
-    return () if found else node_choices(value)
 
 
 def missing_profiles(documents: Iterable[Document]) -> list[Problem]:

@@ -11,19 +11,21 @@ from typing import Any
 from design_rendering.copy_on_write import CopyOnWrite
 from design_rendering.documents import Document
 from design_rendering.redaction import SHORTEST_SECRET
+from design_rendering.slipway_kinds import USER_DATA_SCHEMA
 from design_rendering.traversal import CONTAINERS, MISSING, found_at, inside_out, items_of
 from design_rendering.yaml_writer import DocumentWriter
 from strategy_lib.json_path import Step, split
 
 PLACEHOLDER = "[redacted]"
 
-# Kinds of Deckhand's whose whole data is one secret, whatever their storage policy says.
+# Kinds whose whole data is one secret, whatever their storage policy says.
 _SECRET_KINDS = frozenset(
     {
         "deckhand/CertificateAuthorityKey/v1",
         "deckhand/CertificateKey/v1",
         "deckhand/Passphrase/v1",
         "deckhand/PrivateKey/v1",
+        USER_DATA_SCHEMA,
     }
 )
 # The last word of a key says what it holds: `secret_name` and `token_ttl` are no secrets. How a password is kept may
@@ -238,6 +240,6 @@ def may_hide_secrets(texts: Iterable[str]) -> bool:
 
 def _has_abstract_secret(text: str) -> bool:
     return any(
-        ("encrypted" in document or "deckhand/" in document) and _ABSTRACT.search(document)
+        any(word in document for word in ("encrypted", "deckhand/", USER_DATA_SCHEMA)) and _ABSTRACT.search(document)
         for document in _BEGIN.split(text)
     )

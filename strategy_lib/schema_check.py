@@ -107,6 +107,8 @@ def _expected(rule: dict[str, Any], value: object) -> str:
         wanted = 'a whole number, 1 or more, or a percentage such as "25%"'
     elif "enum" in rule:
         wanted = " or ".join(rule["enum"])
+    elif isinstance(value, str) and value and len(value) <= rule.get("maxLength", len(value)) and "$comment" in rule:
+        wanted = rule["$comment"]
     elif types == "integer" and "maximum" in rule:
         wanted = f"a whole number from {rule.get('minimum', 0)} to {rule['maximum']}"
     elif types == "integer" and "minimum" in rule:
@@ -115,9 +117,10 @@ def _expected(rule: dict[str, Any], value: object) -> str:
         wanted = _TYPES[types]
     else:
         wanted = " or ".join(_TYPES[name] for name in types or ())
-    if types == "string" and value == "":
+    textual = types == "string" or (isinstance(types, list) and "string" in types)
+    if textual and value == "":
         return "must not be empty"
-    if types == "string" and isinstance(value, str) and len(value) > rule.get("maxLength", len(value)):
+    if textual and isinstance(value, str) and len(value) > rule.get("maxLength", len(value)):
         return f"must have at most {rule['maxLength']} characters, and has {len(value)}"
     if types == "array" and value == []:
         return "must not be an empty list; leave it out"
@@ -131,7 +134,8 @@ def _expected(rule: dict[str, Any], value: object) -> str:
 
 def _shown(value: object) -> str:
     if isinstance(value, str):
-        return f"the text {value[:60]!r}"
+        # Several lines are more than a name: what stands in them may be no reader's business.
+        return f"a text of {len(value.splitlines())} lines" if "\n" in value.strip() else f"the text {value[:60]!r}"
     if value is None:
         return "empty"
     if isinstance(value, bool):

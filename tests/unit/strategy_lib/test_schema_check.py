@@ -25,6 +25,7 @@ SCHEMAS = {"additionalProperties", "items", "propertyNames"}
 LISTS_OF_SCHEMAS = {"allOf", "anyOf", "oneOf"}
 NO_SCHEMAS = {
     *("$schema", "$id", "$ref", "title", "description", "default", "type", "const", "enum", "required"),
+    "$comment",
     *(
         "pattern",
         "minItems",
