@@ -280,15 +280,15 @@ def _show_judged(body: Any, say: Sentence = sentence) -> None:
 def _show_next(body: Mapping[str, Any]) -> None:
     """Say how an action goes on from here: with the options without which this revision would be refused.
 
-    An update passes over revisions that were never deployed; `deploy_site` asks about them.
+    What is not the first revision is an update. It passes over revisions that were never deployed; `deploy_site` asks
+    about them.
     """
     if not body.get("deployable", True):
         click.echo("no action can use it: mend the documents, load them, and commit them")
         return
-    kind, needed = "deploy_site", []
+    kind, needed = "deploy_site" if body["revision"] == 1 else "update_site", []
     passed_over = [str(number) for number in body.get("intermediate_commits") or []]
     if passed_over:
-        kind = "update_site"
         were, them = ("revision {} was", "it") if len(passed_over) == 1 else ("revisions {} were", "them")
         why = f"{were.format(listed(passed_over))} never deployed"
         click.echo(f"{why}: update_site passes {them} over, deploy_site needs --allow-intermediate-commits")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import click
@@ -125,19 +125,20 @@ def create_action(
     body: dict[str, Any] = {"name": kind} | ({"parameters": parameters} if parameters else {})
     body |= {"site_state": site_state} if site_state is not None else {}
     query = {"allow-intermediate-commits": allow_intermediate_commits}
+    said: frozenset[str] = frozenset()
     if str(parameters.get("dry_run", "")).lower() != "true":
         _confirm(server, known, nodes, yes, yes_destroy)
         prunes = str(parameters.get(Override.PRUNE.value, "")).lower() == "true"
         if not known.targeted and (not yes or (prunes and not yes_destroy)):
-            _confirm_deployed(server, query, body, yes, yes_destroy)
+            said = _confirm_deployed(server, query, body, yes, yes_destroy)
     answer = server.send("POST", "/actions", query, json=body, timeout=VALIDATION_TIMEOUT)
     if following:
         action = answer.json()
-        print_messages(console(stderr=True), action.get("warnings") or [], most=_MOST)
+        _warn(action, said)
         follow_to_the_end(server, action, output)
 
     def table(created: Any) -> None:
-        print_messages(console(stderr=True), created.get("warnings") or [], most=_MOST)
+        _warn(created, said)
         name = f"action/{created['id']}"
         click.echo(
             f"{name}: {kind} of site {server.where.site}, revision {created.get('revision')}: "
@@ -146,6 +147,12 @@ def create_action(
         click.echo(f"next: slipway describe {name} --follow; slipway stop {name}")
 
     show_answer(answer, output, table)
+
+
+def _warn(created: Mapping[str, Any], said: Collection[str]) -> None:
+    """Print the warnings of a new action, but what was said before it was asked for."""
+    fresh = [one for one in created.get("warnings") or [] if one.get("message") not in said]
+    print_messages(console(stderr=True), fresh, most=_MOST)
 
 
 def _parameters(params: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,8 +196,8 @@ def _confirm_by_name(site: str, about: str) -> None:
 
 def _confirm_deployed(
     server: SiteServer, query: Mapping[str, Any], body: Mapping[str, Any], yes: bool, yes_destroy: bool
-) -> None:
-    """Say what becomes of nodes that are deployed already, or left the design, and ask.
+) -> frozenset[str]:
+    """Say what becomes of nodes that are deployed already, or left the design, and ask. Returns what it said.
 
     Raises `Failed`: the answer is no; or nobody can be asked, and deployed nodes would be touched.
     """
@@ -200,27 +207,30 @@ def _confirm_deployed(
         if error.status is None or error.status >= 500 or error.status == _NOT_LOGGED_IN:
             raise
         # The request that creates the action says what is wrong, with all messages.
-        return
+        return frozenset()
     found = answer.get("preview") or {}
     removed = found.get("removed") or []
     touched = [name for name in found.get("deployed") or [] if name not in removed]
     notable = touched or any(found.get(part) for part in ("withheld", "out_of_use", "released", "refused"))
     if not notable and not removed:
-        return
-    print_messages(console(stderr=True), answer.get("notes") or [])
+        return frozenset()
+    notes = answer.get("notes") or []
+    said = frozenset(str(one.get("message")) for one in notes)
+    print_messages(console(stderr=True), notes)
     site = server.where.site
     if removed and not yes_destroy:
         _confirm_by_name(site, f"{listed(removed, 50)} of site {site} at {server.where.url} will be erased")
     if yes or not notable:
-        return
+        return said
     if not is_terminal():
         if touched:
             raise Failed(
                 f"nothing was done: {listed(touched, 50)} of site {site} would be touched though deployed already, and "
                 "there is no terminal to ask (--yes goes on without asking)"
             )
-        return
+        return said
     confirm(f"{answer['name']} of site {site} at {server.where.url}: go on?", "--yes")
+    return said
 
 
 def is_terminal() -> bool:

@@ -138,7 +138,7 @@ def test_a_commit(slipway: Slipway, server: Server, write: Write) -> None:
     server.on("POST", "/commitconfigdocs", judged(WARNING, revision=3, site="default"), headers={"ETag": '"8"'})
     result = slipway("commit", "configdocs")
     assert result.exit_code == 0
-    assert result.stdout.startswith("committed site default as revision 3\nnext: slipway create action deploy_site")
+    assert result.stdout.startswith("committed site default as revision 3\nnext: slipway create action update_site")
     assert result.stderr.endswith("/one.yaml:2: odd\n")
     assert server.request.params["force"] == server.request.params["dryrun"] == "false"
 
@@ -155,12 +155,13 @@ def test_a_forced_commit_says_what_it_overrode(slipway: Slipway, server: Server)
 @pytest.mark.parametrize(
     ("facts", "told"),
     [
-        ({"deployable": True, "intermediate_commits": []}, ["next: slipway create action deploy_site --follow"]),
+        ({"revision": 1, "deployable": True}, ["next: slipway create action deploy_site --follow"]),
+        ({"deployable": True, "intermediate_commits": []}, ["next: slipway create action update_site --follow"]),
         (
             {"forced": True, "deployable": True},
             [
                 "an action needs --continue-on-fail: the revision has errors",
-                "next: slipway create action deploy_site --continue-on-fail --follow",
+                "next: slipway create action update_site --continue-on-fail --follow",
             ],
         ),
         (
@@ -190,7 +191,7 @@ def test_a_forced_commit_says_what_it_overrode(slipway: Slipway, server: Server)
 def test_what_comes_next_is_what_would_not_be_refused(
     slipway: Slipway, server: Server, path: str, facts: dict[str, Any], told: list[str]
 ) -> None:
-    server.on("POST", path, judged(revision=4, site="default", **facts))
+    server.on("POST", path, judged(**{"revision": 4, "site": "default"} | facts))
     command = ("rollback", "configdocs", "1") if "rollback" in path else ("commit", "configdocs")
     assert slipway(*command).stdout.splitlines()[1:] == told
 
