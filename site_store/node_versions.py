@@ -17,11 +17,14 @@ def require_versions(tx: Connection, site: str, versions: Mapping[str, int] | No
 
     Raises `VersionChanged`: one has another.
     """
-    for name, version in sorted((versions or {}).items()):
-        known = select(node.c.version).where(node.c.site == site, node.c.name == name).with_for_update()
-        found = tx.scalar(known)
-        if found != version:
-            raise VersionChanged(f"node {name}", version, found or 0)
+    if not versions:
+        return
+    query = select(node.c.name, node.c.version).where(node.c.site == site, among(tx, node.c.name, versions))
+    # In one order, so that of two writers one waits for the other.
+    found = {row.name: row.version for row in tx.execute(query.order_by(node.c.name).with_for_update())}
+    for name, version in sorted(versions.items()):
+        if found.get(name) != version:
+            raise VersionChanged(f"node {name}", version, found.get(name, 0))
 
 
 def common_version(versions: Mapping[str, int]) -> str:
@@ -32,7 +35,18 @@ def common_version(versions: Mapping[str, int]) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
 
+def words_for(nodes: Collection[str]) -> str:
+    """Return what an error calls these nodes."""
+    first, *others = sorted(nodes)
+    return f"{first} with {len(others)} more" if others else f"node {first}"
+
+
+def read_versions(tx: Connection, site: str, nodes: Collection[str]) -> dict[str, int]:
+    """Return the version of each of these records, as the caller's transaction sees them; of those that are there."""
+    query = select(node.c.name, node.c.version).where(node.c.site == site, among(tx, node.c.name, nodes))
+    return {row.name: row.version for row in tx.execute(query)}
+
+
 def read_common_version(tx: Connection, site: str, nodes: Collection[str]) -> str:
     """Return the version that records of nodes have together, as the caller's transaction sees them."""
-    query = select(node.c.name, node.c.version).where(node.c.site == site, among(tx, node.c.name, nodes))
-    return common_version({row.name: row.version for row in tx.execute(query)})
+    return common_version(read_versions(tx, site, nodes))

@@ -15,6 +15,7 @@ from site_store.errors import ValueRefused
 from site_store.node_filters import filtered, require_sound
 from site_store.node_order import SORTED_BY, first_keys, in_order, place_behind
 from site_store.node_past import groups_in, groups_of_node, read_past
+from site_store.node_versions import read_versions
 from site_store.owner_queries import default_owner, owners_now
 from site_store.status_records import TOUCH, SitePart
 from site_store.tables import node, operation, site_group_node, status_count
@@ -84,6 +85,10 @@ class SiteNodes(Repository):
             return None if row is None else site_node_facts(row, groups_in(row.groups))
 
         return self._database.read_once(work)
+
+    def versions(self, site: str, names: Collection[str]) -> dict[str, int]:
+        """Return the version of the record of each of these nodes; of those that are there."""
+        return self._database.read(lambda tx: read_versions(tx, site, names))
 
     def places_of(self, site: str, names: Collection[str]) -> dict[str, Collection[str]]:
         """Return under which entries of the view of a site each of these nodes stands; others are left out."""

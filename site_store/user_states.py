@@ -18,7 +18,7 @@ from site_store.database import Repository
 from site_store.dialects import among, insert, names
 from site_store.errors import VersionChanged
 from site_store.events import EventKind, NewEvent, write_events
-from site_store.node_versions import read_common_version
+from site_store.node_versions import read_common_version, words_for
 from site_store.tables import (
     lease,
     node,
@@ -200,12 +200,6 @@ class UserStates(Repository):
     def version(self, site_name: str, nodes: Collection[str]) -> str:
         """Return the version that the records of these nodes have together."""
         return self._database.read(lambda tx: read_common_version(tx, site_name, nodes))
-
-
-def words_for(nodes: Collection[str]) -> str:
-    """Return what an error calls these nodes."""
-    first, *others = sorted(nodes)
-    return f"{first} with {len(others)} more" if others else f"node {first}"
 
 
 def write_by_controller(

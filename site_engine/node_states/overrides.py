@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from site_engine.errors import EngineError
 from strategy_lib.did_you_mean import did_you_mean
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from site_store import SiteStore
     from site_store.user_states import UserStateChange
     from strategy_lib.node_states.generated import NodeAvailability
+
+
+_NAMED: Final = 12
+"""So many groups, racks or nodes are all named where a name is none of them."""
 
 
 class UnknownNodes(EngineError):
@@ -110,6 +114,7 @@ def not_published(store: SiteStore, site: str, nodes: Collection[str], at: datet
 def _require(what: str, named: Collection[str], known: Collection[str]) -> None:
     unknown = sorted(set(named).difference(known))
     if unknown:
-        hint = did_you_mean(unknown[0], tuple(known), "it has none")
+        few = f"known are {', '.join(sorted(known))}" if len(known) <= _NAMED else f"it has {len(known)} others"
+        hint = did_you_mean(unknown[0], sorted(known), few if known else "it has none")
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         raise UnknownNodes(f"{what} {unknown[0]!r}{more}; {hint}")

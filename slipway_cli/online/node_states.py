@@ -59,10 +59,12 @@ def get_site_state(server: SiteServer, output: str, watch: bool) -> None:
 def _show_site(found: Mapping[str, Any]) -> None:
     nodes = found["nodes"]
     away = {name: node for name, node in nodes.items() if node["state"] != "up"}
-    rows = table("Node", "State", "Rack", "Reason", folds=("Reason",))
+    # Not every provisioner lists racks.
+    racks = any(node.get("rack") for node in away.values())
+    rows = table("Node", "State", *(["Rack"] if racks else []), "Reason", folds=("Reason",))
     for name, node in away.items():
-        reason = Text(printable(node.get("reason") or ""))
-        rows.add_row(Text(printable(name)), _styled(node["state"]), Text(printable(node.get("rack") or "")), reason)
+        rack = [Text(printable(node.get("rack") or ""))] if racks else []
+        rows.add_row(Text(printable(name)), _styled(node["state"]), *rack, Text(printable(node.get("reason") or "")))
     target = console()
     why = f": {found['reason']}" if found["reason"] else ""
     target.print(Text(printable(f"site {found['site']}: {found['state']}{why}")))
@@ -100,7 +102,7 @@ def _show_node(found: Mapping[str, Any], version: str) -> None:
         reason = one["reason"]
         if kind == "user" and found["set_by"]:
             ends = f", until {format_time(found['until'])} UTC" if found["until"] else ""
-            reason = f"{reason} (set by {found['set_by']}{ends})"
+            reason = f"{reason} (set by {found['set_by']}{ends})".strip()
         rows.add_row(kind, _styled(one["state"]), format_time(one["since"]), Text(printable(reason)))
     target = console()
     which = f", version {version}" if version else ""

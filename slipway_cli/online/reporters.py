@@ -8,8 +8,8 @@ from urllib.parse import quote
 import click
 from rich.text import Text
 
-from slipway_cli.online.online_command import confirm, format_time, online, show_answer
-from slipway_cli.online.server import SiteServer
+from slipway_cli.online.online_command import confirm, format_time, online, only_if_same, show_answer
+from slipway_cli.online.server import Failed, SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import console, printable, table
 
@@ -62,8 +62,19 @@ def get_reporters(server: SiteServer, output: str) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @online
 def delete_reporter(server: SiteServer, output: str, reporter: str, yes: bool) -> None:
-    """Revoke the token of a REPORTER, by its id. What it reported stays."""
+    """Revoke the token of a REPORTER, by its id. What it reported stays.
+
+    It says for whom the reporter speaks, and asks. It is revoked only if no reporter was made or revoked meanwhile.
+    """
+    headers: dict[str, str] = {}
     if not yes:
-        confirm(f"revoke reporter {reporter} of site {server.where.site}?", "--yes")
-    answer = server.send("DELETE", f"{_path(server)}/{quote(reporter, safe='')}", {})
+        seen = server.get(_path(server))
+        one = next((each for each in seen.json() if each["id"] == reporter), None)
+        if one is None:
+            raise Failed(f"site {server.where.site} has no reporter {reporter}: `slipway get reporters` lists them")
+        headers = only_if_same(seen)
+        used = f"last used {format_time(one['last_used'])} UTC" if one["last_used"] else "never used"
+        whose = f"reporter {reporter} of site {server.where.site}, which speaks for {one['owner']}, {used}"
+        confirm(printable(f"revoke {whose}?"), "--yes")
+    answer = server.send("DELETE", f"{_path(server)}/{quote(reporter, safe='')}", {}, headers=headers)
     show_answer(answer, output, lambda _: click.echo(f"reporter {reporter} is revoked"))

@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from slipway_cli.online.completion import NODES
-from slipway_cli.online.online_command import confirm, node_names, online, show_answer
+from slipway_cli.online.online_command import confirm, node_names, online, only_if_same, show_answer
 from slipway_cli.online.server import Failed, SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import console, counted, listed, printable
@@ -57,7 +57,8 @@ def touch(server: SiteServer, output: str, nodes: tuple[str, ...]) -> None:
 def adopt(server: SiteServer, output: str, nodes: tuple[str, ...], everything: bool, yes: bool, dryrun: bool) -> None:
     """Have nodes count as done in the newest revision that the provisioner lists as deployed. Nothing is sent to it.
 
-    For a site that moves over: its nodes are live, and no action has done them. It says which nodes, and asks.
+    For a site that moves over: its nodes are live, and no action has done them. It says which nodes, and asks. They are
+    recorded only if they are still as they were then.
     """
     if bool(nodes) is everything:
         raise click.UsageError("name the nodes to adopt, or use --all, not both")
@@ -75,7 +76,9 @@ def adopt(server: SiteServer, output: str, nodes: tuple[str, ...], everything: b
     if not yes:
         number = counted(len(plan["nodes"]), "node")
         confirm(f"site {server.where.site} at {server.where.url}: record {number} as done?", "--yes")
-    show_answer(server.send("POST", _path(server, "adopt"), {}, json={"nodes": plan["nodes"]}), output, _show_done)
+    body = {"nodes": plan["nodes"]}
+    done = server.send("POST", _path(server, "adopt"), {}, headers=only_if_same(planned), json=body)
+    show_answer(done, output, _show_done)
 
 
 def _lines(plan: Mapping[str, Any]) -> list[str]:

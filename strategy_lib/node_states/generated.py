@@ -86,7 +86,7 @@ def generated_state(
     Examples
     --------
     >>> generated_state("down", now=110.0, transition_started=100.0)
-    {'state': 'maintenance', 'reason': 'down for 10 s: it may be restarting'}
+    {'state': 'maintenance', 'reason': 'down: it may be restarting, as it may for 30 s'}
     """
     seen, wanted = _REPORTED_WORDS.get(reported), _USER_WORDS.get(user)
     if seen is None:
@@ -98,7 +98,7 @@ def generated_state(
             return _state(_A.DOWN, f"crashed {crashes} times, at most {max_crashes} are accepted")
         if seen in (_A.DOWN, _A.STOPPING):
             if transition_started is not None and now < transition_started + transition_time:
-                return _state(_A.MAINTENANCE, f"{seen} for {now - transition_started:.0f} s: it may be restarting")
+                return _state(_A.MAINTENANCE, f"{seen}: it may be restarting, as it may for {transition_time:g} s")
             return _state(seen, "stopping" if seen is _A.STOPPING else "not back within the grace period")
     if seen is _A.INITIALIZING and wanted is _A.RETIRED:
         return _state(_A.MAINTENANCE, "initializing, and retired by the user")

@@ -256,7 +256,7 @@ class SiteStates:
                 taken_down[name] = user = down
                 # What a person sets at the same time is newer than what is known, and counts when it is read.
                 self._users[name] = SetState(down, known.user_since)
-            view = view_of(known.history, user, now, self._settings.nodes, known.said)
+            view = view_of(known.history, user, now, self._settings.nodes, known.said, known.word)
             if view != known.view:
                 since = known.since if view.state is known.view.state and known.since else now
                 self._remember(name, replace(known, view=view, since=since))

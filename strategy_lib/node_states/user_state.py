@@ -170,11 +170,21 @@ def _objections_to_node(site: SiteView, name: str, wanted: UserState) -> list[st
     return found
 
 
+def _too_many_groups(site: SiteView, nodes: frozenset[str]) -> str:
+    most = site.max_groups_in_maintenance
+    said = f"more than {most} group{'' if most == 1 else 's'} would have nodes that are set to another state than up"
+    others = sorted(name for name, user in site.user.items() if user.state is not _A.UP and name not in nodes)
+    if not others:
+        return said
+    more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+    return f"{said}; {others[0]}{more} {'are' if more else 'is'} already"
+
+
 def _objections_to_maintenance(site: SiteView, nodes: frozenset[str]) -> list[str]:
     found = []
     set_nodes = nodes | {name for name, user in site.user.items() if user.state is not _A.UP}
     if fewest_groups(site.groups, set_nodes, site.max_groups_in_maintenance) is None:
-        found.append(f"more than {site.max_groups_in_maintenance} groups would have nodes with user states")
+        found.append(_too_many_groups(site, nodes))
     serving = site.serving - not_serving(site.user)
     for group in site.groups:
         # A group that loses no serving node is not worse off than before.

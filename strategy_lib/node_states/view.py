@@ -27,11 +27,21 @@ DEFAULTS = StateSettings()
 
 
 def view_of(
-    history: NodeHistory, user: UserState, now: float, settings: StateSettings = DEFAULTS, said: str = ""
+    history: NodeHistory,
+    user: UserState,
+    now: float,
+    settings: StateSettings = DEFAULTS,
+    said: str = "",
+    word: str | None = None,
 ) -> PublishedState:
     """Return the state of a node that is published (rule 49), with the user's own reason where the user decided.
 
-    A node that was never seen is down. `said` is what the node says of itself, where that lowers its state.
+    A node that was never seen is down.
+
+    Parameters
+    ----------
+    said : what the node says of itself, where that lowers its state.
+    word : what the provisioner's list says: the reason of a node that was not up since it is watched.
     """
     reported, user = history.state, user.at(now)
     if reported is None:
@@ -50,7 +60,10 @@ def view_of(
         init_timeout=settings.init_timeout,
     )
     by_user = user.reason and found["state"] == user.state is not _A.UP
-    reason = reason_with(found["reason"], said) if found["state"] != user.state else found["reason"]
+    why = found["reason"]
+    if word and reported is _A.DOWN and found["state"] == _A.DOWN and not history.been_up:
+        why = f"not up since it is watched: {word}"
+    reason = reason_with(why, said) if found["state"] != user.state else why
     return PublishedState(_A(found["state"]), user.reason if by_user else reason)
 
 

@@ -102,7 +102,7 @@ def touch(
 
     The next update does them; those that are deployed only with `allow_redeploy`, as it destroys them first.
 
-    With `If-Match`, which is the `ETag` of a node, exactly that node is named.
+    `If-Match` is the `ETag` of the nodes that are named, of several the one that they have together.
     """
     nodes = _names(body)
     if not nodes:
@@ -137,6 +137,9 @@ def adopt(
     """Record the newest revision as done for nodes that the provisioner lists as deployed; it is asked now.
 
     For a site that moves over: its nodes are live, and no action has done them. Nothing is sent to the provisioner.
+
+    The `ETag` is that of the nodes of the answer together: a dry run answers it, and `If-Match` may name it when these
+    nodes are named.
     """
     named = _names(body)
     versions = expected_versions(store, site, named or (), if_match)
@@ -156,7 +159,7 @@ def adopt(
         "nodes": list(plan.nodes) if dryrun else sorted(adopted),
         "skipped": [{"name": name, "reason": reason} for name, reason in plan.skipped.items()],
     }
-    return JSONResponse(answer, headers=version_headers(store, site, named or ()))
+    return JSONResponse(answer, headers=version_headers(store, site, answer["nodes"]))
 
 
 def require_no_running_action(store: Store, action_id: str | None) -> None:

@@ -116,8 +116,8 @@ def post_acknowledgements(
 ) -> JSONResponse:
     """Clear errors, each by its node and operation. The error of another operation stays, and is reported on.
 
-    The node stays as it is: an error that is known is still an error. With `If-Match`, which is the `ETag` of a node,
-    exactly that node is named.
+    The node stays as it is: an error that is known is still an error. `If-Match` is the `ETag` of the nodes that are
+    named, of several the one that they have together.
     """
     given = body.get("acknowledged")
     if not isinstance(given, list) or not 0 < len(given) <= MOST_REPORTS:

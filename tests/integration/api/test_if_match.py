@@ -191,10 +191,15 @@ def test_one_version_is_not_that_of_several_nodes(user: httpx.Client, store: Sit
     tag = user.get(NODE).headers["ETag"]
     path = f"{API}/sites/default/touch"
     several = user.post(path, json={"nodes": ["n1", "n2"]}, headers={"If-Match": tag})
-    assert several.status_code == 400
-    assert "name one node" in several.json()["message"]
+    assert several.status_code == 412
+    assert "n1 with 1 more is at version " in several.json()["message"]
+    both = user.post(path, json={"nodes": ["n1", "n2"]}, headers={"If-Match": several.headers["ETag"]})
+    assert (both.status_code, both.headers["ETag"] != several.headers["ETag"]) == (200, True)
+    tag = user.get(NODE).headers["ETag"]
     one = user.post(path, json={"nodes": ["n1"]}, headers={"If-Match": tag})
     assert one.headers["ETag"] == user.get(NODE).headers["ETag"] != tag
+    none = user.post(f"{API}/sites/default/adopt", json={}, headers={"If-Match": tag})
+    assert (none.status_code, "name them" in none.json()["message"]) == (400, True)
 
 
 def test_a_state_that_is_set_is_a_new_version_of_the_node(user: httpx.Client, store: SiteStore) -> None:

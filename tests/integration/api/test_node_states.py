@@ -186,7 +186,8 @@ def test_a_group_is_set_at_once_or_not_at_all(user: httpx.Client, led: Led) -> N
     assert_failure(user.put(path, json=wanted), 400, "name at least one of nodes, group and rack")
     assert_failure(user.put(path, json=wanted | {"group": "controll"}), 404, "did you mean 'control'")
     assert_failure(user.put(path, json=wanted | {"nodes": ["n3", "n4"]}), 404, "has no node 'n4'")
-    assert_failure(user.put(path, json=wanted | {"rack": "r9"}), 404, "has no rack 'r9'")
+    assert_failure(user.put(path, json=wanted | {"rack": "r9"}), 404, "has no rack 'r9'; known are r1")
+    assert_failure(user.put(path, json=wanted | {"group": "zzz"}), 404, "nodes 'zzz'; known are ")
     assert set(led.store.user_states.in_force("default")) == {"n1", "n2"}
 
 

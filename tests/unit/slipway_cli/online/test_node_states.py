@@ -50,6 +50,14 @@ def test_the_nodes_that_are_not_up_are_listed(slipway: Slipway, server: Server) 
     assert lines[-1] == f"repair of site lab-7: on, {stopped}; 1 node has drifted"
 
 
+def test_without_racks_there_is_no_column_of_them(slipway: Slipway, server: Server) -> None:
+    nodes = {"n2": {"state": "maintenance", "reason": "new disk"}}
+    server.on("GET", STATE, {**VIEW, "nodes": nodes})
+    server.on("GET", "/sites/lab-7/repair", REPAIR)
+    lines = slipway("get", "site-state", "--site", "lab-7").stdout.splitlines()
+    assert lines[2].split() == ["Node", "State", "Reason"]
+
+
 def test_watching_shows_each_newer_version_and_goes_on_after_silence(slipway: Slipway, server: Server) -> None:
     server.on("GET", STATE, VIEW)
     server.on("GET", "/sites/lab-7/repair", {**REPAIR, "stopped_at": None})

@@ -30,7 +30,22 @@ def test_none(slipway: Slipway, server: Server) -> None:
 
 
 def test_one_is_revoked(slipway: Slipway, server: Server) -> None:
+    listed = [MADE | {"revoked": None, "last_used": None}]
+    server.on("GET", "/sites/default/reporters", listed, headers={"ETag": '"3"'})
     server.on("DELETE", f"/sites/default/reporters/{ID}", MADE | {"revoked": AT, "last_used": None})
-    assert slipway("delete", f"reporter/{ID}", stdin="y\n").stdout == f"reporter {ID} is revoked\n"
+    revoked = slipway("delete", f"reporter/{ID}", stdin="y\n")
+    assert revoked.stdout == f"reporter {ID} is revoked\n"
+    asked = f"revoke reporter {ID} of site default, which speaks for reporter:burn-in, never used? [y/N]: "
+    assert asked in revoked.stderr
+    assert server.request.headers["If-Match"] == '"3"', "as it was when it was asked"
+    assert slipway("delete", "reporter", ID, "--yes").exit_code == 0
+    assert "If-Match" not in server.request.headers
+    calls = len(server.mock.calls)
     assert slipway("delete", "reporter", ID, stdin="n\n").exit_code == 1
-    assert len(server.mock.calls) == 1
+    assert len(server.mock.calls) == calls + 1, "the list was read, and nothing else asked"
+
+
+def test_one_that_is_none_is_not_asked_about(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites/default/reporters", [])
+    refused = slipway("delete", "reporter", ID)
+    assert (refused.exit_code, f"site default has no reporter {ID}" in refused.stderr) == (1, True)

@@ -42,9 +42,10 @@ def test_a_node_is_named_in_any_of_three_forms(slipway: Slipway, server: Server)
 
 
 def test_adopting_says_which_nodes_and_asks(slipway: Slipway, server: Server) -> None:
-    server.on("POST", ADOPT, PLAN)
+    server.on("POST", ADOPT, PLAN, headers={"ETag": '"e49dc847b7ab5b0f"'})
     server.on("POST", ADOPT, DONE)
     result = slipway("adopt", "--all", "--site", "lab-7", stdin="y\n")
+    assert server.request.headers["If-Match"] == '"e49dc847b7ab5b0f"', "only what was shown is recorded"
     assert result.stdout == "2 nodes count as done in revision 3\n"
     assert result.stderr.splitlines()[:2] == [
         "n3 is left as it is: the provisioner does not list it",

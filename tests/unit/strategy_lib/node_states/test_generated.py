@@ -47,7 +47,7 @@ NOW = 1000.0
             "up",
             {"transition_started": 971.0},
             "maintenance",
-            "down for 29 s: it may be restarting",
+            "down: it may be restarting, as it may for 30 s",
             id="row 2",
         ),
         pytest.param(
@@ -55,7 +55,7 @@ NOW = 1000.0
             "retired",
             {"transition_started": 990.0},
             "maintenance",
-            "stopping for 10 s: it may be restarting",
+            "stopping: it may be restarting, as it may for 30 s",
             id="row 2: stopping, retired",
         ),
         pytest.param(

@@ -53,7 +53,7 @@ def test_a_node_that_is_not_listed_is_down_and_others_are_not_the_site_s() -> No
     site = made("n1")
     site.look({"stranger": ON}, 0)
     site.step(0)
-    assert dict(site.states) == {"n1": PublishedState(DOWN, "not back within the grace period")}
+    assert dict(site.states) == {"n1": PublishedState(DOWN, "not up since it is watched: not listed")}
 
 
 def test_what_is_published_is_what_differs_and_nothing_is_published_twice() -> None:
@@ -122,7 +122,9 @@ def test_what_a_node_says_lowers_its_state_and_an_ordered_stop_is_no_crash() -> 
     site.hear("n1", Reported(NodeAvailability.UP), 9)
     site.hear("n1", Reported(NodeAvailability.STOPPING, "it shuts down"), 10)
     site.step(10)
-    assert site.states["n1"].reason == "stopping for 0 s: it may be restarting; the node says: it shuts down"
+    assert (
+        site.states["n1"].reason == "stopping: it may be restarting, as it may for 30 s; the node says: it shuts down"
+    )
     assert state_of(site, "n1") == "maintenance"
     assert site.memory["n1"].history.crashes == 0
     site.hear("n1", Reported(NodeAvailability.UP), 20)

@@ -62,8 +62,15 @@ def site(**facts: Any) -> SiteView:
             site(user={"c1": DISK}),
             ["w1"],
             DISK,
-            ("more than 1 groups would have nodes with user states",),
+            ("more than 1 group would have nodes that are set to another state than up; c1 is already",),
             id="maintenance: a second group",
+        ),
+        pytest.param(
+            SITE,
+            ["w1", "c1"],
+            DISK,
+            ("more than 1 group would have nodes that are set to another state than up",),
+            id="maintenance: of two groups at once",
         ),
         pytest.param(
             site(user={"c1": DISK}, max_groups_in_maintenance=2), ["w1"], DISK, (), id="maintenance: two groups allowed"

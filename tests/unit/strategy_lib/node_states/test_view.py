@@ -24,6 +24,15 @@ def test_a_node_that_is_powered_off_is_in_maintenance_and_then_down_by_the_clock
     assert view_of(history, NOBODY, 130) == PublishedState(DOWN, "not back within the grace period")
 
 
+def test_a_node_that_was_never_up_is_down_with_the_provisioner_s_word() -> None:
+    history = observe(NodeHistory(), Observation(DOWN), 0)
+    assert view_of(history, NOBODY, 0, word="New") == PublishedState(DOWN, "not up since it is watched: New")
+    by_itself = PublishedState(DOWN, "not up since it is watched: New; the node says: it shuts down")
+    assert view_of(history, NOBODY, 0, said="it shuts down", word="New") == by_itself
+    assert view_of(history, UserState(RETIRED, "old"), 0, word="New").reason == "not up since it is watched: New"
+    assert view_of(history, UserState(DOWN, "sold"), 0, word="New") == PublishedState(DOWN, "sold")
+
+
 def test_a_node_that_was_never_seen_is_down() -> None:
     assert view_of(NodeHistory(), NOBODY, 0) == PublishedState(DOWN, "not seen yet")
     assert view_of(NodeHistory(), UserState(MAINTENANCE), 0).state is MAINTENANCE
