@@ -3,7 +3,7 @@
 from design_rendering.design import Design, read_design
 from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, DocumentError, find_document, load_documents
-from design_rendering.drydock_nodes import nodes_from_documents
+from design_rendering.nodes import nodes_from_documents
 from design_rendering.rendering import RenderedDocument, Rendering, design_text, render, rendered_documents
 from design_rendering.secrets import PLACEHOLDER, is_secret, redacted, redacted_text, secret_values
 from design_rendering.yaml_reader import Limits

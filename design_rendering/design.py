@@ -8,9 +8,8 @@ from typing import ParamSpec, TypeVar
 
 from design_rendering.digests import node_digests
 from design_rendering.documents import Document, DocumentError, find_document, find_documents
-from design_rendering.drydock_kinds import NODE_SCHEMA
-from design_rendering.drydock_nodes import missing_profiles, nodes_from_documents
 from design_rendering.health_urls import health_url_problems, ready_problems
+from design_rendering.nodes import missing_makers, node_documents, nodes_from_documents
 from strategy_lib.configuration import (
     CONFIGURATION_SCHEMA,
     DEFAULT_STRATEGY_NAME,
@@ -41,7 +40,7 @@ class Design:
     strategy : the named strategy, or the default one (rule 22).
     nodes : all nodes of the site, in document order.
     digests : node name to the digest of what makes it.
-    warnings : what deserves a second look (rule 4), and host profiles that are missing.
+    warnings : what deserves a second look (rule 4), and what nodes are made of and is missing.
     notifications : who is told what; nobody where the site has no such document.
     settings : how Slipway goes about the site; the defaults where the site has no such document.
     edges : node to the nodes that it waits for, as groups and nodes name them (rule 39).
@@ -102,7 +101,7 @@ def read_design(documents: Iterable[Document]) -> Design:
         raise errors[0]
     if errors:
         raise DocumentError(dict.fromkeys(problem for error in errors for problem in error.problems))
-    warnings = [*strategy_warnings(strategy, nodes, strategy_document), *missing_profiles(all_documents)]
+    warnings = [*strategy_warnings(strategy, nodes, strategy_document), *missing_makers(all_documents)]
     warnings += [*unused_strategies(all_documents), *about_agents]
     return Design(configuration, strategy, tuple(nodes), digests, tuple(warnings), notifications, settings, edges)
 
@@ -116,9 +115,9 @@ def read_edges(
     """
     if not has_order(strategy, nodes):
         return {}
-    node_documents = find_documents(documents, NODE_SCHEMA)
+    written = node_documents(documents)
     problems = [
-        problem_at(found.path, found.message, strategy_document if found.node is None else node_documents[found.node])
+        problem_at(found.path, found.message, strategy_document if found.node is None else written[found.node])
         for found in order_problems(strategy, nodes)
     ]
     cycles = order_cycles(strategy, nodes)
@@ -196,7 +195,7 @@ def used_strategies(documents: Sequence[Document]) -> Collection[str] | None:
     try:
         strategies = find_documents(documents, STRATEGY_SCHEMA)
         configuration = find_document(documents, CONFIGURATION_SCHEMA)
-        if configuration is None and not find_documents(documents, NODE_SCHEMA):
+        if configuration is None and not node_documents(documents):
             return None
     except StrategyLibError:
         return None
@@ -215,7 +214,7 @@ def unused_strategies(documents: Sequence[Document]) -> list[Problem]:
     Raises `StrategyLibError`: two documents have the same name, or the configuration is wrong.
     """
     strategies = find_documents(documents, STRATEGY_SCHEMA)
-    if not strategies or not find_documents(documents, NODE_SCHEMA):
+    if not strategies or not node_documents(documents):
         return []
     configuration = find_document(documents, CONFIGURATION_SCHEMA)
     named = configuration and parse_configuration(configuration.data, configuration).deployment_strategy

@@ -25,6 +25,7 @@ from design_rendering.drydock_kinds import (
     shaping_data,
 )
 from design_rendering.drydock_nodes import profile_chain
+from design_rendering.slipway_nodes import SlipwayNode, slipway_nodes
 from strategy_lib.node import Node
 
 VERSION = "3"
@@ -40,6 +41,10 @@ def node_digests(documents: Iterable[Document], nodes: Iterable[Node]) -> dict[s
     the region: what it says of keys and repositories is of the whole site. Tags are no labels: Drydock writes them to
     MAAS when it deploys.
 
+    Of Slipway's own nodes counts what they are in the end, by the site, their sets and themselves: what is deployed and
+    how. Their tags and their rack go with the labels: MAAS gets these without a deployment. What a release does to the
+    disks, and the address that is stated, count for nothing.
+
     Raises `DocumentError` when two of these documents have the same schema, layer and name.
     """
     all_documents = list(documents)
@@ -51,10 +56,11 @@ def node_digests(documents: Iterable[Document], nodes: Iterable[Node]) -> dict[s
     listed = list(nodes)
     labels = {node.name: node.labels for node in listed}
     booted = boot_actions_of_nodes(parts[BOOT_ACTION_SCHEMA].values(), listed)
-    return {
+    found = {
         name: _joined(_digest(document, parts, known, booted.get(name, ())), _hash(dict(labels.get(name, {}))))
         for name, document in parts[NODE_SCHEMA].items()
     }
+    return found | {name: _digest_of_own(node) for name, node in slipway_nodes(all_documents)[0].items()}
 
 
 def differ_in_labels_alone(one: str, other: str) -> bool:
@@ -67,6 +73,13 @@ def with_labels_of(done: str, wanted: str) -> str:
     """Return the digest `done` with the labels of `wanted`; as it is where these are not known."""
     first, second = _split(done), _split(wanted)
     return done if first is None or second is None else _joined(first[0], second[1])
+
+
+def _digest_of_own(node: SlipwayNode) -> str:
+    layouts = {"network": node.network_layout, "storage": node.storage_layout}
+    image = {"image": node.image, "kernel": node.kernel, "ephemeral": node.ephemeral, "user_data": node.user_data}
+    labels = {"labels": dict(node.labels), "tags": sorted(node.tags), "rack": node.rack}
+    return _joined(_hash({**image, **layouts}), _hash(labels))
 
 
 def _joined(rest: str, labels: str) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from design_rendering.documents import Document, find_documents
-from design_rendering.drydock_kinds import NETWORK_SCHEMA, NODE_SCHEMA, PROFILE_SCHEMA
+from design_rendering.drydock_kinds import NETWORK_SCHEMA, PROFILE_SCHEMA
 from design_rendering.drydock_nodes import profile_chain
-from design_rendering.stated_nodes import stated_nodes
+from design_rendering.nodes import node_documents
+from design_rendering.slipway_kinds import NODE_SCHEMA as OWN_NODE_SCHEMA
+from design_rendering.stated_nodes import OWN_ADDRESS, stated_nodes
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Origin, Problem, problem_at
 from strategy_lib.health_url import LOOKS_LIKE, parse_health_url
@@ -28,7 +30,7 @@ def node_urls(documents: Iterable[Document], health_url: str) -> dict[str, str]:
     template = parse_health_url(health_url)
     read = list(documents)
     profiles = find_documents(read, PROFILE_SCHEMA)
-    nodes = find_documents(read, NODE_SCHEMA)
+    nodes = node_documents(read)
     found = {}
     for name, stated in stated_nodes(read).items():
         network = template.network or _primary_network(nodes[name], profiles)
@@ -44,15 +46,19 @@ def health_url_problems(documents: Iterable[Document], health_url: str, document
     read = list(documents)
     network = parse_health_url(health_url).network
     networks = find_documents(read, NETWORK_SCHEMA)
+    if network and not networks and any(document.schema == OWN_NODE_SCHEMA for document in read):
+        says = f"names the network {network!r}; nodes of this site have one address: write {{address}}"
+        return [problem_at(_PATH, says, document)]
     if network and network not in networks:
         hint = did_you_mean(network, list(networks))
         return [problem_at(_PATH, f"names the network {network!r}, which the design does not have; {hint}", document)]
     asked = node_urls(read, health_url)
-    silent = [name for name in find_documents(read, NODE_SCHEMA) if name not in asked]
+    nodes = node_documents(read)
+    silent = [name for name in nodes if name not in asked]
     if not silent:
         return []
-    where = f"in the network {network!r}" if network else "in their primary network"
-    says = f"{len(silent)} nodes have no address {where}, such as {silent[0]}: they are not asked how they are"
+    where = _where(network, [nodes[name] for name in silent])
+    says = f"{len(silent)} nodes have no address{where}, such as {silent[0]}: they are not asked how they are"
     return [problem_at(_PATH, says, document, "warning")]
 
 
@@ -88,16 +94,26 @@ def ready_problems(
         silent = sorted(name for name in members[group.name] if name not in asked)
         if silent:
             network = parse_health_url(health_url).network
-            where = f"in the network {network!r}" if network else "in their primary network"
+            written = node_documents(documents)
+            where = _where(network, [written[name] for name in silent])
+            other = ", or name another network in node_states.health_url" if where else ""
             says = (
-                f"group {group.name} asks whether its nodes are ready, and {len(silent)} of them have no address "
-                f"{where}, such as {silent[0]}: give them one, or name another network in node_states.health_url"
+                f"group {group.name} asks whether its nodes are ready, and {len(silent)} of them have no address"
+                f"{where}, such as {silent[0]}: give them one{other}"
             )
             problems.append(problem_at(path, says, document))
     return problems
 
 
+def _where(network: str, nodes: Sequence[Document]) -> str:
+    if all(node.schema == OWN_NODE_SCHEMA for node in nodes):
+        return ""
+    return f" in the network {network!r}" if network else " in their primary network"
+
+
 def _primary_network(document: Document, profiles: Mapping[str, Document]) -> str | None:
+    if document.schema == OWN_NODE_SCHEMA:
+        return OWN_ADDRESS
     for one in (document, *profile_chain(document, profiles).profiles):
         network = one.data.get("primary_network") if isinstance(one.data, Mapping) else None
         if isinstance(network, str):

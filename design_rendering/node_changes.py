@@ -12,8 +12,7 @@ from typing import Any
 
 from design_rendering.document_changes import Change, DocumentChange, FieldChange, document_changes
 from design_rendering.documents import Document, load_documents
-from design_rendering.drydock_kinds import NODE_SCHEMA
-from design_rendering.drydock_nodes import nodes_from_documents
+from design_rendering.nodes import NODE_SCHEMAS, nodes_from_documents
 from design_rendering.objects import ObjectKey, design_objects, kind_of, parts_of_nodes
 from design_rendering.secrets import PLACEHOLDER
 
@@ -21,7 +20,7 @@ Hide = Callable[[Any], Any]
 """Takes the secrets out of a value."""
 
 _SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
-_NODE_KIND = NODE_SCHEMA.split("/")[1]
+_NODE = re.compile("|".join(map(re.escape, NODE_SCHEMAS)))
 _NAME = re.compile(r"\bname:\s*[\"']?([^\s\"',}]+)")
 
 
@@ -39,7 +38,7 @@ def node_changes(before: str, after: str, nodes: Collection[str], hide: Hide) ->
 
     def shapes(part: str) -> bool:
         """Whether a document may make one of these nodes: it is none of another node's."""
-        return _NODE_KIND not in part or not wanted.isdisjoint(_NAME.findall(part))
+        return not _NODE.search(part) or not wanted.isdisjoint(_NAME.findall(part))
 
     old, new = _parts(before), _parts(after)
     old_texts, new_texts = frozenset(old), frozenset(new)

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from design_rendering import slipway_kinds as own
 from design_rendering.boot_actions import boot_actions_of_nodes
 from design_rendering.documents import Document, find_documents
 from design_rendering.drydock_kinds import (
@@ -40,6 +41,10 @@ OBJECT_KINDS = {
     BOOT_ACTION_SCHEMA: "boot_action",
     REGION_SCHEMA: "region",
     "drydock/Rack/v1": "rack",
+    own.NODE_SCHEMA: "node",
+    own.NODE_SET_SCHEMA: "node_set",
+    own.SITE_SCHEMA: "site",
+    own.USER_DATA_SCHEMA: "user_data",
     STRATEGY_SCHEMA: "strategy",
     CONFIGURATION_SCHEMA: "configuration",
     NOTIFICATIONS_SCHEMA: "notifications",
@@ -84,8 +89,9 @@ def design_objects(documents: Iterable[Document], nodes: Iterable[Node]) -> tupl
     boot_actions = by_schema.get(BOOT_ACTION_SCHEMA, {})
     booted = boot_actions_of_nodes(boot_actions.values(), list(nodes))
     domains = _networks_by_domain(by_schema.get(NETWORK_SCHEMA, {}))
+    sites = [ObjectKey(kind_of(own.SITE_SCHEMA), name) for name in by_schema.get(own.SITE_SCHEMA, {})]
     found = [
-        DesignObject(ObjectKey(kind_of(schema), name), _digest(document), _uses(document, booted, domains))
+        DesignObject(ObjectKey(kind_of(schema), name), _digest(document), _uses(document, booted, domains, sites))
         for schema, members in by_schema.items()
         for name, document in members.items()
     ]
@@ -126,7 +132,10 @@ def parts_of_nodes(objects: Iterable[DesignObject]) -> dict[str, frozenset[Objec
 
 
 def _uses(
-    document: Document, booted: Mapping[str, Sequence[str]], domains: Mapping[str, Sequence[str]]
+    document: Document,
+    booted: Mapping[str, Sequence[str]],
+    domains: Mapping[str, Sequence[str]],
+    sites: Sequence[ObjectKey],
 ) -> tuple[ObjectKey, ...]:
     used: set[ObjectKey] = set()
     if document.schema in NODE_MAKERS and isinstance(document.data, Mapping):
@@ -139,6 +148,10 @@ def _uses(
     if document.schema == NETWORK_SCHEMA:
         routed = (name for domain in route_domains(document.data) for name in domains.get(domain, ()))
         used.update(ObjectKey(kind_of(NETWORK_SCHEMA), name) for name in routed if name != document.name)
+    if document.schema in own.NODE_MAKERS:
+        used.update(ObjectKey(kind_of(schema), name) for schema, name in own.part_names(document.schema, document.data))
+    if document.schema == own.NODE_SCHEMA:
+        used.update(sites)
     return tuple(sorted(used))
 
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from design_rendering.design import used_strategies
 from design_rendering.documents import Document
-from design_rendering.drydock_kinds import NODE_SCHEMA, PROFILE_SCHEMA
-from design_rendering.drydock_nodes import nodes_from_documents
+from design_rendering.nodes import NODE_MAKERS, nodes_from_documents
 from design_rendering.objects import ObjectKey, kind_of
 from design_rendering.rendering import RenderedDocument, Rendering
 from strategy_lib.configuration import CONFIGURATION_SCHEMA
@@ -190,5 +189,5 @@ def _every_node_has_a_group(objects: Documents) -> Documents:
 
 every_node_has_a_group = PolicyOfKinds(
     _every_node_has_a_group,
-    frozenset(map(kind_of, (NODE_SCHEMA, PROFILE_SCHEMA, STRATEGY_SCHEMA, CONFIGURATION_SCHEMA))),
+    frozenset(map(kind_of, (*NODE_MAKERS, STRATEGY_SCHEMA, CONFIGURATION_SCHEMA))),
 )

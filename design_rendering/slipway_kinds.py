@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 SITE_SCHEMA: Final = "slipway/Site/v1"
 NODE_SCHEMA: Final = "slipway/Node/v1"
@@ -13,3 +14,17 @@ NODE_MAKERS: Final = (NODE_SCHEMA, NODE_SET_SCHEMA, SITE_SCHEMA, USER_DATA_SCHEM
 
 SHAPES: Final = {SITE_SCHEMA: "site", NODE_SCHEMA: "node", NODE_SET_SCHEMA: "node_set", USER_DATA_SCHEMA: "user_data"}
 """The JSON Schema of each kind, by its name in `schemas/`."""
+
+
+def part_names(schema: str, data: Any) -> Iterator[tuple[str, str]]:
+    """Yield schema and name of the sets and the user data that the data of such a document names itself."""
+    if not isinstance(data, Mapping):
+        return
+    sets = data.get("sets") if schema == NODE_SCHEMA else None
+    for name in sets if isinstance(sets, list) else ():
+        if isinstance(name, str) and name:
+            yield NODE_SET_SCHEMA, name
+    values = data.get("defaults") if schema == SITE_SCHEMA else data
+    name = values.get("user_data") if isinstance(values, Mapping) else None
+    if isinstance(name, str) and name and schema != USER_DATA_SCHEMA:
+        yield USER_DATA_SCHEMA, name

@@ -5,10 +5,16 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from design_rendering import slipway_kinds
 from design_rendering.documents import Document, find_documents
 from design_rendering.drydock_kinds import NETWORK_SCHEMA, NODE_SCHEMA
+from design_rendering.node_metadata import is_monitored
+from design_rendering.slipway_nodes import stated_address
+
+OWN_ADDRESS: Final = ""
+"""Stands for a network where a node has one address, and its network has no name."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -55,7 +61,11 @@ def stated_nodes(documents: Iterable[Document]) -> dict[str, StatedNode]:
     for name, document in find_documents(read, NODE_SCHEMA).items():
         addresses = {network: said for network, said in _addresses(document.data) if network in ranges}
         networks = {network: ranges[network] for network in addresses}
-        found[name] = StatedNode(addresses, networks, document.metadata.get("monitor") is not False)
+        found[name] = StatedNode(addresses, networks, is_monitored(document))
+    for name, document in find_documents(read, slipway_kinds.NODE_SCHEMA).items():
+        own = stated_address(document.data)
+        addresses = {} if own is None else {OWN_ADDRESS: str(own.ip)}
+        found[name] = StatedNode(addresses, {} if own is None else {OWN_ADDRESS: own.network}, is_monitored(document))
     return found
 
 

@@ -6,15 +6,19 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from design_rendering import slipway_kinds
 from design_rendering.design import Design, read_design, unused_strategies, used_strategies
 from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, find_document, find_documents
-from design_rendering.drydock_kinds import NODE_SCHEMA, PASSED_ON, READ
-from design_rendering.drydock_nodes import missing_parts, missing_profiles, nodes_from_documents
+from design_rendering.drydock_kinds import PASSED_ON, READ
+from design_rendering.drydock_nodes import missing_parts
+from design_rendering.nodes import NODE_SCHEMAS, has_nodes, missing_makers, nodes_from_documents
 from design_rendering.objects import ObjectKey
 from design_rendering.policies import NO_POLICIES, DesignPolicy, PolicyError, police
+from design_rendering.provisioner_kinds import provisioner_problems
 from design_rendering.rendering import RenderedDocument, Rendering, render
 from design_rendering.secrets import is_secret
+from design_rendering.slipway_nodes import shape_problems
 from strategy_lib.configuration import CONFIGURATION_SCHEMA, parse_configuration
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import Problem, StrategyLibError
@@ -36,9 +40,9 @@ _SETTINGS: Mapping[str, Callable[..., object]] = {
     SITE_SETTINGS_SCHEMA: parse_site_settings,
 }
 
-CHECKED = (*_SHOWN, NODE_SCHEMA)
+CHECKED = (*_SHOWN, *NODE_SCHEMAS, slipway_kinds.NODE_SET_SCHEMA, slipway_kinds.SITE_SCHEMA)
 
-_READ = (*_SHOWN, *READ)
+_READ = (*_SHOWN, *READ, *slipway_kinds.NODE_MAKERS)
 _NEAR = 0.85
 
 
@@ -78,7 +82,7 @@ def render_files(documents: Sequence[Document], policies: Mapping[str, DesignPol
     try:
         policed = police(render(documents), policies)
     except (RenderingError, PolicyError) as error:
-        if any(document.schema == NODE_SCHEMA for document in documents):
+        if has_nodes(documents):
             raise
         return RenderedFiles(tuple(documents), tuple(replace(found, level="warning") for found in error.problems))
     rendering = policed.rendering
@@ -121,7 +125,7 @@ def validate_files(
         return RenderedFiles((), tuple(_in_order(documents, [*error.problems, *unrendered_problems(documents)])))
     except PolicyError as error:
         # A policy may miss what stands in another file of the site.
-        part = draft and not any(document.schema == NODE_SCHEMA for document in documents)
+        part = draft and not has_nodes(documents)
         judged = [replace(problem, level="warning") if part else problem for problem in error.problems]
     else:
         rendering, judged = policed.rendering, []
@@ -133,7 +137,9 @@ def validate_files(
     )
 
 
-def validate_rendering(rendering: Rendering, *, draft: bool = False, most_groups: int | None = None) -> Validation:
+def validate_rendering(
+    rendering: Rendering, *, draft: bool = False, most_groups: int | None = None, provisioner: str | None = None
+) -> Validation:
     """Validate a rendered design, as a commit does; the one function for the command line and the server.
 
     Parameters
@@ -141,27 +147,32 @@ def validate_rendering(rendering: Rendering, *, draft: bool = False, most_groups
     draft : the documents may be a part of a site. What may stand in another file is a warning then (a host profile, the
         strategy that is named), or nothing is said of it (networks, hardware, that there is nothing to deploy).
     most_groups : how many groups one action can have; None: any number.
+    provisioner : the kind of provisioner that the site's connection leads to; None: not known.
     """
     documents = [rendered.document for rendered in rendering.documents]
     exposed = exposed_secrets(rendering)
     counts = document_counts(documents)
+    nodes = sum(counts[schema] for schema in NODE_SCHEMAS)
     found = [*_problems(documents), *(() if draft else missing_parts(documents))]
-    found += [replace(problem, level="warning" if draft else "error") for problem in _profile_warnings(documents)]
+    found += provisioner_problems(documents, provisioner)
+    found += [replace(problem, level="warning" if draft else "error") for problem in _maker_warnings(documents)]
     design = None
     try:
         design = read_design(documents)
         found += [] if draft else _scope_problems(documents, design, most_groups)
     except StrategyLibError as error:
         # A configuration that is checked by itself may well name a strategy that stands in another file.
-        alone = draft and not counts[STRATEGY_SCHEMA] and not counts[NODE_SCHEMA]
+        alone = draft and not counts[STRATEGY_SCHEMA] and not nodes
         found += [replace(problem, level="warning") if alone else problem for problem in error.problems]
     if draft and documents and not any(counts.values()):
         message = "nothing here is checked: there is no deployment strategy, no configuration and no node"
         found.append(Problem("$", message, source=documents[0].source, level="warning"))
-    if not draft and not counts[NODE_SCHEMA]:
+    if not draft and not nodes:
         sources = {document.source for document in documents}
         source = sources.pop() if len(sources) == 1 else None
-        found.append(Problem("$", f"there is no {NODE_SCHEMA}: there is nothing to deploy", source=source))
+        found.append(
+            Problem("$", f"there is no {' and no '.join(NODE_SCHEMAS)}: there is nothing to deploy", source=source)
+        )
     problems = [*rendering.warnings, *exposed, *_in_order(documents, found)]
     return Validation(tuple(dict.fromkeys(problems)), tuple(exposed), design)
 
@@ -185,10 +196,11 @@ def unrendered_problems(documents: Sequence[Document]) -> list[Problem]:
     seems to be missing may be there once the rest is mended.
     """
     shown = [document for document in documents if document.schema in _SHOWN]
-    plain = [one for one in shown if "substitutions" not in one.metadata and not _has_parent(one)]
+    plain = [one for one in shown if _is_plain(one)]
     written = Rendering(tuple(map(RenderedDocument, shown)))
     read = [warning for document in documents for warning in document.warnings]
     alone = [*unknown_kinds(plain), *_settings_problems(plain)]
+    alone += [problem for document in documents if _is_plain(document) for problem in shape_problems(document)]
     for document in _concrete(plain, STRATEGY_SCHEMA):
         alone += _strategy_problems(document, ())
     return [*read, *exposed_secrets(written), *_in_order(plain, alone)]
@@ -199,9 +211,11 @@ def document_counts(documents: Sequence[Document]) -> dict[str, int]:
     return {schema: sum(1 for _ in _concrete(documents, schema)) for schema in CHECKED}
 
 
-def _has_parent(document: Document) -> bool:
+def _is_plain(document: Document) -> bool:
+    """Return whether nothing is put into a document, neither from a parent nor by a substitution."""
     layering = document.metadata.get("layeringDefinition")
-    return isinstance(layering, Mapping) and "parentSelector" in layering
+    has_parent = isinstance(layering, Mapping) and "parentSelector" in layering
+    return "substitutions" not in document.metadata and not has_parent
 
 
 def _problems(documents: Sequence[Document]) -> list[Problem]:
@@ -213,7 +227,7 @@ def _problems(documents: Sequence[Document]) -> list[Problem]:
     except StrategyLibError as error:
         found += error.problems
     # Without its host profile nobody knows which groups a node is in.
-    known = () if _profile_warnings(documents) else nodes
+    known = () if _maker_warnings(documents) else nodes
     used = used_strategies(documents)
     for document in _concrete(documents, STRATEGY_SCHEMA):
         problems = _strategy_problems(document, known)
@@ -234,9 +248,9 @@ def _settings_problems(documents: Sequence[Document]) -> list[Problem]:
     return found
 
 
-def _profile_warnings(documents: Sequence[Document]) -> list[Problem]:
+def _maker_warnings(documents: Sequence[Document]) -> list[Problem]:
     with contextlib.suppress(StrategyLibError):
-        return missing_profiles(documents)
+        return missing_makers(documents)
     return []
 
 

@@ -71,6 +71,11 @@ class ProvisionerConnection:
         return FACTORY.name(self.values.type)
 
     @property
+    def kind(self) -> str:
+        """The kind of provisioner that it leads to, as a site's document writes it (`slipway/Site/v1`)."""
+        return self.backend.lower()
+
+    @property
     def settings(self) -> ConnectionSettings:
         """The engine's fields of it. Raises `SettingsError`: one of them cannot be used."""
         with _as_settings_error(self.id):

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from design_rendering.documents import Document, find_documents, load_documents
-from design_rendering.drydock_nodes import nodes_from_documents
+from design_rendering.nodes import nodes_from_documents
 from design_rendering.rendering import rendered_documents
 from design_rendering.validation import validate
 from provisioner_client.simulator.errors import BadAdminRequest

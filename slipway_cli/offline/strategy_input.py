@@ -10,8 +10,8 @@ import click
 
 from design_rendering.design import read_design, unused_strategies
 from design_rendering.documents import Document, find_document, find_documents
-from design_rendering.drydock_nodes import missing_profiles, nodes_from_documents
 from design_rendering.line_marks import LineMarks
+from design_rendering.nodes import missing_makers, nodes_from_documents
 from design_rendering.policies import police
 from design_rendering.rendering import RenderedDocument, Rendering
 from design_rendering.validation import RenderedFiles, render_files, unknown_kinds
@@ -113,8 +113,8 @@ class StrategyInput:
     ----------
     document : where the strategy stands; None for the default strategy (rule 22).
     nodes : empty when the files have none.
-    warnings : what rendering found; host profiles that are missing; kinds that are nearly known; that a deployment
-        would not use this strategy.
+    warnings : what rendering found; host profiles and node sets that are missing; kinds that are nearly known; that a
+        deployment would not use this strategy.
     by_policy : the objects that policies changed, each with the names of those.
     """
 
@@ -159,7 +159,7 @@ def load_strategy_input(
         nodes = tuple(nodes_from_documents(documents))
         if document is None and not nodes and find_document(documents, CONFIGURATION_SCHEMA) is None:
             raise click.UsageError(f"There is no {STRATEGY_SCHEMA} document in {listed(paths)}.")
-        return StrategyInput(name, strategy, document, nodes, (*notes, *missing_profiles(documents)), by_policy)
+        return StrategyInput(name, strategy, document, nodes, (*notes, *missing_makers(documents)), by_policy)
     except StrategyLibError as error:
         raise Refused(error.problems) from error
 

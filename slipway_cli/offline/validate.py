@@ -6,7 +6,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from design_rendering.drydock_kinds import NODE_SCHEMA
+from design_rendering import drydock_kinds, slipway_kinds
 from design_rendering.validation import document_counts, validate_files
 from slipway_cli.files import load_sources, read_sources
 from slipway_cli.offline.policies import by_policy_data, policies, print_by_policy
@@ -32,7 +32,10 @@ NOUNS = {
     CONFIGURATION_SCHEMA: "configuration",
     NOTIFICATIONS_SCHEMA: "notification list",
     SITE_SETTINGS_SCHEMA: "settings document",
-    NODE_SCHEMA: "node",
+    drydock_kinds.NODE_SCHEMA: "node",
+    slipway_kinds.NODE_SCHEMA: "node",
+    slipway_kinds.NODE_SET_SCHEMA: "node set",
+    slipway_kinds.SITE_SCHEMA: "site",
 }
 
 

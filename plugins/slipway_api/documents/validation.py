@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, DocumentError, load_documents
-from design_rendering.drydock_kinds import NODE_SCHEMA
+from design_rendering.nodes import NODE_SCHEMAS
 from design_rendering.objects import ObjectKey
 from design_rendering.policies import PolicyError, police
 from design_rendering.redaction import Redactor
@@ -116,9 +116,10 @@ def _validate(
         found_secrets = cache(partial(secret_texts, documents, rendering))
         redactor = cache(lambda: Redactor(found_secrets()))
         text = design_text(rendering)
-        nodes = [one.document.name for one in rendering.documents if one.document.schema == NODE_SCHEMA]
+        nodes = [one.document.name for one in rendering.documents if one.document.schema in NODE_SCHEMAS]
         answer = provisioner_check.ask(store, site, text, nodes, lambda said: redactor().redact(said), committed)
-        found = validate_rendering(rendering, most_groups=longest_mapping())
+        kind = provisioner_check.provisioner_kind(site)
+        found = validate_rendering(rendering, most_groups=longest_mapping(), provisioner=kind)
         secrets = RevisionSecrets(found_secrets(), tuple(map(str, found.exposed)))
         problems += found.problems
         design = found.design

@@ -121,6 +121,15 @@ def ask(
     return wait
 
 
+def provisioner_kind(site: str) -> str | None:
+    """Return the kind of provisioner that a site's connection leads to; None where it cannot be found now."""
+    try:
+        connection = provisioners().find_for_site(site)
+    except (SettingsError, ConnectionLookupFailed):
+        return None
+    return None if connection is None else connection.kind
+
+
 def _stand_in(kind: str) -> ProvisionerConnection:
     """Return what checks the names of nodes where the site's connection cannot be used; nothing is sent."""
     from provisioner_client.factory import FACTORY

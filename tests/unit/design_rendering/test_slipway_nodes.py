@@ -178,7 +178,7 @@ MISTAKES: list[tuple[str, str, str]] = [
     ),
     (one("Node", "{sets: [a, a]}"), "$.data.sets[1]", "'a' is named twice; keep one of them"),
     (one("Node", "{images: x}"), "$.data.images", "'images' is not known here; did you mean image?"),
-    (one("Node", "{image: 24.04}"), "$.data.image", "must be text or empty, not 24.04"),
+    (one("Node", "{image: 24.04}"), "$.data.image", "must be text or empty, not 24.04; put it in quotes"),
     (one("Node", "{image: a b}"), "$.data.image", "must be one word, not the text 'a b'"),
     (one("Node", "{image: ''}"), "$.data.image", "must not be empty"),
     (one("Node", "{tags: [a b]}"), "$.data.tags[0]", "must be a tag of letters, digits, - and _, not the text 'a b'"),

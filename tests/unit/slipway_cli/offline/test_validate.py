@@ -223,3 +223,18 @@ def test_the_public_airship_sites_are_valid(slipway: Slipway, name: str, warning
         found = json.loads(slipway("plan", site, "-o", "json").stdout)["warnings"]
         assert all(text in warning["message"] for text, warning in zip(warnings, found, strict=False))
         assert slipway("simulate", site).exit_code == 0
+
+
+def test_documents_of_a_site_on_maas(slipway: Slipway, write: Write) -> None:
+    good = "schema: slipway/Site/v1\nmetadata: {name: s}\ndata: {provisioner: maas}\n---\n"
+    good += "schema: slipway/NodeSet/v1\nmetadata: {name: compute}\ndata: {tags: [compute]}\n---\n"
+    good += "schema: slipway/Node/v1\nmetadata: {name: n1}\ndata: {sets: [compute]}\n"
+    path = write("good.yaml", good)
+    result = slipway("validate", path)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.endswith("3 documents read (1 node, 1 node set, 1 site): 0 errors, 0 warnings\n")
+    mixed = slipway("validate", path, write("drydock.yaml", NODE))
+    assert mixed.exit_code == 1
+    assert "drydock.yaml:1: $.schema: drydock/BaremetalNode/v1 is for Drydock, and the site's provisioner" in (
+        mixed.stdout.replace("\n", " ")
+    )
