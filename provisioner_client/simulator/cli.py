@@ -11,17 +11,33 @@ from pathlib import Path
 
 import click
 import yaml
+from click.core import ParameterSource
 
 from provisioner_client.simulator.errors import BadAdminRequest, SimulatorError
 from provisioner_client.simulator.http.server import SimulatorServer, serve_in_background
-from provisioner_client.simulator.scripts import Script, parse_fail_option, parse_script
+from provisioner_client.simulator.maas.auth import DEFAULT_KEY, DEFAULT_USER, parse_key
+from provisioner_client.simulator.maas.course import MAAS_SCRIPTS
+from provisioner_client.simulator.maas.simulation import MaasSimulation
+from provisioner_client.simulator.scripts import DRYDOCK_SCRIPTS, Script, ScriptForm, parse_fail_option, parse_script
 from provisioner_client.simulator.settings import Ingester, RestartMode, Settings
 from provisioner_client.simulator.simulation import Simulation
 
+# Options that only one of the provisioners has.
+_ONLY = {
+    "drydock": ("restart_mode", "grace", "fan_out", "task_cost", "ingester", "tokens"),
+    "maas": ("machines", "pool", "api_keys", "user_keys"),
+}
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("simulator")
+@click.option(
+    "--provisioner",
+    type=click.Choice(["drydock", "maas"]),
+    default="drydock",
+    show_default=True,
+    help="Whose API to serve.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0 picks a free port.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--site", "sites", type=_FILE, multiple=True, help="Preload a site design (repeatable).")
@@ -76,7 +92,26 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--scripts", "script_file", type=_FILE, help="YAML or JSON list of scripts.")
 @click.option("--token", "tokens", multiple=True, help="Ask for this X-Auth-Token (repeatable).")
+@click.option("--machines", type=click.IntRange(0), default=0, show_default=True, help="MAAS: so many plain machines.")
+@click.option("--pool", default="default", show_default=True, help="MAAS: the pool of the machines of --site.")
+@click.option(
+    "--api-key",
+    "api_keys",
+    multiple=True,
+    metavar="[NAME=]CONSUMER:TOKEN:SECRET",
+    help=f"MAAS: an administrator's key (repeatable). Without any: {DEFAULT_KEY}, of {DEFAULT_USER}.",
+)
+@click.option(
+    "--user-key",
+    "user_keys",
+    multiple=True,
+    metavar="NAME=CONSUMER:TOKEN:SECRET",
+    help="MAAS: the key of a user who is no administrator (repeatable).",
+)
+@click.pass_context
 def main(
+    context: click.Context,
+    provisioner: str,
     port: int,
     host: str,
     sites: Sequence[Path],
@@ -91,13 +126,20 @@ def main(
     fails: Sequence[str],
     script_file: Path | None,
     tokens: Sequence[str],
+    machines: int,
+    pool: str,
+    api_keys: Sequence[str],
+    user_keys: Sequence[str],
 ) -> None:
-    """A real HTTP server with Airship Drydock's API over simulated machines.
+    """A real HTTP server with the API of Airship Drydock, or of MAAS, over simulated machines.
 
     Prints one line, `listening on http://HOST:PORT`, once it answers. Its admin API is below /_sim/.
     """
+    _refuse_options_of_another(context, provisioner)
+    form = DRYDOCK_SCRIPTS if provisioner == "drydock" else MAAS_SCRIPTS
     try:
-        scripts = [*_read_scripts(script_file), *(parse_fail_option(fail) for fail in fails)]
+        scripts = [*_read_scripts(script_file, form), *(parse_fail_option(fail, form) for fail in fails)]
+        users = [parse_key(key) for key in api_keys] + [parse_key(key, is_admin=False) for key in user_keys]
     except BadAdminRequest as error:
         raise click.UsageError(str(error)) from error
     settings = Settings(
@@ -111,22 +153,31 @@ def main(
         sites=tuple(sites),
         scripts=tuple(scripts),
         tokens=frozenset(tokens),
+        users=tuple(users),
+        machines=machines,
+        pool=pool,
     )
     try:
-        run(host, port, state, settings)
+        run(host, port, state, settings, MaasSimulation if provisioner == "maas" else Simulation)
     except SimulatorError as error:
         raise click.ClickException(str(error)) from error
 
 
-def run(host: str, port: int, state: Path | None, settings: Settings) -> None:
+def run(
+    host: str,
+    port: int,
+    state: Path | None,
+    settings: Settings,
+    kind: type[Simulation] | type[MaasSimulation] = Simulation,
+) -> None:
     """Serve until SIGTERM or SIGINT. Raises `SimulatorError` if the port, the store or a site file cannot be used."""
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     with ExitStack() as stack:
         if state is None:
-            state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="drydock-simulator-"))) / "state.db"
-        simulation = Simulation(state, settings)
+            state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slipway-simulator-"))) / "state.db"
+        simulation = kind(state, settings)
         stack.callback(simulation.stop)
         server = SimulatorServer(host, port, simulation)
         stack.callback(server.server_close)
@@ -138,11 +189,20 @@ def run(host: str, port: int, state: Path | None, settings: Settings) -> None:
         ended.wait()
 
 
-def _read_scripts(file: Path | None) -> list[Script]:
+def _refuse_options_of_another(context: click.Context, provisioner: str) -> None:
+    """Raise a usage error for an option that only the other provisioner has."""
+    for option in _ONLY["maas" if provisioner == "drydock" else "drydock"]:
+        source = context.get_parameter_source(option)
+        if source is not None and source is not ParameterSource.DEFAULT:
+            spelled = next(one.opts[0] for one in context.command.params if one.name == option)
+            raise click.UsageError(f"{spelled} does not go with --provisioner {provisioner}")
+
+
+def _read_scripts(file: Path | None, form: ScriptForm) -> list[Script]:
     if file is None:
         return []
     try:
         data = yaml.safe_load(file.read_bytes())
     except (OSError, yaml.YAMLError) as error:
         raise BadAdminRequest(f"{file}: {error}") from error
-    return [parse_script(one) for one in (data if isinstance(data, list) else [data])]
+    return [parse_script(one, form) for one in (data if isinstance(data, list) else [data])]

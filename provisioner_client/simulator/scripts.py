@@ -42,6 +42,9 @@ class Behaviour(StrEnum):
     BOTH_LISTS = "both_lists"
     FALSE_SUCCESS = "false_success"
     POWER = "power"
+    SILENT = "silent"
+    NO_NETWORK = "no_network"
+    NO_ADDRESSES = "no_addresses"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,19 @@ class Script:
         return (self.node, self.phase.value, self.attempt)
 
 
-def parse_script(data: object) -> Script:
+@dataclass(frozen=True, slots=True)
+class ScriptForm:
+    """Which scripts a provisioner understands: the stages of each phase, in order, and the behaviours of each."""
+
+    stages: Mapping[Work, Sequence[str]]
+    behaviours: Mapping[Work, frozenset[Behaviour]]
+
+
+_ONLY_MAAS = frozenset({Behaviour.SILENT, Behaviour.NO_NETWORK, Behaviour.NO_ADDRESSES})
+DRYDOCK_SCRIPTS = ScriptForm(STAGES, dict.fromkeys(Work, frozenset(Behaviour) - _ONLY_MAAS))
+
+
+def parse_script(data: object, form: ScriptForm = DRYDOCK_SCRIPTS) -> Script:
     """Read one script. Raises `BadAdminRequest` with a sentence naming the field that is wrong."""
     if not isinstance(data, Mapping):
         raise BadAdminRequest("a script is an object with node, phase and behaviour")
@@ -77,10 +92,11 @@ def parse_script(data: object) -> Script:
     node = data.get("node")
     if not isinstance(node, str) or not node:
         raise BadAdminRequest("a script needs a node: a name or a glob")
-    phase = _one_of(Work, data.get("phase"), "phase")
+    phase = _one_of(list(form.stages), data.get("phase"), "phase")
     stage = data.get("stage")
-    if stage is not None and stage not in STAGES[phase]:
-        raise BadAdminRequest(f"stage {stage!r} is none of {', '.join(STAGES[phase])}")
+    if stage is not None and stage not in form.stages[phase]:
+        raise BadAdminRequest(f"stage {stage!r} is none of {', '.join(form.stages[phase])}")
+    known = [one for one in Behaviour if one in form.behaviours[phase]]
     attempt = data.get("attempt")
     if attempt is not None and (type(attempt) is not int or attempt < 1):
         raise BadAdminRequest("attempt is a number from 1, or absent for every attempt")
@@ -94,7 +110,7 @@ def parse_script(data: object) -> Script:
     return Script(
         node=node,
         phase=phase,
-        behaviour=_one_of(Behaviour, data.get("behaviour"), "behaviour"),
+        behaviour=_one_of(known, data.get("behaviour"), "behaviour"),
         attempt=attempt,
         factor=float(factor),
         times=times,
@@ -103,12 +119,13 @@ def parse_script(data: object) -> Script:
     )
 
 
-def parse_fail_option(text: str) -> Script:
+def parse_fail_option(text: str, form: ScriptForm = DRYDOCK_SCRIPTS) -> Script:
     """Read the command line's `PHASE:NODE[:KIND]`. Raises `BadAdminRequest` if it has another form."""
     parts = text.split(":")
     if len(parts) not in (2, 3):
         raise BadAdminRequest(f"{text!r} is not PHASE:NODE or PHASE:NODE:KIND")
-    return parse_script({"phase": parts[0], "node": parts[1], "behaviour": parts[2] if len(parts) == 3 else "fail"})
+    behaviour = parts[2] if len(parts) == 3 else "fail"
+    return parse_script({"phase": parts[0], "node": parts[1], "behaviour": behaviour}, form)
 
 
 def choose_script(scripts: Sequence[Script], node: str, phase: Work, attempt: int) -> Script | None:
@@ -127,11 +144,16 @@ def choose_script(scripts: Sequence[Script], node: str, phase: Work, attempt: in
     return chosen
 
 
-def _one_of(kind: type[_E], value: object, name: str) -> _E:
-    try:
-        return kind(str(value))
-    except ValueError:
-        raise BadAdminRequest(f"{name} {value!r} is none of {', '.join(kind)}") from None
+def _one_of(known: Sequence[_E], value: object, name: str) -> _E:
+    for one in known:
+        if one == str(value):
+            return one
+    raise BadAdminRequest(f"{name} {value!r} is none of {', '.join(known)}")
+
+
+def _load(data: dict[str, Any]) -> Script:
+    """Read a script that was checked when it was stored."""
+    return Script(**{**data, "phase": Work(data["phase"]), "behaviour": Behaviour(data["behaviour"])})
 
 
 class ScriptBook:
@@ -141,9 +163,7 @@ class ScriptBook:
         self._store = store
 
     def all(self) -> list[Script]:
-        return [
-            parse_script(json.loads(row["data"])) for row in self._store.rows("SELECT data FROM script ORDER BY id")
-        ]
+        return [_load(json.loads(row["data"])) for row in self._store.rows("SELECT data FROM script ORDER BY id")]
 
     def add(self, scripts: Iterable[Script]) -> None:
         with self._store.transaction():

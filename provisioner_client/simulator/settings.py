@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from provisioner_client.simulator.maas.auth import User
 from provisioner_client.simulator.scripts import Script
 
 
@@ -26,7 +27,7 @@ class Ingester(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """See the README's table; `grace` is in simulated seconds, `task_cost` in real ones."""
+    """See the README's table; `grace` is in simulated seconds, `task_cost` in real ones. The last three are MAAS's."""
 
     speed: float = 1.0
     seed: int = 1
@@ -38,3 +39,6 @@ class Settings:
     sites: tuple[Path, ...] = ()
     scripts: tuple[Script, ...] = ()
     tokens: frozenset[str] = field(default_factory=frozenset)
+    users: tuple[User, ...] = ()
+    machines: int = 0
+    pool: str = "default"

@@ -1,17 +1,21 @@
-"""One simulator put together: store, machines, tasks, executor and the two APIs, without any network."""
+"""One simulated Drydock put together: store, machines, tasks, executor and the two APIs, without any network."""
 
 from __future__ import annotations
 
 import time
+import uuid
 from pathlib import Path
 
 from provisioner_client.simulator.design_cache import DesignCache
 from provisioner_client.simulator.designs import read_design
+from provisioner_client.simulator.drydock_world import DrydockWorld
 from provisioner_client.simulator.errors import DesignUnresolvable, SimulatorError
 from provisioner_client.simulator.http.admin_api import PREFIX, AdminApi
-from provisioner_client.simulator.http.answers import Answer
-from provisioner_client.simulator.http.drydock_api import DrydockApi, Request
+from provisioner_client.simulator.http.answer import Answer
+from provisioner_client.simulator.http.answers import framework_error
+from provisioner_client.simulator.http.drydock_api import DrydockApi
 from provisioner_client.simulator.http.faults import Fault, FaultBook
+from provisioner_client.simulator.http.request import Request
 from provisioner_client.simulator.journal import Journal
 from provisioner_client.simulator.machines import MachinePark
 from provisioner_client.simulator.restart import recover
@@ -41,17 +45,8 @@ class Simulation:
         self._journal = Journal(self._store)
         self._faults = FaultBook(self._store)
         self._drydock = DrydockApi(self._store, self._park, self._ledger, designs, self._executor, settings)
-        self._admin = AdminApi(
-            self._store,
-            self._park,
-            self._ledger,
-            designs,
-            self._executor,
-            settings,
-            self._journal,
-            self._faults,
-            self._preload,
-        )
+        world = DrydockWorld(self._store, self._park, self._ledger, designs, self._executor, settings, self._preload)
+        self._admin = AdminApi(self._store, world, self._journal, self._faults)
 
     def start(self) -> None:
         """Take up what the last process left and begin."""
@@ -77,6 +72,26 @@ class Simulation:
 
     def admin(self, request: Request) -> Answer:
         return self._admin.handle(request)
+
+    @property
+    def keeps_alive(self) -> bool:
+        """Whether a connection stays open: uwsgi closes it after each answer."""
+        return False
+
+    @staticmethod
+    def headers() -> list[tuple[str, str]]:
+        """Return the headers of every answer of Drydock's."""
+        return [("X-Drydock-Req", str(uuid.uuid4()))]
+
+    @staticmethod
+    def crashed() -> Answer:
+        """Return a crash in Drydock's shape."""
+        return framework_error(500, effect="the simulator itself crashed")
+
+    @staticmethod
+    def fault_answer(fault: Fault) -> Answer | None:
+        """Return the fault's answer in the shape of Drydock that it asks for."""
+        return fault.answer()
 
     def take_fault(self, request: Request) -> Fault | None:
         return self._faults.take(request.method, request.path)

@@ -135,13 +135,15 @@ class Store:
     Parameters
     ----------
     path : the file; it is created when it does not exist.
+    schema, tables : what it has besides, and of that what `clear` empties.
 
     Raises
     ------
     StoreUnusable : if the file is no store, or another simulator has it open.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, schema: str = "", tables: Sequence[str] = ()) -> None:
+        self._tables = (*TABLES, *tables)
         self._lock = threading.RLock()
         self._depth = 0
         self._connection = sqlite3.connect(path, timeout=0.5, isolation_level=None, check_same_thread=False)
@@ -151,7 +153,7 @@ class Store:
             self._connection.execute("PRAGMA journal_mode=WAL")
             # A killed process loses nothing that was written; only a power cut could.
             self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._connection.executescript(SCHEMA)
+            self._connection.executescript(SCHEMA + schema)
             self._add_later_columns()
         except sqlite3.Error as error:
             self._connection.close()
@@ -215,7 +217,7 @@ class Store:
     def clear(self) -> None:
         """Forget everything but the notes."""
         with self.transaction():
-            for table in TABLES:
+            for table in self._tables:
                 self.execute(f"DELETE FROM {table}")  # noqa: S608 - names from this file
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import requests
 
+from provisioner_client.simulator.maas.auth import DEFAULT_KEY
 from tests.support.processes import tied
 
 
@@ -22,6 +23,8 @@ class SimulatorProcess:
     *options : str
         Of its command line, `--port` excepted.
     """
+
+    api = "/api/v1.0"
 
     def __init__(self, *options: str) -> None:
         self._options = options
@@ -93,7 +96,7 @@ class SimulatorProcess:
 
     def fault(self, method: str, path: str, kind: str, **more: Any) -> None:
         """Say what shall become of a request, by its path below the API."""
-        self.post("faults", {"method": method, "path": f"/api/v1.0/{path}", "kind": kind, **more})
+        self.post("faults", {"method": method, "path": f"{self.api}/{path}", "kind": kind, **more})
 
     def posts_of_tasks(self) -> int:
         """Return how many submissions were seen, whether or not they took effect."""
@@ -121,5 +124,24 @@ class Simulator(SimulatorProcess):
 
     def __init__(self, directory: Path, *options: str, speed: float = 2000) -> None:
         self.state = directory / "simulator.db"
+        super().__init__("--state", str(self.state), "--speed", str(speed), *options)
+        self.start()
+
+
+class MaasProcess(SimulatorProcess):
+    """A simulated MAAS; its key is `key`, unless the options say otherwise."""
+
+    api = "/MAAS/api/2.0"
+    key = DEFAULT_KEY
+
+    def __init__(self, *options: str) -> None:
+        super().__init__("--provisioner", "maas", *options)
+
+
+class MaasSimulator(MaasProcess):
+    """A simulated MAAS that runs, and keeps its state in a directory."""
+
+    def __init__(self, directory: Path, *options: str, speed: float = 2000) -> None:
+        self.state = directory / "maas.db"
         super().__init__("--state", str(self.state), "--speed", str(speed), *options)
         self.start()

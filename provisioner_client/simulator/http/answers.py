@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 import uuid
-from dataclasses import dataclass, replace
-from http import HTTPStatus
 from typing import Any
 
+from provisioner_client.simulator.http.answer import TEXT, Answer, json_answer, phrase
 from provisioner_client.simulator.tasks.ledger import TaskLedger
 from provisioner_client.simulator.tasks.tree import TaskNode, TaskTree, result_document, task_document
-
-JSON = "application/json"
-TEXT = "text/plain"
-HTML = "text/html"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer before any fault distorts it; `delay` is in real seconds, `effect` is for the journal."""
-
-    status: int
-    body: bytes = b""
-    content_type: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-    effect: str = "read"
-    reference: str | None = None
-    delay: float = 0.0
-
-    def with_headers(self, *headers: tuple[str, str]) -> Answer:
-        return replace(self, headers=self.headers + headers)
-
-
-def json_answer(payload: object, status: int = 200, *, effect: str = "read", reference: str | None = None) -> Answer:
-    return Answer(status, json.dumps(payload).encode(), JSON, effect=effect, reference=reference)
 
 
 def api_error(status: int, message: str, effect: str = "refused") -> Answer:
@@ -83,13 +57,6 @@ def status_object(
 
 def simple_message(message: str) -> dict[str, object]:
     return {"message": message, "error": True, "kind": "SimpleMessage"}
-
-
-def phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "Unknown"
 
 
 _TRUE = frozenset({"true", "True", "yes", "on", "1"})

@@ -6,24 +6,23 @@ import json
 import random
 import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qs
 
 from provisioner_client.simulator.design_cache import DesignCache, validation_messages
 from provisioner_client.simulator.designs import SiteDesign, select_names
 from provisioner_client.simulator.errors import DesignUnresolvable, FilterCrash
+from provisioner_client.simulator.http.answer import Answer, json_answer
 from provisioner_client.simulator.http.answers import (
-    Answer,
     TaskAnswers,
     api_error,
     framework_error,
-    json_answer,
     keystone_error,
     status_object,
     text_error,
 )
+from provisioner_client.simulator.http.request import Request
 from provisioner_client.simulator.machines import MachinePark
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
@@ -35,22 +34,6 @@ LONGEST_DESIGN_REF = 128
 LONGEST_USER = 16
 _OPEN = ("/versions", f"{BASE}/health")
 _DAY = 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One HTTP request; header names in lower case."""
-
-    method: str
-    path: str
-    query: str
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def parameters(self) -> dict[str, str]:
-        """The query's parameters; of a repeated one the last."""
-        return {key: values[-1] for key, values in parse_qs(self.query, keep_blank_values=True).items()}
 
 
 class _Unreadable(Exception):

@@ -10,15 +10,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from provisioner_client.simulator.errors import BadAdminRequest
-from provisioner_client.simulator.http.answers import (
-    HTML,
-    Answer,
-    api_error,
-    framework_error,
-    phrase,
-    status_error,
-    text_error,
-)
+from provisioner_client.simulator.http.answer import HTML, Answer, phrase
+from provisioner_client.simulator.http.answers import api_error, framework_error, status_error, text_error
 from provisioner_client.simulator.store import Store
 
 

@@ -7,17 +7,51 @@ import socket
 import threading
 import time
 import traceback
-import uuid
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
+from typing import ClassVar, Protocol
 from urllib.parse import urlsplit
 
 from provisioner_client.simulator.errors import AddressInUse
-from provisioner_client.simulator.http.answers import Answer, framework_error, phrase
-from provisioner_client.simulator.http.drydock_api import Request
+from provisioner_client.simulator.http.answer import Answer, phrase
 from provisioner_client.simulator.http.faults import Fault, FaultKind
-from provisioner_client.simulator.simulation import Simulation
+from provisioner_client.simulator.http.request import Request
+
+
+class Simulated(Protocol):
+    """What the server needs of a simulation, be it a Drydock or a MAAS."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it was ended; requests that are still under way then fail."""
+
+    @property
+    def keeps_alive(self) -> bool:
+        """Whether the real server keeps a connection open after an answer."""
+
+    def is_admin(self, request: Request) -> bool:
+        """Return whether a request is the simulator's own, which has no faults and is not in the journal."""
+
+    def admin(self, request: Request) -> Answer:
+        """Answer a request of the simulator's own."""
+
+    def handle(self, request: Request) -> Answer:
+        """Let a request take effect and return its true answer, after the time that the real server takes."""
+
+    def crashed(self) -> Answer:
+        """Return the answer to a request over which the simulator itself crashed."""
+
+    def take_fault(self, request: Request) -> Fault | None:
+        """Return the fault that this request meets, and use it up by one."""
+
+    def fault_answer(self, fault: Fault) -> Answer | None:
+        """Return what the real server would say in this trouble, or None if it would say nothing of its own."""
+
+    def headers(self) -> list[tuple[str, str]]:
+        """Return the headers that the real server adds to every answer."""
+
+    def note(self, request: Request, status: int | None, effect: str, reference: str | None = None) -> None:
+        """Write a request to the journal; `status` None for one that got no answer."""
 
 
 class SimulatorServer(ThreadingHTTPServer):
@@ -32,7 +66,7 @@ class SimulatorServer(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, host: str, port: int, simulation: Simulation) -> None:
+    def __init__(self, host: str, port: int, simulation: Simulated) -> None:
         self.simulation = simulation
         try:
             super().__init__((host, port), _Handler)
@@ -92,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception:  # noqa: BLE001 - a crash of ours must be seen as such, not as a lost connection
             if not self.server.simulation.is_stopped:
                 traceback.print_exc()
-            return framework_error(500, effect="the simulator itself crashed")
+            return self.server.simulation.crashed()
 
     def _play(self, fault: Fault, request: Request) -> None:
         """Let a request meet a fault; the journal says both what took effect and what the client saw of it."""
@@ -110,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
             else (true_answer.effect if true_answer else "no effect")
         )
         reference = true_answer.reference if true_answer else None
-        if (instead := fault.answer()) is not None:
+        if (instead := simulation.fault_answer(fault)) is not None:
             simulation.note(request, instead.status, effect, reference)
             self._send(instead)
         elif true_answer is None or fault.kind in (FaultKind.RESET_AFTER, FaultKind.TIMEOUT):
@@ -139,16 +173,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(self._bytes(answer))
 
     def _bytes(self, answer: Answer) -> bytes:
-        """Return the whole answer, so that it goes out in one piece. uwsgi closes the connection after each."""
+        """Return the whole answer, so that it goes out in one piece."""
         body = b"" if self.command == "HEAD" else answer.body
         lines = [f"HTTP/1.1 {answer.status} {phrase(answer.status)}", f"Date: {self.date_time_string()}"]
         if answer.content_type:
             lines.append(f"Content-Type: {answer.content_type}")
         if answer.status != 204:
             lines.append(f"Content-Length: {len(answer.body)}")
-        lines += [f"X-Drydock-Req: {uuid.uuid4()}", "Connection: close"]
-        self.close_connection = True
-        lines += [f"{name}: {value}" for name, value in answer.headers]
+        if not self.server.simulation.keeps_alive:
+            lines.append("Connection: close")
+            self.close_connection = True
+        lines += [f"{name}: {value}" for name, value in (*self.server.simulation.headers(), *answer.headers)]
         return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
     def _reset_connection(self) -> None:

@@ -71,6 +71,11 @@ def test_a_store_that_is_in_use_is_one_clear_line(start_simulator: StartSimulato
         (["--fail", "deploy:n1:sulk"], 2, "behaviour 'sulk' is none of"),
         (["--speed", "0"], 2, "--speed"),
         (["--site", "no-such-file.yaml"], 2, "does not exist"),
+        (["--machines", "3"], 2, "--machines does not go with --provisioner drydock"),
+        (["--provisioner", "maas", "--token", "x"], 2, "--token does not go with --provisioner maas"),
+        (["--provisioner", "maas", "--fail", "deploy:n1:unreported"], 2, "behaviour 'unreported' is none of"),
+        (["--provisioner", "maas", "--fail", "relabel:n1"], 2, "phase 'relabel' is none of"),
+        (["--provisioner", "maas", "--api-key", "secret"], 2, "consumer:token:secret"),
     ],
 )
 def test_wrong_use(options: list[str], status: int, message: str) -> None:

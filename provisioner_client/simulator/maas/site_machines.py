@@ -1,0 +1,55 @@
+"""The machines that a MAAS has from the beginning: those of a site's documents, and plain ones; it reads no designs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from provisioner_client.simulator.designs import read_design
+from provisioner_client.simulator.errors import DesignUnresolvable, SimulatorError
+
+_NOT_IN_TAGS = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class SiteMachine:
+    """A machine that somebody has enlisted: its name, its zone (the rack), its tags."""
+
+    hostname: str
+    zone: str = "default"
+    tags: tuple[str, ...] = ()
+
+
+def read_site(file: Path) -> list[SiteMachine]:
+    """Return the machines of a file with nodes of a design.
+
+    Raises `SimulatorError` if it cannot be read.
+    """
+    try:
+        design = read_design(file.read_bytes(), str(file))
+    except (OSError, DesignUnresolvable) as error:
+        raise SimulatorError(f"{file}: {error}") from error
+    return [
+        SiteMachine(
+            node.name,
+            node.rack or "default",
+            tuple(sorted({*(tag_of(tag) for tag in node.tags), *(label_tag(*pair) for pair in node.labels.items())})),
+        )
+        for node in design.nodes
+    ]
+
+
+def plain_machines(count: int) -> list[SiteMachine]:
+    """Return so many machines without any tag: m0001, m0002, …"""
+    return [SiteMachine(f"m{number:04}") for number in range(1, count + 1)]
+
+
+def tag_of(name: str) -> str:
+    """Return a tag's name with nothing in it that MAAS does not allow."""
+    return _NOT_IN_TAGS.sub("-", name)
+
+
+def label_tag(key: str, value: str) -> str:
+    """Return the tag that stands for a label: `key__value`."""
+    return f"{tag_of(key)}__{tag_of(value)}"

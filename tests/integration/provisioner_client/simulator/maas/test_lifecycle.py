@@ -1,0 +1,255 @@
+"""Commission, allocate, deploy, release, abort: what a real MAAS 3.7.3 was seen to do, and to refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.provisioner_client.simulator.maas.conftest import ALICE, BOB, Admin
+from tests.support.maas_calls import MaasCaller
+
+
+def _ready(maas: MaasCaller, *names: str) -> None:
+    for name in names:
+        assert maas.act(name, "commission").status == 200
+    for name in names:
+        maas.wait(name, "Ready")
+
+
+def _deployed(maas: MaasCaller, name: str) -> None:
+    _ready(maas, name)
+    assert maas.act(name, "deploy").status == 200
+    maas.wait(name, "Deployed")
+
+
+def _changes(maas: MaasCaller, name: str) -> list[str]:
+    said = [text for kind, text in maas.ledger(name) if kind == "Node changed status"]
+    return ["New", *(text.split("'")[3] for text in said)]
+
+
+def test_a_machine_from_new_to_deployed_and_back(maas: MaasCaller) -> None:
+    machine = maas.act("m0001", "commission").data
+    assert (machine["status_name"], machine["owner"]) == ("Commissioning", "slipway")
+    ready = maas.wait("m0001", "Ready")
+    assert (ready["owner"], ready["commissioning_status_name"], ready["testing_status_name"]) == (
+        None,
+        "Passed",
+        "Passed",
+    )
+    system_id = ready["system_id"]
+    allocated = maas.post("machines/", "allocate", system_id=system_id, agent_name="slipway-a-1", comment="why").data
+    assert (allocated["status_name"], allocated["owner"]) == ("Allocated", "slipway")
+    deploying = maas.act("m0001", "deploy", distro_series="noble", comment="slipway-a-1", ephemeral_deploy="true").data
+    assert (deploying["status_name"], deploying["distro_series"]) == ("Deploying", "noble")
+    deployed = maas.wait("m0001", "Deployed")
+    assert (deployed["osystem"], deployed["netboot"], deployed["power_state"]) == ("ubuntu", False, "on")
+    assert deployed["ephemeral_deploy"] is True
+    assert maas.act("m0001", "release", comment="no more").status == 200
+    free = maas.wait("m0001", "Ready")
+    assert (free["owner"], free["osystem"], free["netboot"], free["ephemeral_deploy"]) == (None, "", True, False)
+    assert _changes(maas, "m0001") == [
+        *("New", "Commissioning", "Testing", "Ready", "Allocated"),
+        *("Deploying", "Deployed", "Releasing", "Ready"),
+    ]
+    users = [entry for entry in maas.ledger("m0001") if entry[0].startswith("User")]
+    assert users == [
+        ("User starting node commissioning", "(slipway)"),
+        ("User acquiring node", "(slipway) - why"),
+        ("User starting deployment", "(slipway) - slipway-a-1"),
+        ("User releasing node", "(slipway) - no more"),
+    ]
+
+
+def test_without_tests_commissioning_ends_at_once_and_its_result_has_a_new_number(maas: MaasCaller) -> None:
+    first = maas.act("m0001", "commission", testing_scripts="none").data["current_commissioning_result_id"]
+    maas.wait("m0001", "Ready")
+    assert _changes(maas, "m0001") == ["New", "Commissioning", "Ready"]
+    second = maas.act("m0001", "commission", testing_scripts="none").data["current_commissioning_result_id"]
+    assert second > first, "a repeated commission starts again once the first is over"
+
+
+@pytest.mark.parametrize(
+    ("status", "op", "answer"),
+    [
+        ("Commissioning", "commission", 400),
+        ("Deployed", "commission", 400),
+        ("Failed testing", "commission", 400),
+        ("Failed deployment", "commission", 400),
+        ("New", "deploy", 409),
+        ("Deploying", "deploy", 409),
+        ("Deployed", "deploy", 409),
+        ("Failed deployment", "deploy", 409),
+        ("Releasing", "deploy", 409),
+        ("New", "release", 409),
+        ("Commissioning", "release", 409),
+        ("Disk erasing", "release", 409),
+        ("Releasing", "abort", 409),
+        ("Ready", "abort", 409),
+        ("Ready", "mark_fixed", 409),
+        ("Ready", "lock", 409),
+    ],
+)
+def test_a_wrong_status_is_refused_and_changes_nothing(
+    maas: MaasCaller, admin: Admin, status: str, op: str, answer: int
+) -> None:
+    admin("POST", "nodes/m0001", {"status": status, "owner": "slipway"})
+    refused = maas.act("m0001", op)
+    assert refused.status == answer
+    assert "retry-after" not in refused.headers
+    assert ("__all__" in refused.text) is (answer == 400)
+    assert maas.machine("m0001")["status_name"] == status
+    assert maas.ledger("m0001") == []
+
+
+@pytest.mark.parametrize("status", ["Ready", "Releasing"])
+def test_a_release_of_what_is_released_is_200_and_does_nothing(maas: MaasCaller, admin: Admin, status: str) -> None:
+    admin("POST", "nodes/m0001", {"status": status})
+    assert maas.act("m0001", "release", comment="x").data["status_name"] == status
+    assert maas.ledger("m0001") == []
+
+
+def test_allocate_is_for_ready_machines_only_and_by_name_it_composes_a_virtual_one(maas: MaasCaller) -> None:
+    system_id = maas.machine("m0001")["system_id"]
+    refused = maas.post("machines/", "allocate", system_id=system_id)
+    assert (refused.status, refused.text) == (409, f"No machine with system ID {system_id} available.")
+    composed = maas.post("machines/", "allocate", name="m0001").data
+    assert composed["hostname"] != "m0001"
+    assert maas.act(composed["hostname"], "release").status == 200
+    assert composed["hostname"] not in maas.machines(), "releasing it deletes it"
+
+
+def test_of_several_deploys_of_a_ready_machine_one_wins_and_its_agent_name_is_findable_but_not_shown(
+    maas: MaasCaller,
+) -> None:
+    _ready(maas, "m0001")
+    answers = [maas.act("m0001", "deploy", agent_name=f"agent-{n}").status for n in range(4)]
+    assert answers == [200, 409, 409, 409]
+    assert [len(maas.machines(agent_name=f"agent-{n}")) for n in range(4)] == [1, 0, 0, 0]
+    assert "agent-0" not in maas.get("machines/", hostname="m0001").text
+    maas.wait("m0001", "Deployed")
+    maas.act("m0001", "release")
+    assert maas.machines(agent_name="agent-0") == []
+
+
+def test_an_administrator_deploys_what_somebody_else_has_allocated_and_it_stays_theirs(maas: MaasCaller) -> None:
+    _ready(maas, "m0001")
+    system_id = maas.machine("m0001")["system_id"]
+    maas.as_user(ALICE).post("machines/", "allocate", system_id=system_id)
+    assert maas.as_user(BOB).act("m0001", "deploy").status == 403
+    assert maas.act("m0001", "deploy").data["owner"] == "alice"
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "said"),
+    [
+        ({"distro_series": "warty"}, 400, "distro_series"),
+        ({"hwe_kernel": "hwe-99"}, 400, "hwe_kernel"),
+        ({"install_kvm": "true"}, 400, "install_kvm"),
+        ({"user_data": "%% no base64 %%"}, 200, ""),
+        ({"distro_series": "ubuntu/noble"}, 200, ""),
+    ],
+)
+def test_a_deploy_that_is_refused_leaves_a_ready_machine_ready(
+    maas: MaasCaller, fields: dict[str, str], status: int, said: str
+) -> None:
+    _ready(maas, "m0001")
+    answer = maas.act("m0001", "deploy", **fields)
+    assert answer.status == status
+    assert said in answer.text
+    if status != 200:
+        assert (maas.machine("m0001")["status_name"], maas.machine("m0001")["owner"]) == ("Ready", None)
+
+
+def test_aborting(maas: MaasCaller, script: Admin) -> None:
+    script("m000*", "prepare", "stuck", attempt=2)
+    script("m000*", "deploy", "stuck")
+    _ready(maas, "m0001", "m0002")
+    maas.act("m0001", "commission")
+    assert maas.act("m0001", "abort", comment="enough").status == 204
+    assert maas.machine("m0001")["status_name"] == "New", "also one that was Ready before"
+    maas.act("m0002", "deploy")
+    assert maas.act("m0002", "abort").status == 204
+    machine = maas.machine("m0002")
+    assert (machine["status_name"], machine["owner"]) == ("Allocated", "slipway")
+    assert ("User aborting node commissioning", "(slipway) - enough") in maas.ledger("m0001")
+
+
+def test_a_locked_machine_is_refused_with_an_empty_body(maas: MaasCaller) -> None:
+    _deployed(maas, "m0001")
+    assert maas.act("m0001", "lock").data["locked"] is True
+    refused = maas.act("m0001", "release")
+    assert (refused.status, refused.body) == (403, b"")
+    assert maas.act("m0001", "unlock").data["locked"] is False
+    assert maas.act("m0001", "release").status == 200
+
+
+def test_broken_is_said_by_the_owner_alone(maas: MaasCaller) -> None:
+    _deployed(maas, "m0001")
+    assert maas.as_user(ALICE).act("m0001", "mark_broken").status == 403
+    assert maas.act("m0001", "mark_broken", comment="smoke").data["status_name"] == "Broken"
+    assert maas.act("m0001", "mark_fixed").data["status_name"] == "Deployed", "it has an operating system"
+    assert maas.act("m0002", "mark_broken").data["status_name"] == "Broken"
+    assert maas.act("m0002", "mark_fixed").data["status_name"] == "Ready"
+
+
+@pytest.mark.parametrize("op", ["set_owner_data", "set_workload_annotations"])
+def test_annotations_are_the_owners_and_are_wiped_by_a_release(maas: MaasCaller, op: str) -> None:
+    assert maas.act("m0001", op, key="value").status == 403, "nobody has allocated it"
+    _deployed(maas, "m0001")
+    assert maas.as_user(ALICE).act("m0001", op, key="value").status == 403
+    assert maas.act("m0001", op, key="value", other="x").status == 204
+    assert maas.act("m0001", op, other="").status == 204
+    assert maas.machine("m0001")["workload_annotations"] == maas.machine("m0001")["owner_data"] == {"key": "value"}
+    maas.act("m0001", "release")
+    maas.wait("m0001", "Ready")
+    assert maas.machine("m0001")["owner_data"] == {}
+
+
+def test_releasing_many_is_all_or_none_and_erases_nothing(maas: MaasCaller) -> None:
+    _ready(maas, "m0001", "m0002")
+    for name in ("m0001", "m0002"):
+        maas.act(name, "deploy")
+        maas.wait(name, "Deployed")
+    ids = [maas.machine(name)["system_id"] for name in ("m0001", "m0002", "m0003")]
+    assert maas.post("machines/", "release", machines=ids).status == 409, "m0003 is New"
+    assert {maas.machine(name)["status_name"] for name in ("m0001", "m0002")} == {"Deployed"}
+    assert maas.post("machines/", "release", machines=ids[:2]).data == ids[:2]
+    maas.wait("m0001", "Ready")
+    assert "Disk erasing" not in _changes(maas, "m0001")
+
+
+def test_erasing_is_asked_for_with_erase(maas: MaasCaller) -> None:
+    _deployed(maas, "m0001")
+    assert maas.act("m0001", "release", quick_erase="true").data["status_name"] == "Releasing", "a kind, no wish"
+    maas.wait("m0001", "Ready")
+    maas.act("m0001", "deploy")
+    maas.wait("m0001", "Deployed")
+    assert maas.act("m0001", "release", erase="true", quick_erase="true").data["status_name"] == "Disk erasing"
+    maas.wait("m0001", "Ready")
+    assert _changes(maas, "m0001")[-3:] == ["Disk erasing", "Releasing", "Ready"]
+
+
+def test_a_machine_that_is_off_is_released_at_once(maas: MaasCaller) -> None:
+    _ready(maas, "m0001")
+    maas.post("machines/", "allocate", system_id=maas.machine("m0001")["system_id"], agent_name="x")
+    released = maas.act("m0001", "release").data
+    assert (released["status_name"], released["owner"]) == ("Ready", None)
+
+
+def test_a_machine_that_was_never_commissioned_is_new_again(maas: MaasCaller, admin: Admin) -> None:
+    admin("POST", "nodes/m0001", {"status": "Allocated", "owner": "slipway"})
+    maas.act("m0001", "release")
+    assert maas.machine("m0001")["status_name"] == "New"
+
+
+def test_testing_a_machine_brings_it_back(maas: MaasCaller) -> None:
+    _deployed(maas, "m0001")
+    assert maas.act("m0001", "test").status == 204
+    maas.wait("m0001", "Deployed")
+    assert _changes(maas, "m0001")[-2:] == ["Testing", "Deployed"]
+
+
+def test_only_an_administrator_commissions(maas: MaasCaller) -> None:
+    refused = maas.as_user(BOB).act("m0001", "commission")
+    assert (refused.status, refused.body) == (403, b"")
+    assert maas.as_user(BOB).get("users/", "whoami").data["is_superuser"] is False
+    assert maas.get("users/", "whoami").data["is_superuser"] is True
