@@ -111,8 +111,10 @@ def _lead_sites(
     store: SiteStore, url: str, account: ServiceAccount, sessions: contextlib.ExitStack, owner: str, lease: float
 ) -> Callable[[], None]:
     """Have a thread lead sites beside the other jobs; return what ends it, with its leases given up."""
+    from provisioner_client.errors import ProvisionerError
     from provisioner_client.node_agent.keys import read_site_key
     from provisioner_client.node_agent.listener import AgentListener
+    from provisioner_client.node_agent.proxy import read_proxy
     from site_engine.extensions import installed_checks
     from site_engine.node_states.leaders import SiteLeaders
 
@@ -126,7 +128,11 @@ def _lead_sites(
         here.slipway.observe(site, held.owner, held.epoch)
 
     ended = threading.Event()
-    listener = AgentListener(owner, partial(read_site_key, os.environ))
+    try:
+        proxy = read_proxy(os.environ)
+    except ProvisionerError as error:
+        raise click.ClickException(str(error)) from error
+    listener = AgentListener(owner, partial(read_site_key, os.environ), proxy=proxy)
     leaders = SiteLeaders(store, owner, observe, lease, checks=installed_checks(), listener=listener)
     thread = threading.Thread(target=leaders.run, args=(ended.wait,), name="sites")
     thread.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -56,9 +57,10 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
         check_installed()
     except ExtensionError as error:
         raise click.ClickException(str(error)) from error
-    supervisor = Supervisor(settings, click.echo)
     if not simulator:
-        supervisor.run(lambda runtime, credentials: click.echo(welcome(runtime, credentials, began)))
+        Supervisor(settings, click.echo).run(
+            lambda runtime, credentials: click.echo(welcome(runtime, credentials, began))
+        )
         return
     # Only now: without a simulator its libraries are not needed.
     from slipway_cli.demo.order import read_fail
@@ -76,6 +78,7 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
     if running is not None and running.state != STOPPING:
         raise AlreadyRunning(settings.home, f"process {running.pid}, {running.url}")
     with SimulatedDrydock(settings, "simulator", speed or DEFAULT_SPEED, fail) as drydock:
+        supervisor = Supervisor(settings, click.echo, {**os.environ, **drydock.node_variables(os.environ)})
         begun: list[tuple[PendingConnection, Callable[[], None]]] = []
 
         def on_ready(runtime: Runtime, credentials: Credentials) -> None:

@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from provisioner_client.errors import ProvisionerError
+from provisioner_client.node_agent.proxy import Proxy
 from provisioner_client.node_agent.request import AgentSilent, Asker, OutOfSockets, ask
 from strategy_lib.node_states.reported import Reported
 
@@ -75,11 +76,13 @@ class AgentListener:
     ----------
     name : of this process: a second request of one asker answers its first.
     key : returns the key of a site. Raises `ProvisionerError`: there is none; it is asked again.
+    proxy : an HTTP proxy that asks the nodes; None: they are asked directly.
     """
 
-    def __init__(self, name: str, key: Callable[[str], bytes], pace: Pace = _PACE) -> None:
+    def __init__(self, name: str, key: Callable[[str], bytes], pace: Pace = _PACE, proxy: Proxy | None = None) -> None:
         self._name = name
         self._key = key
+        self._proxy = proxy
         self._pace = pace
         self._lock = threading.Lock()
         self._sites: dict[str, _Site] = {}
@@ -164,7 +167,7 @@ class AgentListener:
             known.wanted.clear()
             try:
                 key = await asyncio.to_thread(self._key, site)
-                known.asker = Asker(key, self._name)
+                known.asker = Asker(key, self._name, proxy=self._proxy)
                 urls = await asyncio.to_thread(known.addresses)
             except ProvisionerError as error:
                 self._tell(site, known, str(error))

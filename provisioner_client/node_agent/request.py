@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 from provisioner_client.errors import ProvisionerError
+from provisioner_client.node_agent.proxy import PROXY_VARIABLE, Proxy
 from strategy_lib.node_states.hearing import read_word
 from strategy_lib.node_states.reported import Reported
 
@@ -42,11 +43,13 @@ class Asker:
     key : of the site.
     name : of this process; a second request of one asker answers its first.
     tls : for https; None: the machine's own certificates are trusted.
+    proxy : an HTTP proxy that asks the nodes; None: they are asked directly.
     """
 
     key: bytes = field(repr=False)
     name: str
     tls: ssl.SSLContext | None = None
+    proxy: Proxy | None = None
 
 
 async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
@@ -79,18 +82,22 @@ async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
 async def _ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
     parts = urlsplit(url)
     secure = parts.scheme == "https"
+    if secure and asker.proxy is not None:
+        raise AgentSilent(f"https is not asked through {PROXY_VARIABLE}")
     tls = (asker.tls or ssl.create_default_context()) if secure else None
     target = f"{parts.path or '/'}?{urlencode({'known': known, 'wait': f'{wait:g}'})}"
     sent, nonce = f"{time.time():.3f}", secrets.token_hex(16)
     signed = _signature(asker.key, "GET", target, sent, nonce, asker.name)
+    sent_to = target if asker.proxy is None else f"http://{parts.netloc}{target}"
     request = (
-        f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nX-Slipway-Time: {sent}\r\nX-Slipway-Nonce: {nonce}\r\n"
+        f"GET {sent_to} HTTP/1.1\r\nHost: {parts.netloc}\r\nX-Slipway-Time: {sent}\r\nX-Slipway-Nonce: {nonce}\r\n"
         f"X-Slipway-Asker: {asker.name}\r\nX-Slipway-Signature: {signed}\r\nConnection: close\r\n\r\n"
     )
+    host, port = parts.hostname, parts.port or (443 if secure else 80)
+    if asker.proxy is not None:
+        host, port = asker.proxy.host, asker.proxy.port
     async with asyncio.timeout(BEYOND_WAIT):
-        reader, writer = await asyncio.open_connection(
-            parts.hostname, parts.port or (443 if secure else 80), ssl=tls, limit=LONGEST_ANSWER
-        )
+        reader, writer = await asyncio.open_connection(host, port, ssl=tls, limit=LONGEST_ANSWER)
     try:
         writer.write(request.encode("ascii"))
         answer = b""

@@ -13,6 +13,7 @@ import click
 import yaml
 from click.core import ParameterSource
 
+from provisioner_client.node_agent.keys import FILE_VARIABLE, UnusableKey, read_site_key
 from provisioner_client.simulator.errors import BadAdminRequest, SimulatorError
 from provisioner_client.simulator.http.server import SimulatorServer, serve_in_background
 from provisioner_client.simulator.maas.auth import DEFAULT_KEY, DEFAULT_USER, parse_key
@@ -24,7 +25,7 @@ from provisioner_client.simulator.simulation import Simulation
 
 # Options that only one of the provisioners has.
 _ONLY = {
-    "drydock": ("restart_mode", "grace", "fan_out", "task_cost", "ingester", "tokens"),
+    "drydock": ("restart_mode", "grace", "fan_out", "task_cost", "ingester", "tokens", "node_key"),
     "maas": ("machines", "pool", "api_keys", "user_keys"),
 }
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -91,6 +92,11 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--fail", "fails", multiple=True, metavar="PHASE:NODE[:KIND]", help="Let nodes fail (repeatable), e.g. deploy:n1."
 )
 @click.option("--scripts", "script_file", type=_FILE, help="YAML or JSON list of scripts.")
+@click.option(
+    "--node-key",
+    type=_FILE,
+    help="Answer for the agents of machines that are up, as an HTTP proxy, with the key of the site in this file.",
+)
 @click.option("--token", "tokens", multiple=True, help="Ask for this X-Auth-Token (repeatable).")
 @click.option("--machines", type=click.IntRange(0), default=0, show_default=True, help="MAAS: so many plain machines.")
 @click.option("--pool", default="default", show_default=True, help="MAAS: the pool of the machines of --site.")
@@ -125,6 +131,7 @@ def main(
     ingester: str,
     fails: Sequence[str],
     script_file: Path | None,
+    node_key: Path | None,
     tokens: Sequence[str],
     machines: int,
     pool: str,
@@ -138,10 +145,11 @@ def main(
     _refuse_options_of_another(context, provisioner)
     form = DRYDOCK_SCRIPTS if provisioner == "drydock" else MAAS_SCRIPTS
     try:
+        agents_key = None if node_key is None else read_site_key({FILE_VARIABLE: str(node_key)}, "")
         scripts = [*_read_scripts(script_file, form), *(parse_fail_option(fail, form) for fail in fails)]
         users = [parse_key(key) for key in api_keys] + [parse_key(key, is_admin=False) for key in user_keys]
-    except BadAdminRequest as error:
-        raise click.UsageError(str(error)) from error
+    except (BadAdminRequest, UnusableKey) as error:
+        raise click.UsageError(str(error).replace(FILE_VARIABLE, "--node-key")) from error
     settings = Settings(
         speed=speed,
         seed=seed,
@@ -156,6 +164,7 @@ def main(
         users=tuple(users),
         machines=machines,
         pool=pool,
+        node_key=agents_key,
     )
     try:
         run(host, port, state, settings, MaasSimulation if provisioner == "maas" else Simulation)

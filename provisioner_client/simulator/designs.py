@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -162,7 +163,10 @@ _NODE, _PROFILE, _BOOT_ACTION = "drydock/BaremetalNode/v1", "drydock/HostProfile
 
 @dataclass(frozen=True, slots=True)
 class DesignNode:
-    """One node of a site design: what filters see of it, and the addresses of its out-of-band and boot networks."""
+    """One node of a site design: what filters see of it, and its addresses.
+
+    `oob_address` and `boot_address` are those of two networks; `addresses` are those of all networks.
+    """
 
     name: str
     tags: frozenset[str]
@@ -170,6 +174,7 @@ class DesignNode:
     rack: str | None
     oob_address: str | None = None
     boot_address: str | None = None
+    addresses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +239,7 @@ def read_design(text: bytes, source: str) -> SiteDesign:
             rack=traits.rack,
             oob_address=addresses.get(name, {}).get("oob"),
             boot_address=addresses.get(name, {}).get("pxe"),
+            addresses=tuple(sorted({one for one in addresses.get(name, {}).values() if _is_address(one)})),
         )
         for name, traits in nodes.items()
     )
@@ -276,6 +282,14 @@ def _addresses(document: Document) -> dict[str, str]:
         for entry in (entries if isinstance(entries, list) else [])
         if isinstance(entry, Mapping)
     }
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _faults(documents: list[Document]) -> tuple[DesignFault, ...]:

@@ -8,11 +8,15 @@ import random
 import sqlite3
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
+from provisioner_client.node_agent.agent import STATES
 from provisioner_client.simulator.designs import SiteDesign
 from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.store import Store
+
+SILENT: Final = "silent"
+"""What is said of a machine whose agent does not run."""
 
 
 class MachineStatus(StrEnum):
@@ -104,6 +108,14 @@ _POWERED = frozenset(
 )
 
 
+def require_agent_word(said: object) -> str:
+    """Return what the agent of a machine is to say. Raises `BadAdminRequest`: it is no word of an agent's."""
+    words = said.split() if isinstance(said, str) else None
+    if words is None or (words and words[0] not in (*STATES, SILENT)):
+        raise BadAdminRequest(f"agent must be {', '.join(STATES)} with a reason behind it, or {SILENT}, not {said!r}")
+    return " ".join(words)
+
+
 def start_of(phase: Work, status: MachineStatus) -> Start:
     """Return whether a phase works on a machine in this status, takes it for done at once, or refuses it."""
     return _STARTS[phase].get(status, Start.REFUSED)
@@ -153,11 +165,11 @@ class MachinePark:
         with self._store.transaction():
             self._store.execute_many(
                 "INSERT INTO node"
-                " (site, name, position, rack, tags, labels, oob_address, boot_address, booted, status, power_state)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'New', 'off')"
+                " (site, name, position, rack, tags, labels, oob_address, boot_address, booted, addresses, status,"
+                " power_state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'New', 'off')"
                 " ON CONFLICT (site, name) DO UPDATE SET rack = excluded.rack,"
                 " tags = excluded.tags, labels = excluded.labels, oob_address = excluded.oob_address,"
-                " boot_address = excluded.boot_address, booted = excluded.booted",
+                " boot_address = excluded.boot_address, booted = excluded.booted, addresses = excluded.addresses",
                 [
                     (
                         design.site,
@@ -169,6 +181,7 @@ class MachinePark:
                         node.oob_address,
                         node.boot_address,
                         int(node.name in design.booted),
+                        json.dumps(node.addresses),
                     )
                     for position, node in enumerate(design.nodes)
                 ],
@@ -188,6 +201,14 @@ class MachinePark:
         """Return Drydock's `GET /nodes`: every machine that MAAS lists, whatever its site."""
         rows = self._store.rows("SELECT * FROM node WHERE hidden = 0 ORDER BY site, position")
         return [_wire_node(row) for row in rows]
+
+    def written(self) -> int:
+        """Return how many rows were ever written: while it is the same, every machine is."""
+        return self._store.written()
+
+    def agents(self) -> list[sqlite3.Row]:
+        """Return what is needed of every machine to answer in place of its agent."""
+        return self._store.rows("SELECT site, name, status, power_state, hidden, addresses, agent FROM node")
 
     def describe(self) -> list[dict[str, Any]]:
         """Return every machine with all that the simulator knows of it, sorted by site and name."""
@@ -228,7 +249,7 @@ class MachinePark:
 
         Raises `BadAdminRequest` on an unknown field or status.
         """
-        unknown = set(data) - {"status", "power_state", "hidden", "site"}
+        unknown = set(data) - {"status", "power_state", "hidden", "site", "agent"}
         if unknown:
             raise BadAdminRequest(f"unknown field of a node: {', '.join(sorted(unknown))}")
         with self._store.transaction():
@@ -255,6 +276,9 @@ class MachinePark:
             if "hidden" in data:
                 hidden = int(bool(data["hidden"]))
                 self._store.execute("UPDATE node SET hidden = ? WHERE site = ? AND name = ?", (hidden, site, name))
+            if "agent" in data:
+                word = require_agent_word(data["agent"])
+                self._store.execute("UPDATE node SET agent = ? WHERE site = ? AND name = ?", (word, site, name))
             changed = self._store.row("SELECT * FROM node WHERE site = ? AND name = ?", (site, name))
             return None if changed is None else _description(changed)
 
@@ -286,6 +310,7 @@ def _description(row: sqlite3.Row) -> dict[str, Any]:
         "status": row["status"],
         "power_state": row["power_state"],
         "hidden": bool(row["hidden"]),
+        "agent": row["agent"] or "up",
         "rack": row["rack"],
         "tags": json.loads(row["tags"]),
         "labels": json.loads(row["labels"]),

@@ -42,3 +42,4 @@ class Settings:
     users: tuple[User, ...] = ()
     machines: int = 0
     pool: str = "default"
+    node_key: bytes | None = field(default=None, repr=False)

@@ -6,6 +6,7 @@ import time
 import uuid
 from pathlib import Path
 
+from provisioner_client.simulator.agents import SimulatedAgents
 from provisioner_client.simulator.design_cache import DesignCache
 from provisioner_client.simulator.designs import read_design
 from provisioner_client.simulator.drydock_world import DrydockWorld
@@ -44,6 +45,7 @@ class Simulation:
         self._executor = Executor(self._store, self._park, self._ledger, designs, settings)
         self._journal = Journal(self._store)
         self._faults = FaultBook(self._store)
+        self._agents = SimulatedAgents(self._park, settings.node_key)
         self._drydock = DrydockApi(self._store, self._park, self._ledger, designs, self._executor, settings)
         world = DrydockWorld(self._store, self._park, self._ledger, designs, self._executor, settings, self._preload)
         self._admin = AdminApi(self._store, world, self._journal, self._faults)
@@ -61,6 +63,7 @@ class Simulation:
     def stop(self) -> None:
         """End; the store keeps everything."""
         self._stopped = True
+        self._agents.stop()
         self._executor.stop()
         self._store.set_meta("ended_cleanly", "yes")
         self._store.close()
@@ -92,6 +95,10 @@ class Simulation:
     def fault_answer(fault: Fault) -> Answer | None:
         """Return the fault's answer in the shape of Drydock that it asks for."""
         return fault.answer()
+
+    def ask_agent(self, url: str, request: Request) -> Answer:
+        """Answer in place of the agent at a node's own address, which is reached through the simulator as a proxy."""
+        return self._agents.answer(url, request.method, request.headers)
 
     def take_fault(self, request: Request) -> Fault | None:
         return self._faults.take(request.method, request.path)

@@ -19,6 +19,8 @@ LATER_COLUMNS = {
         "destroys": "INTEGER NOT NULL DEFAULT 0",
         "relabels": "INTEGER NOT NULL DEFAULT 0",
         "booted": "INTEGER NOT NULL DEFAULT 1",
+        "addresses": "TEXT NOT NULL DEFAULT '[]'",
+        "agent": "TEXT NOT NULL DEFAULT ''",
     }
 }
 
@@ -29,7 +31,8 @@ CREATE TABLE IF NOT EXISTS meta (
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- MAAS's machines; due_*: what MAAS has under way on its own; booted: some boot action of the design is for it
+-- MAAS's machines; due_*: what MAAS has under way on its own; booted: some boot action of the design is for it;
+-- addresses: of all networks; agent: what its own agent says, "" is up
 CREATE TABLE IF NOT EXISTS node (
     site TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -40,6 +43,8 @@ CREATE TABLE IF NOT EXISTS node (
     oob_address TEXT,
     boot_address TEXT,
     booted INTEGER NOT NULL DEFAULT 1,
+    addresses TEXT NOT NULL DEFAULT '[]',
+    agent TEXT NOT NULL DEFAULT '',
     status TEXT NOT NULL,
     power_state TEXT NOT NULL,
     hidden INTEGER NOT NULL DEFAULT 0,
@@ -205,6 +210,11 @@ class Store:
         """Return the first column of the first row, or None."""
         row = self.row(statement, values)
         return None if row is None else row[0]
+
+    def written(self) -> int:
+        """Return how many rows this process has written, in whatever tables."""
+        with self._lock:
+            return self._connection.total_changes
 
     def meta(self, key: str) -> str | None:
         """Return a note of the simulator to itself."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import selectors
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Self
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiUnreachable
+from provisioner_client.node_agent.keys import FILE_VARIABLE
+from provisioner_client.node_agent.proxy import PROXY_VARIABLE
 from slipway_cli.embedded.component import open_log, tail
+from slipway_cli.embedded.credentials import write_private
 from slipway_cli.embedded.errors import SimulatorFailed
 from slipway_cli.embedded.launcher import tied_command
 from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port, environment_port
@@ -142,7 +146,10 @@ class SimulatedDrydock:
         self._anew = anew
         self.log = settings.logs / "simulator.log"
         self.address = f"http://{LOOPBACK}:{port}"
+        self.node_key = settings.home / "node.key"
+        """File with the key that its machines' agents answer to; it is there once it was started."""
         self._arguments = ["--port", str(port), "--speed", f"{speed:g}", "--state", str(self._state)]
+        self._arguments += ["--node-key", str(self.node_key)]
         for text in fail:
             self._arguments += ["--fail", text]
         self._process: SimulatorProcess | None = None
@@ -153,8 +160,21 @@ class SimulatedDrydock:
         if self._anew:
             for old in self._state.parent.glob(self._state.name + "*"):
                 old.unlink()
+        if not self.node_key.exists():
+            write_private(self.node_key, secrets.token_hex(32))
         self._start()
         return self
+
+    def node_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return what has Airflow and the controller ask its machines; nothing where somebody has said otherwise.
+
+        Parameters
+        ----------
+        environ : the caller's environment.
+        """
+        if FILE_VARIABLE in environ or PROXY_VARIABLE in environ:
+            return {}
+        return {FILE_VARIABLE: str(self.node_key), PROXY_VARIABLE: self.address}
 
     def _start(self) -> None:
         self._born = time.monotonic()

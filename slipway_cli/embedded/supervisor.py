@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import FrameType
 
@@ -46,14 +46,18 @@ _CHECKPOINT_GRACE = 12.0
 class Supervisor:
     """One embedded Airflow in the foreground of this process."""
 
-    def __init__(self, settings: EmbeddedSettings, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, settings: EmbeddedSettings, say: Callable[[str], None], environ: Mapping[str, str] | None = None
+    ) -> None:
         """Nothing is started yet.
 
         Parameters
         ----------
         say : takes a line for the person who watches.
+        environ : the environment that what is started has besides Airflow's own; None: this process's.
         """
         self._settings = settings
+        self._environ = os.environ if environ is None else environ
         self._say = say
         self._signals = 0
         self._cluster = PostgresCluster(settings.home)
@@ -99,7 +103,7 @@ class Supervisor:
         self, port: int, on_ready: Callable[[Runtime, Credentials], None], look_after: Callable[[], None]
     ) -> None:
         settings = self._settings
-        credentials = load_or_create(settings.home / "secrets.json", settings.passwords_file, os.environ)
+        credentials = load_or_create(settings.home / "secrets.json", settings.passwords_file, self._environ)
         settings.airflow_home.mkdir(parents=True, exist_ok=True)
         self._runtime = Runtime(
             home=str(settings.home),
@@ -114,7 +118,7 @@ class Supervisor:
         try:
             self._end_leftovers()
             self._postgres = self._bring_up_postgres()
-            environment = airflow_environment(settings, credentials, port, self._cluster.url, os.environ)
+            environment = airflow_environment(settings, credentials, port, self._cluster.url, self._environ)
             self._bring_up_airflow(environment)
             self._bring_up_controller(controller_environment(environment, credentials))
             self._runtime.state = READY

@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar, Protocol
 from urllib.parse import urlsplit
@@ -34,6 +35,9 @@ class Simulated(Protocol):
 
     def admin(self, request: Request) -> Answer:
         """Answer a request of the simulator's own."""
+
+    def ask_agent(self, url: str, request: Request) -> Answer:
+        """Answer in place of the agent at a node's own address, which is reached through the simulator as a proxy."""
 
     def handle(self, request: Request) -> Answer:
         """Let a request take effect and return its true answer, after the time that the real server takes."""
@@ -109,6 +113,9 @@ class _Handler(BaseHTTPRequestHandler):
             body=self.rfile.read(length) if length else b"",
         )
         simulation = self.server.simulation
+        if target.netloc:
+            self._send(self._guarded(partial(simulation.ask_agent, self.path), request))
+            return
         if simulation.is_admin(request):
             self._send(self._guarded(simulation.admin, request))
             return

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from provisioner_client.simulator.http.admin_api import PREFIX, AdminApi
-from provisioner_client.simulator.http.answer import Answer
+from provisioner_client.simulator.http.answer import Answer, json_answer
 from provisioner_client.simulator.http.faults import Fault, FaultBook, FaultKind
 from provisioner_client.simulator.http.request import Request
 from provisioner_client.simulator.journal import Journal, split_reference
@@ -91,6 +91,11 @@ class MaasSimulation:
     def admin(self, request: Request) -> Answer:
         """Answer a request of the simulator's own."""
         return self._admin.handle(request)
+
+    @staticmethod
+    def ask_agent(_url: str, _request: Request) -> Answer:
+        """Answer as a proxy that reaches no node: a simulated MAAS has no agents."""
+        return json_answer({"error": "the machines of a simulated MAAS have no agents"}, 502)
 
     @staticmethod
     def headers() -> list[tuple[str, str]]:

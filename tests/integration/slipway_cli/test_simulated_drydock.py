@@ -66,6 +66,17 @@ def test_one_that_dies_is_started_again_at_its_address(tmp_path: Path, monkeypat
     assert not drydock.is_running()
 
 
+def test_its_machines_are_asked_with_a_key_that_it_keeps_unless_others_are(tmp_path: Path) -> None:
+    with SimulatedDrydock(settings(tmp_path), "simulator", 100).start() as drydock:
+        key = drydock.node_key.read_text()
+        assert (len(key), drydock.node_key.stat().st_mode & 0o777) == (64, 0o600)
+        names = {"SLIPWAY_NODE_KEY_FILE": str(drydock.node_key), "SLIPWAY_NODE_PROXY": drydock.address}
+        assert drydock.node_variables({}) == names
+        assert drydock.node_variables({"SLIPWAY_NODE_KEY_FILE": "/etc/own.key"}) == {}
+    with SimulatedDrydock(settings(tmp_path), "simulator", 100).start() as drydock:
+        assert drydock.node_key.read_text() == key
+
+
 def test_machines_are_kept_unless_new_ones_are_wanted(tmp_path: Path) -> None:
     def tables() -> set[str]:
         with contextlib.closing(sqlite3.connect(tmp_path / "simulator.db")) as database:
