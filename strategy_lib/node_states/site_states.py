@@ -256,7 +256,7 @@ class SiteStates:
                 taken_down[name] = user = down
                 # What a person sets at the same time is newer than what is known, and counts when it is read.
                 self._users[name] = SetState(down, known.user_since)
-            view = view_of(known.history, user, now, self._settings.nodes, known.said, known.word)
+            view = view_of(known.history, user, now, self._settings.nodes, known.said, _listed_as(known))
             if view != known.view:
                 since = known.since if view.state is known.view.state and known.since else now
                 self._remember(name, replace(known, view=view, since=since))
@@ -364,3 +364,10 @@ class SiteStates:
                 self._differing.add(name)
         if moved or (self._differing and self._pending.first_change is None):
             self._pending = self._pending.changed(now)
+
+
+def _listed_as(known: NodeMemory) -> str:
+    """Return what the provisioner calls a node that was never up: its state has no other reason."""
+    if known.history.been_up or known.word is None:
+        return ""
+    return reported_state(known.word, known.power, None).reason

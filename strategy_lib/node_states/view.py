@@ -32,7 +32,7 @@ def view_of(
     now: float,
     settings: StateSettings = DEFAULTS,
     said: str = "",
-    word: str | None = None,
+    word: str = "",
 ) -> PublishedState:
     """Return the state of a node that is published (rule 49), with the user's own reason where the user decided.
 

@@ -56,6 +56,14 @@ def test_a_node_that_is_not_listed_is_down_and_others_are_not_the_site_s() -> No
     assert dict(site.states) == {"n1": PublishedState(DOWN, "not up since it is watched: not listed")}
 
 
+def test_a_node_that_was_never_up_is_down_with_what_the_provisioner_says_of_it() -> None:
+    site = made("n1", "n2")
+    site.look({"n1": OFF, "n2": ("New", "off")}, 0)
+    site.step(0)
+    reasons = [site.states[name].reason for name in ("n1", "n2")]
+    assert reasons == ["not up since it is watched: Deployed, power off", "not up since it is watched: New"]
+
+
 def test_what_is_published_is_what_differs_and_nothing_is_published_twice() -> None:
     site = made("n1", "n2")
     site.look({"n1": ON, "n2": OFF}, 0)
