@@ -1,1 +1,1 @@
-"""Clients of provisioners (Airship Drydock) behind one small protocol, and a simulator."""
+"""Clients of provisioners (Airship Drydock, MAAS) behind one small protocol, and a simulator."""

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.drydock.connection import connect_drydock
+from provisioner_client.maas.connection import connect_maas
 from provisioner_client.observed import ObservedProvisioner, Observer
 from provisioner_client.protocol import Provisioner
 from provisioner_client.redacting import Redact, RedactingProvisioner
@@ -93,6 +94,7 @@ class ProvisionerFactory:
 
 FACTORY: Final = ProvisionerFactory(
     ("drydock", "Drydock", connect_drydock),
+    ("maas", "MAAS", connect_maas),
     # Connections that are written as a URL, or were made before the type counted.
     ("http", "Drydock", connect_drydock),
     ("https", "Drydock", connect_drydock),

@@ -25,6 +25,7 @@ class ErrorShape(StrEnum):
     DRYDOCK = "drydock"  # {"type": "error", "message": …, "retry": false}
     FALCON = "falcon"  # {"title": "500 Internal Server Error", "description"?: …}
     STATUS = "status"  # validatedesign's {"kind": "Status", "status", "message", "details", "code"}
+    FORM = "form"  # {"distro_series": ["'x' is not a valid distro_series."], …}, as MAAS's forms answer
     TEXT = "text"  # plain text, an HTML page, nothing at all
 
 
@@ -70,6 +71,8 @@ def read_error(body: bytes, redact: Redact = nothing_is_secret) -> ErrorText:
         inner = data.get("error")
         if isinstance(inner, dict) and "message" in inner:
             return ErrorText(ErrorShape.TEXT, said(inner["message"]), _code(inner.get("code")))
+        if data and all(isinstance(told, list) for told in data.values()):
+            return ErrorText(ErrorShape.FORM, said(_form_message(data)))
     if re.match(r"<(!doctype|html)", text, flags=re.IGNORECASE):
         title = re.search(r"<title[^>]*>(.*?)</title>", text, flags=re.IGNORECASE | re.DOTALL)
         return ErrorText(ErrorShape.TEXT, f"an HTML page: {said(title.group(1))}" if title else "an HTML page")
@@ -90,6 +93,11 @@ def _status_message(data: dict[str, Any]) -> str:
         if isinstance(item, dict) and item.get("error") and item.get("message"):
             parts.append(str(item["message"]))
     return "; ".join(dict.fromkeys(parts)) or "no message"
+
+
+def _form_message(data: dict[str, Any]) -> str:
+    told = ((field, " ".join(map(str, texts))) for field, texts in data.items())
+    return "; ".join(text if field == "__all__" else f"{field}: {text}" for field, text in told)
 
 
 def _code(value: object) -> int | None:

@@ -7,13 +7,14 @@ import json
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
-from urllib.parse import urlsplit
+from typing import Any, Final, Protocol, TypeAlias
+from urllib.parse import urlencode, urlsplit
 
 import requests
+from requests.auth import AuthBase
 
 from design_rendering.redaction import HIDDEN
 from provisioner_client.errors import (
@@ -37,11 +38,18 @@ _TRY_LATER: Final = frozenset({408, 425, 429})
 
 
 Acceptable = Callable[[int, ErrorText], bool]
+Fields: TypeAlias = Mapping[str, str] | Sequence[tuple[str, str]]
+"""A query, or the fields of a form; pairs where a name stands there more than once."""
 
 
 def none_wanted(status: int, error: ErrorText) -> bool:
     """Every answer that is not 2xx is an error."""
     return False
+
+
+def is_drydocks(error: ErrorText) -> bool:
+    """Whether an answer has the shape that Drydock gives to its own errors."""
+    return error.shape is ErrorShape.DRYDOCK
 
 
 class TokenSource(Protocol):
@@ -79,7 +87,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A good answer: its status, its headers (lower case) and what its JSON says."""
+    """A good answer: its status, its headers (lower case) and what its JSON says; of a wanted error, its text."""
 
     status: int
     headers: Mapping[str, str]
@@ -100,6 +108,8 @@ class HttpSession:
     verify : check the server's certificate, or the path of the CA file to check it with.
     redact : takes secrets out of what the server says of an error, before that is shortened. Where it fails, nothing of
         what the server says is shown.
+    auth : signs each request; what a 401 says is not shown then, as it may quote what was signed with.
+    is_own : tells an error of the server itself from one that something on the way has written.
     sleep, chance : wait for so many seconds; a number from 0 to 1. Given by tests.
 
     Raises
@@ -119,6 +129,8 @@ class HttpSession:
         headers: Mapping[str, str] | None = None,
         named_by: str | None = None,
         redact: Redact = nothing_is_secret,
+        auth: AuthBase | None = None,
+        is_own: Callable[[ErrorText], bool] = is_drydocks,
         sleep: Callable[[float], None] = time.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -134,8 +146,10 @@ class HttpSession:
         self._redact = redact
         self._hidden: set[HiddenAddress] = set()
         self._session = requests.Session()
+        self._signs = auth is not None
+        self._is_own = is_own
         # A no-op: else requests looks for credentials in ~/.netrc and sends them.
-        self._session.auth = lambda prepared: prepared
+        self._session.auth = auth or (lambda prepared: prepared)
         # What is asked for changes by the second: an answer from memory would be a wrong one.
         own = {"Accept": "application/json", "User-Agent": "slipway", "Cache-Control": "no-cache"}
         self._session.headers.update({**own, **(headers or {})})
@@ -151,7 +165,7 @@ class HttpSession:
         self._hidden.add(address)
         return address
 
-    def get(self, path: str, params: Mapping[str, str] | None = None, *, accept: Acceptable = none_wanted) -> Answer:
+    def get(self, path: str, params: Fields | None = None, *, accept: Acceptable = none_wanted) -> Answer:
         """GET, repeated when there is trouble on the way.
 
         Parameters
@@ -180,7 +194,25 @@ class HttpSession:
         payload = json.dumps(body, separators=(",", ":")).encode()
         if len(payload) > LONGEST_REQUEST:
             raise ProvisionerRefused(f"POST {path}: the request would be {len(payload)} bytes long")
-        return self._repeat("POST", path, payload=payload, attempts=min(attempts, self.retry.attempts), accept=accept)
+        attempts = min(attempts, self.retry.attempts)
+        return self._repeat("POST", path, payload=payload, attempts=attempts, accept=accept, kind="application/json")
+
+    def form(
+        self,
+        path: str,
+        fields: Fields = (),
+        *,
+        method: str = "POST",
+        attempts: int = 1,
+        accept: Acceptable = none_wanted,
+    ) -> Answer:
+        """Send the fields of a form, or nothing with the method DELETE; else as `post`."""
+        payload = urlencode(list(fields.items()) if isinstance(fields, Mapping) else list(fields)).encode()
+        if len(payload) > LONGEST_REQUEST:
+            raise ProvisionerRefused(f"{method} {path}: the request would be {len(payload)} bytes long")
+        kind = "application/x-www-form-urlencoded"
+        attempts = min(attempts, self.retry.attempts)
+        return self._repeat(method, path, payload=payload, attempts=attempts, accept=accept, kind=kind)
 
     def pause(self, attempt: int, trouble: ProvisionerError) -> None:
         """Wait as the retry policy says after this trouble of this attempt (from 1)."""
@@ -192,15 +224,16 @@ class HttpSession:
         path: str,
         *,
         attempts: int,
-        params: Mapping[str, str] | None = None,
+        params: Fields | None = None,
         payload: bytes | None = None,
         accept: Acceptable = none_wanted,
+        kind: str = "",
     ) -> Answer:
         attempt = 0
         while True:
             attempt += 1
             try:
-                return self._authorised(method, path, params, payload, accept)
+                return self._authorised(method, path, params, (payload, kind), accept)
             except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
                 if attempt >= attempts:
                     raise
@@ -213,32 +246,33 @@ class HttpSession:
         self,
         method: str,
         path: str,
-        params: Mapping[str, str] | None,
-        payload: bytes | None,
+        params: Fields | None,
+        body: tuple[bytes | None, str],
         accept: Acceptable,
     ) -> Answer:
         token = self._tokens.token() if self._tokens else None
         try:
-            return self._once(method, path, params, payload, accept, token)
+            return self._once(method, path, params, body, accept, token)
         except AuthenticationFailed as refusal:
             # 401 is said before anything is done, so that even a request that must not be repeated may be.
             if refusal.status != 401 or self._tokens is None or not self._tokens.renew(token):
                 raise
             log.info("%s %s: token refused, asking for a new one", method, path)
-        return self._once(method, path, params, payload, accept, self._tokens.token())
+        return self._once(method, path, params, body, accept, self._tokens.token())
 
     def _once(
         self,
         method: str,
         path: str,
-        params: Mapping[str, str] | None,
-        payload: bytes | None,
+        params: Fields | None,
+        body: tuple[bytes | None, str],
         accept: Acceptable,
         token: str | None,
     ) -> Answer:
         headers: dict[str, str] = {}
+        payload, kind = body
         if payload is not None:
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = kind
         if token:
             headers["X-Auth-Token"] = token
         what = f"{method} {path}"
@@ -248,7 +282,7 @@ class HttpSession:
             response = self._session.request(
                 method,
                 self.base_url + path,
-                params=params,
+                params=params if params is None or isinstance(params, Mapping) else list(params),
                 data=payload,
                 headers=headers,
                 timeout=(self.timeouts.connect, self.timeouts.read),
@@ -259,20 +293,20 @@ class HttpSession:
                 stream=True,
             )
             with response:
-                body = self._read(response, what_where)
+                answered = self._read(response, what_where)
         except (requests.RequestException, OSError) as failure:
             # `from None`: the original holds the request with its headers, and texts of its own.
             raise from_transport(what_where, failure, self._redacted) from None
+        error = ErrorText(ErrorShape.TEXT, "")
         if response.status_code // 100 != 2:
-            error = self._read_error(body)
+            error = self._read_error(answered)
             if not accept(response.status_code, error):
-                right_one = error.shape is ErrorShape.DRYDOCK and response.status_code not in (401, 403)
+                right_one = self._is_own(error) and response.status_code not in (401, 403)
                 raise self._refusal(what if right_one else what_where, response, error)
-        return Answer(
-            response.status_code,
-            {name.lower(): value for name, value in response.headers.items()},
-            self._parse(what_where, response.status_code, body),
-        )
+        headers_said = {name.lower(): value for name, value in response.headers.items()}
+        if response.status_code // 100 != 2 and error.shape is ErrorShape.TEXT:
+            return Answer(response.status_code, headers_said, error.message)
+        return Answer(response.status_code, headers_said, self._parse(what_where, response.status_code, answered))
 
     def _read(self, response: requests.Response, what: str) -> bytes:
         started = time.monotonic()
@@ -307,9 +341,11 @@ class HttpSession:
         code = f", code {error.code}" if error.code not in (None, status) else ""
         request_id = one_line(response.headers.get("X-Drydock-Req", ""))[:64]
         where = f" (X-Drydock-Req {request_id})" if request_id else ""
-        detail = self._redacted(f"{what}: {status}{code}: {error.message}{where}")
-        if status >= 500 or status in _TRY_LATER:
-            asked = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
+        said = "the credentials are refused" if status == 401 and self._signs else error.message
+        detail = self._redacted(f"{what}: {status}{code}: {said}{where}")
+        asked = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
+        # A conflict that names a time is one of the server's transactions: nothing was done.
+        if status >= 500 or status in _TRY_LATER or (status == 409 and asked is not None):
             # 408 and 504: a server or proxy gave up waiting; the request may still be at work.
             return ProvisionerUnavailable(detail, status=status, retry_after=asked, timed_out=status in (408, 504))
         if status in (401, 403):
@@ -318,7 +354,7 @@ class HttpSession:
             # As a balancer or a login page answers for a while. It is never followed, with the token least of all.
             said = f"{what}: {status}: a redirect, which is not followed; if it stays, give the URL that it leads to"
             return ProvisionerUnavailable(said, status=status)
-        return ProvisionerRefused(detail, status=status, answered=error.shape is ErrorShape.DRYDOCK)
+        return ProvisionerRefused(detail, status=status, answered=self._is_own(error))
 
     def _read_error(self, body: bytes) -> ErrorText:
         text = self._redacted(body.decode("utf-8", errors="replace"))

@@ -103,9 +103,16 @@ class ObservedProvisioner:
         with self._call("find"):
             return self.provisioner.find(reference)
 
-    def task(self, task_id: str, *, phase: Phase | None = None, reference: str | None = None) -> ProvisionerTask:
+    def task(
+        self,
+        task_id: str,
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+        design: DesignSource | None = None,
+    ) -> ProvisionerTask:
         with self._call("task"):
-            return self.provisioner.task(task_id, phase=phase, reference=reference)
+            return self.provisioner.task(task_id, phase=phase, reference=reference, design=design)
 
     def task_tree(
         self,

@@ -1,6 +1,6 @@
 """What Slipway needs of a provisioner: one small protocol and the values that pass through it.
 
-Backends (`drydock`, others later) stand beside it as equals and need not inherit from anything.
+Backends (`drydock`, `maas`) stand beside it as equals and need not inherit from anything.
 """
 
 from __future__ import annotations
@@ -263,7 +263,14 @@ class Provisioner(Protocol):
         """
         ...
 
-    def task(self, task_id: str, *, phase: Phase | None = None, reference: str | None = None) -> ProvisionerTask:
+    def task(
+        self,
+        task_id: str,
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+        design: DesignSource | None = None,
+    ) -> ProvisionerTask:
         """Give a provisioner task as it is now.
 
         Parameters
@@ -271,6 +278,9 @@ class Provisioner(Protocol):
         task_id : str
         phase, reference : optional
             What the task must be, as far as the caller knows.
+        design : optional
+            What it is for. A backend that does a task piece by piece does what is due of it when it is asked, and may
+            need the design for that. Without it, such pieces wait for the next who asks.
 
         Raises
         ------

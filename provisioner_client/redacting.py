@@ -88,9 +88,16 @@ class RedactingProvisioner:
             found = self.provisioner.find(reference)
         return None if found is None else self._task(found)
 
-    def task(self, task_id: str, *, phase: Phase | None = None, reference: str | None = None) -> ProvisionerTask:
+    def task(
+        self,
+        task_id: str,
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+        design: DesignSource | None = None,
+    ) -> ProvisionerTask:
         with self._redacted_errors():
-            return self._task(self.provisioner.task(task_id, phase=phase, reference=reference))
+            return self._task(self.provisioner.task(task_id, phase=phase, reference=reference, design=design))
 
     def task_tree(
         self,

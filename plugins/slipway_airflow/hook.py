@@ -1,4 +1,4 @@
-"""Airflow's hook for connections of the type ``drydock``: the form's "Test", and a client for a DAG of one's own."""
+"""Airflow's hooks for connections to provisioners: the form's "Test", and a client for a DAG of one's own."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
 
 
-class DrydockHook(BaseHook):
-    """A Drydock reached through an Airflow connection of type ``drydock``. Slipway's own tasks do not need it.
+class ProvisionerHook(BaseHook):
+    """A provisioner reached through an Airflow connection of its type. Slipway's own tasks do not need it.
 
     Parameters
     ----------
@@ -28,8 +28,6 @@ class DrydockHook(BaseHook):
 
     conn_name_attr = "conn_id"
     default_conn_name = DEFAULT_CONNECTION
-    conn_type = "drydock"
-    hook_name = "Drydock"
 
     def __init__(self, conn_id: str = default_conn_name) -> None:
         super().__init__()
@@ -52,7 +50,7 @@ class DrydockHook(BaseHook):
 
         Parameters
         ----------
-        context_marker : appears with every request in Drydock's log (any text).
+        context_marker : appears with every request in the provisioner's log, where it has such a thing (any text).
 
         Raises
         ------
@@ -75,3 +73,17 @@ class DrydockHook(BaseHook):
             return False, str(error)
         finally:
             provisioner.close()
+
+
+class DrydockHook(ProvisionerHook):
+    """A Drydock reached through an Airflow connection of type ``drydock``."""
+
+    conn_type = "drydock"
+    hook_name = "Drydock"
+
+
+class MaasHook(ProvisionerHook):
+    """A MAAS reached through an Airflow connection of type ``maas``."""
+
+    conn_type = "maas"
+    hook_name = "MAAS"

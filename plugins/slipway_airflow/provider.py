@@ -19,8 +19,111 @@ def _optional_text(label: str, description: str | None = None, *, secret: bool =
     return _field(label, schema, description)
 
 
+def _text_or_default(label: str, default: str, description: str, choices: tuple[str, ...] = ()) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": ["string", "null"], "default": default}
+    if choices:
+        schema["enum"] = list(choices)
+    return _field(label, schema, description)
+
+
 def _optional_seconds(label: str, default: float, description: str) -> dict[str, Any]:
     return _field(label, {"type": ["number", "null"], "default": default, "minimum": 0}, description)
+
+
+def _engine_fields(provisioner: str) -> dict[str, Any]:
+    """Return the fields that the engine reads of every connection, whatever its provisioner."""
+    return {
+        "poll_interval": _optional_seconds(
+            "Longest poll interval (s)",
+            30,
+            "Polling starts fast and slows down to this, or to the design's interval if shorter.",
+        ),
+        "poll_in_worker": _optional_seconds(
+            "Poll in the worker for (s)",
+            60,
+            "Shorter waits stay in the worker; longer ones are deferred to the triggerer. 0 always defers.",
+        ),
+        "queue_timeout": _optional_seconds(
+            f"Longest wait in {provisioner}'s queue (s)",
+            86400,
+            "A provisioner task that has not been started after this time is given up.",
+        ),
+        "check_in_interval": _optional_seconds(
+            "Alive after an answer for (s)",
+            60,
+            "Without an answer for so long, or for twice the poll interval, it counts as unresponsive.",
+        ),
+    }
+
+
+def _tls_fields() -> dict[str, Any]:
+    return {
+        "verify_tls": _field("Verify TLS", {"type": ["boolean", "null"], "default": True}),
+        "ca_bundle": _optional_text("CA bundle (path)", "Certificates to trust instead of the system's."),
+    }
+
+
+def _maas() -> dict[str, Any]:
+    return {
+        "connection-type": "maas",
+        "hook-class-name": "slipway_airflow.hook.MaasHook",
+        "hook-name": "MAAS",
+        "ui-field-behaviour": {
+            "hidden-fields": ["schema", "login"],
+            "relabeling": {"host": "MAAS URL", "port": "Port (0: as the URL says)", "password": "API key"},
+            "placeholders": {
+                "host": "http://maas.example:5240/MAAS",
+                "port": "0",
+                "password": "consumer:token:secret, of an administrator",
+            },
+        },
+        "conn-fields": {
+            **_engine_fields("MAAS"),
+            "connect_timeout": _optional_seconds("Connect timeout (s)", 5, "Per request."),
+            "read_timeout": _optional_seconds(
+                "Read timeout (s)",
+                120,
+                "Per request; MAAS may answer only after a machine's power has changed. For so long, too, a request "
+                "is looked for whose answer was lost.",
+            ),
+            **_tls_fields(),
+            "pool": _optional_text(
+                "Resource pool", "Only its machines belong to the site. Give a pool, a tag or both."
+            ),
+            "tag": _optional_text("Tag", "Only machines with it belong to the site."),
+            "label_template": _text_or_default(
+                "Label template", "{key}__{value}", "How a label is written as a tag, as in role__compute."
+            ),
+            "label_sources": _optional_text(
+                "Labels that are no tags", "As in hall=zone,arch=architecture; zone, pool and architecture."
+            ),
+            "rack_source": _text_or_default(
+                "Racks are",
+                "zone",
+                "What of MAAS's a rack is, where a node's design names none.",
+                ("zone", "pool", "tag"),
+            ),
+            "parallel_deploys": _field(
+                "Deploys at once",
+                {"type": ["number", "null"], "default": 8, "minimum": 1},
+                "Of all sites that use this account together.",
+            ),
+            "recommission": _field(
+                "Commission Ready machines again",
+                {"type": ["boolean", "null"], "default": True},
+                "Without it they are taken as they are.",
+            ),
+            "erase": _text_or_default(
+                "Erase disks at release", "none", "For nodes that do not say.", ("none", "quick", "secure", "full")
+            ),
+            "default_image": _optional_text(
+                "Default image", "For nodes whose design names none, such as ubuntu/noble. Empty: MAAS's own."
+            ),
+            "design_base_url": _optional_text(
+                "Slipway URL as the provisioner sees it", "MAAS does not fetch designs: leave it empty."
+            ),
+        },
+    }
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -49,34 +152,14 @@ def get_provider_info() -> dict[str, Any]:
                     "placeholders": {"host": "http://drydock.example:9000", "port": "0"},
                 },
                 "conn-fields": {
-                    "poll_interval": _optional_seconds(
-                        "Longest poll interval (s)",
-                        30,
-                        "Polling starts fast and slows down to this, or to the design's interval if shorter.",
-                    ),
-                    "poll_in_worker": _optional_seconds(
-                        "Poll in the worker for (s)",
-                        60,
-                        "Shorter waits stay in the worker; longer ones are deferred to the triggerer. 0 always defers.",
-                    ),
-                    "queue_timeout": _optional_seconds(
-                        "Longest wait in Drydock's queue (s)",
-                        86400,
-                        "A provisioner task that has not been started after this time is given up.",
-                    ),
-                    "check_in_interval": _optional_seconds(
-                        "Alive after an answer for (s)",
-                        60,
-                        "Without an answer for so long, or for twice the poll interval, it counts as unresponsive.",
-                    ),
+                    **_engine_fields("Drydock"),
                     "connect_timeout": _optional_seconds("Connect timeout (s)", 5, "Per request."),
                     "read_timeout": _optional_seconds(
                         "Read timeout (s)",
                         60,
                         "Per request. For so long, too, a task is looked for whose answer was lost.",
                     ),
-                    "verify_tls": _field("Verify TLS", {"type": ["boolean", "null"], "default": True}),
-                    "ca_bundle": _optional_text("CA bundle (path)", "Certificates to trust instead of the system's."),
+                    **_tls_fields(),
                     "auth_token": _optional_text("Static token", "Sent as X-Auth-Token.", secret=True),
                     "auth_url": _optional_text("Keystone URL", "For example https://keystone.example/v3."),
                     "project_name": _optional_text("Keystone project"),
@@ -87,6 +170,7 @@ def get_provider_info() -> dict[str, Any]:
                         "Drydock fetches the design from here. Empty: SLIPWAY_URL, else Airflow's own base URL.",
                     ),
                 },
-            }
+            },
+            _maas(),
         ],
     }

@@ -271,8 +271,15 @@ class DrydockProvisioner:
         """Look through all of Drydock's tasks for one that proves that this one does not run (trap 17)."""
         return self._list.is_dead(task_id)
 
-    def task(self, task_id: str, *, phase: Phase | None = None, reference: str | None = None) -> ProvisionerTask:
-        """Give a task as it is now. Its lists are empty until it is complete (trap 3).
+    def task(
+        self,
+        task_id: str,
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+        design: DesignSource | None = None,
+    ) -> ProvisionerTask:
+        """Give a task as it is now. Its lists are empty until it is complete (trap 3). Drydock has its design.
 
         That it is gone is believed only when the list of tasks, which must not be empty, does not have it either.
         """

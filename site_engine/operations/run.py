@@ -13,14 +13,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import SubmissionRefused
-from provisioner_client.protocol import DesignSource
+from site_engine.operations.design_source import design_source
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch
 from site_engine.process import Stopping
-from site_engine.provisioners import token_of_address
 from site_store import SiteNotHeld, StoreError
 from strategy_lib.outcome import Evidence
 
@@ -112,7 +110,7 @@ class OperationRun:
         with renewed_lease(self.store, operation.op, self.lease_owner):
             task_id = self.provisioner.submit(
                 operation.phase,
-                DesignSource(operation.design_ref, partial(self._design_text, operation)),
+                design_source(self.store, operation),
                 operation.nodes or None,
                 operation.reference,
                 guard=lambda: self._guard(operation),
@@ -121,17 +119,6 @@ class OperationRun:
             self.store.operations.mark_submitted(operation.op, task_id)
         self.log.info("Provisioner task: %s.", task_id)
         return self.store.operations.get(operation.op)
-
-    def _design_text(self, operation: Operation) -> str:
-        """Return the documents of an operation's design, for a provisioner that does not fetch them.
-
-        What is removed from a site is not in the design of its action.
-        """
-        action = self.store.actions.get(operation.action_id)
-        number = self.store.revisions.number_of_token(action.site, token_of_address(operation.design_ref))
-        text = self.store.revisions.get(action.site, number or action.revision).text
-        assert text is not None, "nothing is submitted for a revision without a design"
-        return text
 
     def _guard(self, operation: Operation) -> None:
         """Note that it is sent, if the right to do so still holds: pauses and looks may have taken longer."""

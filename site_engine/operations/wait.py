@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerUnavailable, TaskNotFound
 from provisioner_client.protocol import TaskState
+from site_engine.operations.design_source import design_source
 from site_store import OperationStatus, StoreError
 from strategy_lib.outcome import Evidence
 
@@ -216,8 +217,17 @@ class TaskWatch:
         return EndKind.COMPLETE if self.task.state is TaskState.COMPLETE else None
 
     def _ask(self) -> ProvisionerTask:
-        """Ask after the task; an answer about anything else is trouble, and asked for again."""
-        return self.provisioner.task(self.task_id, phase=self.operation.phase, reference=self.operation.reference)
+        """Ask after the task; an answer about anything else is trouble, and asked for again.
+
+        A provisioner may do what is due of the task by now, and gets the design for that.
+        """
+        operation = self.operation
+        return self.provisioner.task(
+            self.task_id,
+            phase=operation.phase,
+            reference=operation.reference,
+            design=design_source(self.store, operation),
+        )
 
     def _note_running(self) -> None:
         """Keep when the clock of rule 14 started; a store that is busy is told at the next look."""

@@ -34,6 +34,8 @@ _DOWN = frozenset(
         "failed to enter rescue mode",
         "failed to exit rescue mode",
         "failed testing",
+        # Not MAAS's own: what its "Deployed" hides after a release that went wrong half-way.
+        "deployed, half released",
     }
 )
 

@@ -135,7 +135,14 @@ class FakeProvisioner:
         self._answer("find")
         return next((task.shown() for task in self._tasks.values() if task.reference == reference), None)
 
-    def task(self, task_id: str, *, phase: Phase | None = None, reference: str | None = None) -> ProvisionerTask:
+    def task(
+        self,
+        task_id: str,
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+        design: DesignSource | None = None,
+    ) -> ProvisionerTask:
         """Show a task."""
         self._answer("task")
         task = self._known(task_id)

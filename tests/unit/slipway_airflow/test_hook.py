@@ -44,7 +44,7 @@ def test_a_connection_of_another_type_leads_to_a_drydock_too_with_a_warning(capl
     client.close()
     assert caplog.messages == [
         "The Airflow connection 'slipway_provisioner' is of the type 'ssh', which no provisioner has: it is used as "
-        "'drydock'. Choose one of drydock, generic, http, https."
+        "'drydock'. Choose one of drydock, generic, http, https, maas."
     ]
 
 

@@ -10,51 +10,63 @@ import pytest
 
 from provisioner_client.connection import ConnectionValues, read_fields
 from provisioner_client.drydock.connection import DrydockFields
+from provisioner_client.maas.connection import MaasFields
 from site_engine.errors import SettingsError
 from site_engine.provisioners import ConnectionSettings, ProvisionerConnection, connection_candidates
 from slipway_airflow.connections import slipway_url
 from slipway_airflow.provider import get_provider_info
 from tests.conftest import ROOT
 
-FIELDS = (*fields(ConnectionSettings), *fields(DrydockFields))
+TYPES = [
+    pytest.param("drydock", "Drydock", DrydockFields, id="drydock"),
+    pytest.param("maas", "MAAS", MaasFields, id="maas"),
+]
 
 
-def test_form_shows_exactly_the_fields_that_are_read() -> None:
-    (connection_type,) = get_provider_info()["connection-types"]
-    shown = connection_type["conn-fields"]
-    assert set(shown) == {item.name for item in FIELDS}
-    defaults = {item.name: item.default for item in FIELDS}
+def _form(kind: str) -> dict[str, Any]:
+    (found,) = [one for one in get_provider_info()["connection-types"] if one["connection-type"] == kind]
+    return dict(found)
+
+
+@pytest.mark.parametrize(("kind", "name", "own"), TYPES)
+def test_form_shows_exactly_the_fields_that_are_read(kind: str, name: str, own: type) -> None:
+    shown = _form(kind)["conn-fields"]
+    read = (*fields(ConnectionSettings), *fields(own))
+    assert set(shown) == {item.name for item in read}
+    defaults = {item.name: item.default for item in read}
     assert {name: field["schema"].get("default") for name, field in shown.items()} == defaults
 
 
-def test_every_field_of_the_connection_is_documented_with_its_default() -> None:
-    _, _, section = (ROOT / "docs" / "running.md").read_text().partition("\n## The connection to Drydock\n")
-    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", section.partition("\n## ")[0], re.MULTILINE))
-    for item in FIELDS:
+@pytest.mark.parametrize(("kind", "name", "own"), TYPES)
+def test_every_field_of_the_connection_is_documented_with_its_default(kind: str, name: str, own: type) -> None:
+    _, _, section = (ROOT / "docs" / "running.md").read_text().partition(f"\n## The connection to {name}\n")
+    section = section.partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", section, re.MULTILINE))
+    for item in (*fields(ConnectionSettings), *fields(own)):
         said = rows.pop(item.name)
         match item.default:
             case bool():
                 assert said == str(item.default).lower()
             case float():
                 assert said == f"{item.default:g}"
+            case str():
+                assert said == f"`{item.default}`"
             case None:
                 assert said == "–" or said.startswith("`"), "what is taken instead"
     assert rows == {}
-    (connection_type,) = get_provider_info()["connection-types"]
-    for name in {"host", "port", "login", "password", "schema"} - set(
-        connection_type["ui-field-behaviour"]["hidden-fields"]
+    for field in {"host", "port", "login", "password", "schema"} - set(
+        _form(kind)["ui-field-behaviour"]["hidden-fields"]
     ):
-        assert f"`{name}`" in section
+        assert f"`{field}`" in section
 
 
-def test_a_person_can_enter_the_port_that_airflows_test_compares() -> None:
-    (connection_type,) = get_provider_info()["connection-types"]
-    assert "port" not in connection_type["ui-field-behaviour"]["hidden-fields"]
+@pytest.mark.parametrize(("kind", "name", "own"), TYPES)
+def test_a_person_can_enter_the_port_that_airflows_test_compares(kind: str, name: str, own: type) -> None:
+    assert "port" not in _form(kind)["ui-field-behaviour"]["hidden-fields"]
 
 
 def test_secrets_are_password_fields() -> None:
-    (connection_type,) = get_provider_info()["connection-types"]
-    assert connection_type["conn-fields"]["auth_token"]["schema"]["format"] == "password"
+    assert _form("drydock")["conn-fields"]["auth_token"]["schema"]["format"] == "password"
 
 
 def test_missing_null_and_empty_fields_take_their_defaults() -> None:

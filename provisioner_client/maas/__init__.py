@@ -1,0 +1,1 @@
+"""MAAS itself as a provisioner, over its API 2.0."""

@@ -1,0 +1,197 @@
+"""MAAS's API 2.0 as this backend uses it: what is asked, and never more than the site's part of it.
+
+A pool or a tag limits the site: both stand in every list of machines that is asked for. An empty filter would mean
+all machines of MAAS, so that none is ever sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from provisioner_client.errors import ProvisionerProtocolError, ProvisionerRefused, TaskNotFound
+from provisioner_client.http_errors import ErrorShape, ErrorText
+from provisioner_client.http_session import HttpSession
+from provisioner_client.maas.events import Event, read_events
+from provisioner_client.maas.machine import Machine, read_machines
+from provisioner_client.maas.task_tag import TaskTag, read_tag
+
+PATH: Final = "/api/2.0"
+BATCH: Final = 100
+"""Names or ids in one request at most: they stand in its address."""
+PAGE: Final = 1000
+_NOT_THERE: Final = "matches the given query"
+
+
+def is_maas(error: ErrorText) -> bool:
+    """Whether MAAS itself has written an error: plain text or a form's, and no page of something on the way."""
+    return error.shape is ErrorShape.FORM or (
+        error.shape is ErrorShape.TEXT and not error.message.startswith("an HTML page")
+    )
+
+
+class MaasApi:
+    """Requests about one site, from one thread.
+
+    Parameters
+    ----------
+    http : the server; its errors are told apart by `is_maas`.
+    pool, tag : what limits the site; at least one of them.
+    """
+
+    def __init__(self, http: HttpSession, pool: str = "", tag: str = "") -> None:
+        if not pool and not tag:
+            raise ValueError("a pool or a tag must limit the site's part of MAAS: give one of them")
+        self.http = http
+        self._limits = [(name, value) for name, value in (("pool", pool), ("tags", tag)) if value]
+        self.limits = " and ".join(f"{name.removesuffix('s')} {value}" for name, value in self._limits)
+        self._account = ""
+
+    @property
+    def account(self) -> str:
+        """The name under which this key asks; asked for once."""
+        if not self._account:
+            self._account = str(self.whoami()["username"])
+        return self._account
+
+    def version(self) -> tuple[dict[str, Any], str]:
+        """Return what MAAS says of its version, and the time that its answer carries."""
+        answer = self.http.get(f"{PATH}/version/")
+        if not isinstance(answer.data, dict) or not isinstance(answer.data.get("version"), str):
+            raise ProvisionerProtocolError(f"GET {PATH}/version/ names no version: is this MAAS?")
+        return answer.data, answer.headers.get("date", "")
+
+    def whoami(self) -> dict[str, Any]:
+        """Return the account to which the key belongs."""
+        data = self.http.get(f"{PATH}/users/op-whoami").data
+        if not isinstance(data, dict) or not data.get("username"):
+            raise ProvisionerProtocolError("MAAS does not say whose the API key is")
+        return data
+
+    def images(self) -> list[dict[str, Any]]:
+        """Return the images that MAAS has."""
+        data = self.http.get(f"{PATH}/boot-resources/").data
+        if not isinstance(data, list):
+            raise ProvisionerProtocolError("MAAS's images are not a list")
+        return [one for one in data if isinstance(one, dict)]
+
+    def machines(self) -> list[Machine]:
+        """Return all machines of the site. It is MAAS's dearest request."""
+        return self._list([])
+
+    def machines_of(self, what: str, values: Collection[str]) -> list[Machine]:
+        """Return those machines of the site whose `hostname` or `id` is among these values; none for no values."""
+        found = []
+        for batch in _batches(values):
+            found += self._list([(what, value) for value in batch])
+        return found
+
+    def deploying(self) -> int:
+        """Return how many machines this account is deploying now, also for other sites: of these only the number."""
+        params = [("status", "deploying"), ("owner", self.account)]
+        data = self.http.get(f"{PATH}/machines/", params).data
+        return len(read_machines(data))
+
+    def newest_event(self, ids: Collection[str]) -> int:
+        """Return the number of the newest event of these machines; 0 where there is none."""
+        newest = 0
+        for batch in _batches(ids):
+            params = [*_ids(batch), ("level", "DEBUG"), ("limit", "1")]
+            newest = max(newest, read_events(self.http.get(f"{PATH}/events/op-query", params).data, batch)[2])
+        return newest
+
+    def events(self, ids: Collection[str], after: int) -> list[Event]:
+        """Return all events of these machines after one, by their numbers."""
+        found: list[Event] = []
+        for batch in _batches(ids):
+            last = after
+            while True:
+                params = [*_ids(batch), ("level", "DEBUG"), ("limit", str(PAGE)), ("after", str(last))]
+                events, count, highest = read_events(self.http.get(f"{PATH}/events/op-query", params).data, batch)
+                found += events
+                if count < PAGE or highest <= last:
+                    break
+                last = highest
+        return sorted(found, key=lambda event: event.id)
+
+    def task(self, reference: str) -> TaskTag | None:
+        """Return the task of this reference; None where MAAS itself says that it has no such tag."""
+        answer = self.http.get(f"{PATH}/tags/{_part(reference)}/", accept=_is_unknown)
+        return None if answer.status == 404 else read_tag(answer.data)
+
+    def confirm_gone(self, reference: str) -> None:
+        """Make sure that there is no such tag, by another question.
+
+        Raises `TaskNotFound`: there is none; `ProvisionerProtocolError`: the two answers do not agree.
+        """
+        params = [("tags", reference), *self._limits]
+        answer = self.http.get(f"{PATH}/machines/", params, accept=_is_no_such_tag)
+        if answer.status == 400:
+            raise TaskNotFound(f"tag {reference}", status=404)
+        raise ProvisionerProtocolError(f"MAAS says that there is no tag {reference}, and lists machines by it")
+
+    def results(self, system_id: str, kind: str) -> list[dict[str, Any]]:
+        """Return the results of a machine's newest scripts of a kind: `commissioning`, `testing`, `installation`."""
+        data = self.http.get(f"{PATH}/nodes/{_part(system_id)}/results/", {"type": kind}).data
+        return [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+
+    def act(self, system_id: str, operation: str, fields: Sequence[tuple[str, str]]) -> None:
+        """Ask one machine for something, once. Raises as `HttpSession.form`."""
+        self.http.form(f"{PATH}/machines/{_part(system_id)}/op-{operation}", fields)
+
+    def allocate(self, system_id: str, reference: str) -> None:
+        """Allocate this very machine, once: by a name, MAAS might compose another."""
+        fields = {"system_id": system_id, "agent_name": reference, "comment": reference}
+        self.http.form(f"{PATH}/machines/op-allocate", fields)
+
+    def make_tag(self, name: str, comment: str) -> None:
+        """Make a tag, once. Raises `ProvisionerRefused`: there is one of this name, or MAAS does not take it."""
+        self.http.form(f"{PATH}/tags/", {"name": name, "comment": comment})
+
+    def rewrite_tag(self, name: str, comment: str) -> None:
+        """Give a tag another comment; repeated, it is the same."""
+        path = f"{PATH}/tags/{_part(name)}/"
+        self.http.form(path, {"comment": comment}, method="PUT", attempts=self.http.retry.attempts)
+
+    def delete_tag(self, name: str) -> None:
+        """Delete a tag; one that is gone by now is gone."""
+        self.http.form(f"{PATH}/tags/{_part(name)}/", method="DELETE", accept=_is_unknown)
+
+    def tag_machines(self, name: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> int:
+        """Add a tag to machines, and take it from others; return how many it was added to. Repeated, it is the same."""
+        added, path = 0, f"{PATH}/tags/{_part(name)}/op-update_nodes"
+        for key, ids in (("add", add), ("remove", remove)):
+            for batch in _batches(ids):
+                fields = [(key, system_id) for system_id in batch]
+                data = self.http.form(path, fields, attempts=self.http.retry.attempts).data
+                added += data.get("added", 0) if isinstance(data, dict) else 0
+        return added
+
+    def _list(self, filters: Sequence[tuple[str, str]]) -> list[Machine]:
+        if any(not value for _, value in filters):
+            raise ProvisionerRefused("an empty filter would mean all machines of MAAS, and is never sent")
+        return read_machines(self.http.get(f"{PATH}/machines/", [*filters, *self._limits]).data)
+
+
+def _batches(values: Collection[str]) -> Iterator[list[str]]:
+    listed = list(dict.fromkeys(values))
+    for start in range(0, len(listed), BATCH):
+        yield listed[start : start + BATCH]
+
+
+def _ids(values: Collection[str]) -> list[tuple[str, str]]:
+    return [("id", value) for value in values]
+
+
+def _part(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _is_unknown(status: int, error: ErrorText) -> bool:
+    """Only MAAS itself can say that there is no such tag; any other 404 is about the URL, or a proxy's."""
+    return status == 404 and is_maas(error) and _NOT_THERE in error.message
+
+
+def _is_no_such_tag(status: int, error: ErrorText) -> bool:
+    return status == 400 and is_maas(error) and "No such tag" in error.message

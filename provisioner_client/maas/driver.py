@@ -1,0 +1,303 @@
+"""Does what is due of a task, machine by machine: after a look at the ledger, never twice, never on a stranger's.
+
+Any process may do it, with what stands in the task's tag; only user data comes from the design.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from design_rendering.slipway_nodes import SlipwayNode
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    ProvisionerError,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+)
+from provisioner_client.maas.api import BATCH, MaasApi
+from provisioner_client.maas.ledger import Ledger
+from provisioner_client.maas.machine import Machine, Status
+from provisioner_client.maas.next_step import Act, NextStep, next_step
+from provisioner_client.maas.relabelling import relabel
+from provisioner_client.maas.selection import LabelWords
+from provisioner_client.maas.task_tag import Order, Settled
+from strategy_lib.phase import Phase
+
+log = logging.getLogger(__name__)
+
+SENDINGS: Final = 2
+"""How often a request is sent at most whose answer was lost, and which the ledger does not have once it is settled."""
+ERASE: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "none": (),
+    "quick": (("erase", "true"), ("quick_erase", "true")),
+    "secure": (("erase", "true"), ("secure_erase", "true")),
+    "full": (("erase", "true"),),
+}
+"""How a release erases disks, by our word for it."""
+
+Nodes = Callable[[], Mapping[str, SlipwayNode]]
+
+
+@dataclass(frozen=True, slots=True)
+class DriverSettings:
+    """How machines are acted on.
+
+    Parameters
+    ----------
+    parallel : how many machines this account deploys at once at most.
+    recommission : whether a machine that is Ready is commissioned again.
+    settle : seconds for which a request whose answer was lost may still take effect.
+    words : how labels are written as tags.
+    """
+
+    parallel: int = 8
+    recommission: bool = True
+    settle: float = 120.0
+    words: LabelWords = field(default_factory=LabelWords)
+
+
+@dataclass(slots=True)
+class _Doubt:
+    """A request whose answer was lost: until when it may take effect, how often it was sent, and what was said."""
+
+    until: float
+    sendings: int
+    said: str
+    status: int | None
+
+
+class Driver:
+    """Acts on the machines of tasks.
+
+    Parameters
+    ----------
+    api : of the site.
+    settings : see there.
+    now : seconds since any moment.
+    """
+
+    def __init__(self, api: MaasApi, settings: DriverSettings, now: Callable[[], float]) -> None:
+        self._api = api
+        self._settings = settings
+        self._now = now
+        self._doubts: dict[tuple[str, str], _Doubt] = {}
+
+    def doubtful_for(self, ledger: Ledger) -> float | None:
+        """Return after how many seconds a lost request of a task is settled; None: none was lost."""
+        names = set(ledger.unsent())
+        ends = [
+            doubt.until
+            for (reference, name), doubt in self._doubts.items()
+            if reference == ledger.tag.reference and name in names
+        ]
+        return max(0.0, min(ends) - self._now()) if ends else None
+
+    def advance(self, ledger: Ledger, phase: Phase, nodes: Nodes | None, guard: Callable[[], None]) -> None:
+        """Do what is due for those machines that were not acted on yet, and keep what is settled by that.
+
+        Parameters
+        ----------
+        ledger : of the task, just read.
+        nodes : gives the design's nodes; without them machines that get user data wait for somebody who has it.
+        guard : called right before each request that changes anything.
+
+        Raises
+        ------
+        ProvisionerError : MAAS could not be asked. What was sent until then stays so.
+        """
+        settled: dict[str, Settled] = {}
+        try:
+            if phase is Phase.RELABEL:
+                self._relabel(ledger, nodes, guard, settled)
+            else:
+                self._act_on_all(ledger, phase, nodes, guard, settled)
+        except ProvisionerError:
+            with suppress(ProvisionerError):
+                self._keep(ledger, settled, guard)
+            raise
+        self._keep(ledger, settled, guard)
+
+    def _act_on_all(
+        self,
+        ledger: Ledger,
+        phase: Phase,
+        nodes: Nodes | None,
+        guard: Callable[[], None],
+        settled: dict[str, Settled],
+    ) -> None:
+        queue = [name for name in ledger.unsent() if not self._is_doubtful(ledger, name)]
+        places = len(queue)
+        if phase is Phase.DEPLOY and queue:
+            places = max(0, self._settings.parallel - self._api.deploying())
+        while queue and places > 0:
+            batch, queue = queue[: min(places, BATCH)], queue[min(places, BATCH) :]
+            machines = self._machines(ledger, batch)
+            for name in batch:
+                step = self._step(phase, machines.get(name), ledger, name)
+                if step.act is Act.SETTLE:
+                    settled[name] = Settled(step.ok, step.why)
+                elif step.act is not Act.WAIT and self._act(ledger, phase, name, step, nodes, guard, settled):
+                    places -= 1
+
+    def _act(
+        self,
+        ledger: Ledger,
+        phase: Phase,
+        name: str,
+        step: NextStep,
+        nodes: Nodes | None,
+        guard: Callable[[], None],
+        settled: dict[str, Settled],
+    ) -> bool:
+        """Act on one machine; return whether anything was sent for it."""
+        order, reference = ledger.tag.orders[name], ledger.tag.reference
+        if order.user_data and step.act in (Act.ALLOCATE, Act.DEPLOY) and nodes is None:
+            return False
+        key = (reference, name)
+        doubt = self._doubts.get(key)
+        if doubt is not None and doubt.sendings >= SENDINGS:
+            settled[name] = Settled(False, f"MAAS did not take it: {doubt.said}")
+            return False
+        sent = step.act
+        try:
+            if step.act is Act.ALLOCATE:
+                self._send(guard, lambda: self._api.allocate(order.system_id, reference))
+            act, sent = (Act.DEPLOY if step.act is Act.ALLOCATE else step.act), Act.DEPLOY
+            for operation, fields in _requests(act, order, reference, name, nodes):
+                self._send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
+        except AuthenticationFailed as refusal:
+            if refusal.status == 401:
+                raise
+            self._refused(ledger, phase, name, sent, refusal, settled)
+        except ProvisionerRefused as refusal:
+            if refusal.answered:
+                self._refused(ledger, phase, name, sent, refusal, settled)
+            else:
+                self._note_doubt(key, refusal)
+        except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
+            if isinstance(trouble, ProvisionerUnavailable) and not trouble.reached:
+                raise
+            self._note_doubt(key, trouble)
+        return True
+
+    def _send(self, guard: Callable[[], None], send: Callable[[], None]) -> None:
+        """Send a request; once more only after what certainly had no effect."""
+        http = self._api.http
+        for attempt in range(1, http.retry.attempts + 1):
+            guard()
+            try:
+                return send()
+            except ProvisionerUnavailable as trouble:
+                # A conflict of MAAS's transactions, or no connection at all: nothing was done.
+                if attempt == http.retry.attempts or not (trouble.status == 409 or not trouble.reached):
+                    raise
+                http.pause(attempt, trouble)
+        return None
+
+    def _refused(
+        self,
+        ledger: Ledger,
+        phase: Phase,
+        name: str,
+        sent: Act,
+        refusal: ProvisionerRefused,
+        settled: dict[str, Settled],
+    ) -> None:
+        """Find out why a machine was refused: another process may have been faster, or somebody has it now."""
+        ledger.read()
+        known = ledger.progress(name)
+        if known.sent:
+            return
+        step = self._step(phase, self._machines(ledger, [name]).get(name), ledger, name)
+        if step.act is Act.WAIT or (known.acquired and sent is Act.ALLOCATE):
+            # What MAAS is at ends by itself, and another process that was faster goes on: the next look will tell.
+            return
+        settled[name] = Settled(False, step.why if step.act is Act.SETTLE and not step.ok else refusal.detail)
+
+    def _note_doubt(self, key: tuple[str, str], trouble: ProvisionerError) -> None:
+        before = self._doubts.get(key)
+        sendings = before.sendings + 1 if before is not None else 1
+        log.warning("%s: no answer about %s (%s): the ledger of events will tell", key[0], key[1], trouble)
+        until = self._now() + self._settings.settle
+        self._doubts[key] = _Doubt(until, sendings, trouble.detail, trouble.status)
+
+    def _is_doubtful(self, ledger: Ledger, name: str) -> bool:
+        doubt = self._doubts.get((ledger.tag.reference, name))
+        return doubt is not None and self._now() < doubt.until
+
+    def _step(self, phase: Phase, machine: Machine | None, ledger: Ledger, name: str) -> NextStep:
+        doubt = self._doubts.get((ledger.tag.reference, name))
+        if (
+            phase is Phase.PREPARE
+            and doubt is not None
+            and doubt.status == 500
+            and machine is not None
+            and machine.status is Status.NEW
+            and machine.owner == self._api.account
+        ):
+            # What is left of a commissioning whose power action failed: it was tried, and is not tried again.
+            return NextStep(Act.SETTLE, ok=False, why=doubt.said)
+        settings = self._settings
+        known = ledger.progress(name)
+        return next_step(phase, machine, known, self._api.account, recommission=settings.recommission)
+
+    def _machines(self, ledger: Ledger, names: Sequence[str]) -> dict[str, Machine]:
+        ids = {ledger.tag.orders[name].system_id: name for name in names}
+        return {ids[one.system_id]: one for one in self._api.machines_of("id", ids) if one.system_id in ids}
+
+    def _relabel(
+        self, ledger: Ledger, nodes: Nodes | None, guard: Callable[[], None], settled: dict[str, Settled]
+    ) -> None:
+        names = ledger.unsent()
+        if nodes is None or not names:
+            return
+        machines = self._machines(ledger, names)
+        wanted = {}
+        for name in names:
+            step = self._step(Phase.RELABEL, machines.get(name), ledger, name)
+            if step.act is Act.SETTLE:
+                settled[name] = Settled(step.ok, step.why)
+            else:
+                wanted[name] = machines[name]
+        settled |= relabel(self._api, self._settings.words, wanted, nodes(), guard)
+
+    def _keep(self, ledger: Ledger, settled: Mapping[str, Settled], guard: Callable[[], None]) -> None:
+        """Write down in the tag what needs no look at the ledger, so that every process says the same of it."""
+        if not settled:
+            return
+        guard()
+        current = self._api.task(ledger.tag.reference) or ledger.tag
+        ledger.tag = current.settle(settled)
+        self._api.rewrite_tag(ledger.tag.reference, ledger.tag.comment())
+
+
+def _requests(
+    act: Act, order: Order, reference: str, name: str, nodes: Nodes | None
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the operations on a machine that carry out an act, each with its fields."""
+    if act is Act.COMMISSION:
+        return [("commission", [])]
+    comment = ("comment", reference)
+    if act is Act.RELEASE:
+        return [("release", [comment, *ERASE.get(order.erase, ())])]
+    fields = [comment]
+    fields += [(key, text) for key, text in (("distro_series", order.image), ("hwe_kernel", order.kernel)) if text]
+    if order.ephemeral:
+        fields.append(("ephemeral_deploy", "true"))
+    if order.user_data and nodes is not None:
+        node = nodes().get(name)
+        text = node.user_data if node is not None else None
+        if text:
+            fields.append(("user_data", base64.b64encode(text.encode()).decode()))
+    first: list[tuple[str, list[tuple[str, str]]]] = []
+    if order.network:
+        first.append(("restore_networking_configuration", []))
+    if order.storage:
+        first.append(("set_storage_layout", [("storage_layout", order.storage)]))
+    return [*first, ("deploy", fields)]

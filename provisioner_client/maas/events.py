@@ -1,0 +1,92 @@
+"""MAAS's events, which are its ledger: who asked for what, and each change of a status, in the order of their ids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from provisioner_client.errors import ProvisionerProtocolError
+from provisioner_client.http_errors import one_line
+
+COMMISSION: Final = "User starting node commissioning"
+ACQUIRE: Final = "User acquiring node"
+DEPLOY: Final = "User starting deployment"
+RELEASE: Final = ("User releasing node", "User erasing disk")
+"""Either: a release that erases is written down as an erasing."""
+CHANGED: Final = "Node changed status"
+_TROUBLE: Final = ("Marking node failed", "User marking node failed", "User aborting", "Aborting")
+_CHANGE: Final = re.compile(r"From '([^']*)' to '([^']*)'")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of one machine. `created` is MAAS's own time stamp, as it came."""
+
+    id: int
+    system_id: str
+    type: str
+    description: str
+    username: str
+    created: str
+    level: str
+
+    @property
+    def new_status(self) -> str | None:
+        """MAAS's word for the status that the machine has had since; None where this is about something else."""
+        found = _CHANGE.search(self.description) if self.type == CHANGED else None
+        return None if found is None else found.group(2)
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether it says why something failed."""
+        return self.type.startswith(_TROUBLE)
+
+    @property
+    def said(self) -> str:
+        """It as a line for a person."""
+        return f"{self.type}: {self.description}" if self.description else self.type
+
+    def is_by(self, account: str) -> bool:
+        """Whether this account asked for it. MAAS names him in the description too, for events without a comment."""
+        return self.username == account or self.description.startswith(f"({account})")
+
+    def mentions(self, reference: str) -> bool:
+        """Whether its comment has this reference, and not only one that begins with it."""
+        return re.search(rf"(?<![\w-]){re.escape(reference)}(?![\w-])", self.description) is not None
+
+
+def read_events(data: object, wanted: Collection[str]) -> tuple[list[Event], int, int]:
+    """Read an answer to `events/op-query`; events of other machines than those wanted are dropped unread.
+
+    Returns
+    -------
+    tuple
+        The events by their ids, how many the answer had, and the highest id in it (0: it had none).
+
+    Raises
+    ------
+    ProvisionerProtocolError : it is no such answer.
+    """
+    listed = data.get("events") if isinstance(data, dict) else None
+    if not isinstance(listed, list):
+        raise ProvisionerProtocolError("MAAS's events are not a list")
+    found, highest = [], 0
+    for one in listed:
+        if not isinstance(one, dict) or not isinstance(one.get("id"), int):
+            raise ProvisionerProtocolError("MAAS gives an event without an id")
+        highest = max(highest, one["id"])
+        if one.get("node") in wanted:
+            found.append(
+                Event(
+                    one["id"],
+                    str(one["node"]),
+                    one_line(one.get("type") or ""),
+                    one_line(one.get("description") or ""),
+                    str(one.get("username") or ""),
+                    str(one.get("created") or ""),
+                    str(one.get("level") or ""),
+                )
+            )
+    return sorted(found, key=lambda event: event.id), len(listed), highest

@@ -1,0 +1,196 @@
+"""A machine as MAAS's list has it, and what its status means. Pure; statuses count by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Final
+
+from provisioner_client.errors import ProvisionerProtocolError
+from provisioner_client.http_errors import one_line
+from provisioner_client.protocol import NO_ADDRESSES, ListedNode
+from strategy_lib.outcome import NodeCondition
+
+
+class Status(IntEnum):
+    """MAAS's own numbers."""
+
+    NEW = 0
+    COMMISSIONING = 1
+    FAILED_COMMISSIONING = 2
+    MISSING = 3
+    READY = 4
+    RESERVED = 5
+    DEPLOYED = 6
+    RETIRED = 7
+    BROKEN = 8
+    DEPLOYING = 9
+    ALLOCATED = 10
+    FAILED_DEPLOYMENT = 11
+    RELEASING = 12
+    FAILED_RELEASING = 13
+    DISK_ERASING = 14
+    FAILED_DISK_ERASING = 15
+    RESCUE_MODE = 16
+    ENTERING_RESCUE_MODE = 17
+    FAILED_ENTERING_RESCUE_MODE = 18
+    EXITING_RESCUE_MODE = 19
+    FAILED_EXITING_RESCUE_MODE = 20
+    TESTING = 21
+    FAILED_TESTING = 22
+
+
+STATUS_NAMES: Final[Mapping[str, Status]] = {
+    "new": Status.NEW,
+    "commissioning": Status.COMMISSIONING,
+    "failed commissioning": Status.FAILED_COMMISSIONING,
+    "missing": Status.MISSING,
+    "ready": Status.READY,
+    "reserved": Status.RESERVED,
+    "deployed": Status.DEPLOYED,
+    "retired": Status.RETIRED,
+    "broken": Status.BROKEN,
+    "deploying": Status.DEPLOYING,
+    "allocated": Status.ALLOCATED,
+    "failed deployment": Status.FAILED_DEPLOYMENT,
+    "releasing": Status.RELEASING,
+    "releasing failed": Status.FAILED_RELEASING,
+    "disk erasing": Status.DISK_ERASING,
+    "failed disk erasing": Status.FAILED_DISK_ERASING,
+    "rescue mode": Status.RESCUE_MODE,
+    "entering rescue mode": Status.ENTERING_RESCUE_MODE,
+    "failed to enter rescue mode": Status.FAILED_ENTERING_RESCUE_MODE,
+    "exiting rescue mode": Status.EXITING_RESCUE_MODE,
+    "failed to exit rescue mode": Status.FAILED_EXITING_RESCUE_MODE,
+    "testing": Status.TESTING,
+    "failed testing": Status.FAILED_TESTING,
+}
+"""By the names that events have, in lower case."""
+
+TRANSIENT: Final = frozenset(
+    {
+        Status.COMMISSIONING,
+        Status.TESTING,
+        Status.DEPLOYING,
+        Status.RELEASING,
+        Status.DISK_ERASING,
+        Status.ENTERING_RESCUE_MODE,
+        Status.EXITING_RESCUE_MODE,
+    }
+)
+"""What MAAS itself ends, most of it within a time limit of its own."""
+
+_CONDITIONS: Final = {
+    Status.NEW: NodeCondition.NEW,
+    Status.COMMISSIONING: NodeCondition.COMMISSIONING,
+    Status.FAILED_COMMISSIONING: NodeCondition.FAILED_COMMISSIONING,
+    Status.READY: NodeCondition.READY,
+    Status.DEPLOYING: NodeCondition.DEPLOYING,
+    Status.DEPLOYED: NodeCondition.DEPLOYED,
+    Status.FAILED_DEPLOYMENT: NodeCondition.FAILED_DEPLOYMENT,
+    Status.ALLOCATED: NodeCondition.ALLOCATED,
+    Status.FAILED_RELEASING: NodeCondition.FAILED_RELEASE,
+    Status.FAILED_DISK_ERASING: NodeCondition.FAILED_RELEASE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What of a machine's answer counts here. `status` is None where its id is unknown: `status_name` has the word."""
+
+    system_id: str
+    name: str
+    status: Status | None
+    status_name: str
+    owner: str | None = None
+    power_state: str | None = None
+    locked: bool = False
+    osystem: str = ""
+    zone: str = ""
+    pool: str = ""
+    tags: frozenset[str] = frozenset()
+    architecture: str = ""
+    cores: int | None = None
+    memory: int | None = None
+    commissioning_result: int | None = None
+    addresses: Mapping[str, str] = field(default_factory=lambda: NO_ADDRESSES, hash=False)
+
+    @property
+    def is_half_released(self) -> bool:
+        """Whether a release went wrong half-way: it says Deployed, and has no operating system any more."""
+        return self.status is Status.DEPLOYED and not self.osystem
+
+    @property
+    def shown(self) -> str:
+        """MAAS's word for its status, and what that word hides."""
+        return f"{self.status_name}, half released" if self.is_half_released else self.status_name
+
+    @property
+    def condition(self) -> NodeCondition:
+        """What it means for a deployment."""
+        if self.is_half_released:
+            return NodeCondition.FAILED_RELEASE
+        return NodeCondition.OTHER if self.status is None else _CONDITIONS.get(self.status, NodeCondition.OTHER)
+
+    def is_owned_by_other(self, account: str) -> bool:
+        """Whether somebody else than this account has it."""
+        return self.owner not in (None, "", account)
+
+    def listed(self) -> ListedNode:
+        """Return it as a node of the provisioner's list."""
+        return ListedNode(
+            self.name, self.condition, self.shown, self.power_state, self.addresses, self.cores, self.memory
+        )
+
+
+def read_machines(data: object) -> list[Machine]:
+    """Read a list of machines. Raises `ProvisionerProtocolError`: it is none."""
+    if not isinstance(data, list):
+        raise ProvisionerProtocolError("MAAS's list of machines is not a list")
+    return [read_machine(one) for one in data]
+
+
+def read_machine(data: object) -> Machine:
+    """Read one machine. Raises `ProvisionerProtocolError`: it is none."""
+    if not isinstance(data, dict) or not isinstance(data.get("system_id"), str):
+        raise ProvisionerProtocolError("MAAS gives something that is no machine")
+    number, power = data.get("status"), data.get("power_state")
+    status = Status(number) if isinstance(number, int) and number in tuple(Status) else None
+    word = one_line(data.get("status_name") or number)
+    return Machine(
+        system_id=data["system_id"],
+        name=str(data.get("hostname") or ""),
+        status=status,
+        status_name=word,
+        owner=str(data["owner"]) if data.get("owner") else None,
+        power_state=power if isinstance(power, str) else None,
+        locked=bool(data.get("locked")),
+        osystem=str(data.get("osystem") or ""),
+        zone=_name_of(data.get("zone")),
+        pool=_name_of(data.get("pool")),
+        tags=frozenset(map(str, data.get("tag_names") or ())),
+        architecture=str(data.get("architecture") or ""),
+        cores=_count(data.get("cpu_count")),
+        memory=_count(data.get("memory")),
+        commissioning_result=_count(data.get("current_commissioning_result_id")),
+        addresses=_addresses(data),
+    )
+
+
+def _name_of(given: object) -> str:
+    return str(given.get("name") or "") if isinstance(given, dict) else str(given or "")
+
+
+def _count(given: object) -> int | None:
+    """Return a number of things that a machine has; None for 0, which MAAS says before it has commissioned it."""
+    return given if isinstance(given, int) and not isinstance(given, bool) and given > 0 else None
+
+
+def _addresses(data: Mapping[str, Any]) -> Mapping[str, str]:
+    boot = data.get("boot_interface")
+    links = boot.get("links") if isinstance(boot, dict) else None
+    for link in links if isinstance(links, list) else ():
+        if isinstance(link, dict) and isinstance(link.get("ip_address"), str) and link["ip_address"]:
+            return {"boot_ip": link["ip_address"]}
+    return NO_ADDRESSES

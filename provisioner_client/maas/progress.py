@@ -1,0 +1,121 @@
+"""What MAAS's ledger says of one machine of a task: was it acted on, is that over, and what came of it. Pure.
+
+Only events after the task's beginning are given. The first end after our own request counts: what later tasks have
+done to the machine does not change what this one did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from provisioner_client.maas.events import ACQUIRE, COMMISSION, DEPLOY, RELEASE, Event
+from provisioner_client.maas.machine import STATUS_NAMES, Machine, Status
+from provisioner_client.protocol import TaskMessage
+
+_REQUESTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "prepare_nodes": (COMMISSION,),
+    "deploy_nodes": (DEPLOY,),
+    "destroy_nodes": RELEASE,
+}
+_UNDER_WAY: Final[Mapping[str, frozenset[Status]]] = {
+    "prepare_nodes": frozenset({Status.COMMISSIONING, Status.TESTING}),
+    "deploy_nodes": frozenset({Status.DEPLOYING}),
+    "destroy_nodes": frozenset({Status.RELEASING, Status.DISK_ERASING}),
+}
+_GOOD: Final[Mapping[str, frozenset[Status]]] = {
+    "prepare_nodes": frozenset({Status.READY}),
+    "deploy_nodes": frozenset({Status.DEPLOYED}),
+    "destroy_nodes": frozenset({Status.READY, Status.NEW}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a machine is.
+
+    Attributes
+    ----------
+    sent : our request has taken effect.
+    acquired : it was allocated for this task; it may not be deploying yet.
+    ended : MAAS is done with it, well or not.
+    ok : it came to what was asked for.
+    why : in MAAS's words, where it did not.
+    waits_at : a status that this version does not know: nothing is concluded from it.
+    """
+
+    sent: bool = False
+    acquired: bool = False
+    ended: bool = False
+    ok: bool = False
+    why: str = ""
+    waits_at: str = ""
+
+
+def progress_of(action: str, reference: str, account: str, events: Sequence[Event]) -> Progress:
+    """Read a machine's progress out of its events, which are in the order of their ids.
+
+    Parameters
+    ----------
+    action : a value of `task_tag.ACTIONS`.
+    reference : the task's; our requests carry it as their comment, commissioning alone has no place for one.
+    account : the name under which we ask.
+    """
+    requests = _REQUESTS.get(action, ())
+    acquired = any(event.type == ACQUIRE and event.mentions(reference) for event in events)
+    for place, event in enumerate(events):
+        ours = event.is_by(account) if event.type == COMMISSION else event.mentions(reference)
+        if event.type in requests and ours:
+            return _walk(action, events[place:], acquired)
+    return Progress(acquired=acquired)
+
+
+def _walk(action: str, events: Sequence[Event], acquired: bool) -> Progress:
+    for place, event in enumerate(events):
+        word = event.new_status
+        if word is None:
+            continue
+        status = STATUS_NAMES.get(word.lower())
+        if status is None:
+            return Progress(sent=True, acquired=acquired, waits_at=word)
+        if status not in _UNDER_WAY[action]:
+            ok = status in _GOOD[action]
+            return Progress(True, acquired, ended=True, ok=ok, why="" if ok else _why(word, events, place))
+    return Progress(sent=True, acquired=acquired)
+
+
+def _why(word: str, events: Sequence[Event], place: int) -> str:
+    """Why it ended so: what MAAS wrote down before, else right after, up to the next change of the status."""
+    before = [event for event in events[:place] if event.is_trouble]
+    after = []
+    for event in events[place + 1 :]:
+        if event.new_status is not None:
+            break
+        after += [event] if event.is_trouble else []
+    told = before[-1:] or after[:1]
+    return f"{word}: {told[0].said}" if told else f"the machine is {word}"
+
+
+def progress_by_status(action: str, known: Progress, machine: Machine) -> Progress:
+    """Conclude from a machine's status what the ledger does not say, of a machine that was acted on.
+
+    A ledger may have been cut; a machine that is in none of the statuses on the way has come to an end.
+    """
+    if known.ended or not known.sent:
+        return known
+    status = machine.status
+    if status is None:
+        return Progress(True, known.acquired, waits_at=machine.status_name)
+    if status in _UNDER_WAY[action]:
+        return known
+    ok = status in _GOOD[action] and not machine.is_half_released
+    return Progress(True, known.acquired, ended=True, ok=ok, why="" if ok else f"the machine is {machine.shown}")
+
+
+def messages_of(name: str, progress: Progress, events: Sequence[Event]) -> tuple[TaskMessage, ...]:
+    """Return what the ledger says of a machine as messages; what says why it failed is an error."""
+    told = [TaskMessage(event.said, event.is_trouble, name, event.created or None) for event in events]
+    if progress.why and not any(message.error for message in told):
+        told.append(TaskMessage(progress.why, error=True, context=name, at=None))
+    return tuple(told)

@@ -1,0 +1,348 @@
+"""MAAS as a provisioner: a task is a tag in MAAS, and what became of it stands in MAAS's events.
+
+How a task is kept and carried on is written in docs/provisioner.md.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    DesignEmpty,
+    ProvisionerError,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    SubmissionRefused,
+    TaskNotFound,
+)
+from provisioner_client.http_session import HttpSession, Timeouts, checked_url
+from provisioner_client.maas.api import PATH, MaasApi, is_maas
+from provisioner_client.maas.api_key import LARGEST_SKEW, ApiKey, PlaintextAuth
+from provisioner_client.maas.design import Design, DesignReader, by_name, validation_of
+from provisioner_client.maas.driver import Driver, DriverSettings
+from provisioner_client.maas.ledger import Ledger
+from provisioner_client.maas.machine import Machine
+from provisioner_client.maas.selection import select
+from provisioner_client.maas.submission import Submission, SubmissionSettings
+from provisioner_client.maas.task_tag import ACTIONS, Settled, TaskTag, is_tag_name
+from provisioner_client.maas.telling import evidence_of, reasons, task_of, tree_of
+from provisioner_client.protocol import (
+    LONG_AGO,
+    DesignSource,
+    DesignValidation,
+    ListedNode,
+    ProvisionerTask,
+    TaskTree,
+)
+from provisioner_client.redacting import Redact, nothing_is_secret
+from provisioner_client.retry import RetryPolicy
+from strategy_lib.outcome import Evidence
+from strategy_lib.phase import Phase
+from strategy_lib.strategy import Selector
+
+log = logging.getLogger(__name__)
+
+COMPARE_EVERY: Final = 60.0
+"""Seconds between two looks at the machines of a task themselves; its events are read at every look."""
+_FRESH: Final = 30.0
+_HOST_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+_FIRST_LOOK: Final = 1.0
+
+
+class MaasProvisioner:
+    """The `Provisioner` protocol for MAAS's API 2.0. One object serves one thread.
+
+    Parameters
+    ----------
+    url : where MAAS listens, such as ``http://maas.example:5240/MAAS``.
+    key : of an account that is an administrator.
+    pool, tag : what limits the site's part of MAAS; at least one of them.
+    settings : how machines are acted on; `settle` is at least `read_timeout`.
+    default_image, erase : for nodes whose design names none; the latter is one of `driver.ERASE`.
+    connect_timeout, read_timeout : seconds. MAAS answers some requests only after a machine's power has changed.
+    retry, verify, named_by, redact, sleep, chance : as for `HttpSession`.
+    first_look : seconds before the first look after a lost answer; each further wait is twice as long.
+    clock : seconds since any moment. Given by tests.
+
+    Raises
+    ------
+    ValueError : when the URL, a timeout or what limits the site cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: ApiKey,
+        *,
+        pool: str = "",
+        tag: str = "",
+        settings: DriverSettings | None = None,
+        default_image: str = "",
+        erase: str = "none",
+        connect_timeout: float = 5.0,
+        read_timeout: float = 120.0,
+        retry: RetryPolicy | None = None,
+        verify: bool | str = True,
+        named_by: str | None = None,
+        redact: Redact = nothing_is_secret,
+        first_look: float = _FIRST_LOOK,
+        sleep: Callable[[float], None] = time.sleep,
+        chance: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.url = checked_url(url).removesuffix(PATH).removesuffix("/api")
+        self._http = HttpSession(
+            self.url,
+            secrets=lambda: key.secrets,
+            timeouts=Timeouts(connect_timeout, read_timeout, max(300.0, 5 * read_timeout)),
+            retry=retry,
+            verify=verify,
+            named_by=named_by,
+            redact=redact,
+            auth=PlaintextAuth(key),
+            is_own=is_maas,
+            sleep=sleep,
+            chance=chance,
+        )
+        self._api = MaasApi(self._http, pool, tag)
+        self._settings = settings or DriverSettings(settle=read_timeout)
+        self._driver = Driver(self._api, self._settings, clock)
+        self._designs = DesignReader()
+        made = SubmissionSettings(default_image, erase, self._settings.settle, first_look)
+        self._submission = Submission(self._api, self._driver, self._designs, made, sleep, clock)
+        self._image = default_image
+        self._clock = clock
+        self._ledgers: dict[str, Ledger] = {}
+        self._seen: tuple[float, str, dict[str, list[Machine]]] | None = None
+
+    def __repr__(self) -> str:
+        return f"MaasProvisioner({self.url!r}, {self._api.limits})"
+
+    @property
+    def settle(self) -> float:
+        return self._settings.settle
+
+    def close(self) -> None:
+        self._http.close()
+
+    def check(self) -> str:
+        """Say whether MAAS answers and accepts the key, and whether its account may do what is needed.
+
+        Raises `AuthenticationFailed`: also for an account that is no administrator, and where the clocks differ by so
+        much that MAAS refuses every key.
+        """
+        version, date = self._api.version()
+        try:
+            account = self._api.whoami()
+        except AuthenticationFailed as refusal:
+            skew = _skew(date)
+            if refusal.status == 401 and abs(skew) > LARGEST_SKEW:
+                said = f"MAAS's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this machine's"
+                limit = f"it refuses every request that is over {LARGEST_SKEW:.0f} s old"
+                raise AuthenticationFailed(f"{said}, and {limit}: synchronize the clocks", status=401) from None
+            raise
+        if not account.get("is_superuser"):
+            raise AuthenticationFailed(
+                f"the account {account['username']} is no administrator of MAAS, and so cannot commission machines"
+            )
+        return (
+            f"MAAS {version['version']} at {self.url} answers (API 2.0) and accepts the credentials of the "
+            f"administrator {account['username']}; the site is {self._api.limits}."
+        )
+
+    def check_names(self, nodes: Collection[str]) -> None:
+        """Refuse what is no host name."""
+        bad = sorted(name for name in nodes if _HOST_NAME.fullmatch(name) is None)
+        if bad:
+            raise SubmissionRefused(f"these are no host names, as MAAS has them: {', '.join(bad[:10])}")
+
+    def validate_design(self, design: DesignSource) -> DesignValidation:
+        """Check the documents, that MAAS has each node exactly once in the site's part, and that it has the images."""
+        read = self._designs.read(design)
+        if read.problems or not read.nodes:
+            return validation_of(read, (), (), self._api.limits)
+        machines = [one for same in self._machines_of(read).values() for one in same]
+        return validation_of(read, machines, self._api.images(), self._api.limits, self._image)
+
+    def select_nodes(self, design: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
+        """Names of the nodes that the selectors choose among those that MAAS has (rules 5 and 6).
+
+        The machines are asked for once, by the design's names, and the selectors are compared with that answer.
+        """
+        read = self._designs.read(design)
+        if read.problems:
+            raise ProvisionerRefused(f"the design is not valid: {'; '.join(read.problems[:5])}")
+        if not read.nodes:
+            raise DesignEmpty("the design has no nodes")
+        machines = {name: same[0] for name, same in self._machines_of(read).items()}
+        if not machines:
+            raise DesignEmpty(f"MAAS has none of the design's {len(read.nodes)} nodes in {self._api.limits}")
+        return select(read.nodes, machines, selectors, self._settings.words)
+
+    def submit(
+        self,
+        phase: Phase,
+        design: DesignSource,
+        nodes: Sequence[str] | None,
+        reference: str,
+        *,
+        guard: Callable[[], None] | None = None,
+        sent_ago: float | None = LONG_AGO,
+    ) -> str:
+        """Start a task, once (rule 12), or go on with one that was begun: the tag is made, then each machine's turn.
+
+        Deploys for which there is no place yet are sent by those who ask after the task.
+        """
+        if not is_tag_name(reference):
+            raise SubmissionRefused("a reference must be what MAAS takes as a tag: letters, digits, - and _")
+        if phase.is_of_nodes and not nodes:
+            raise SubmissionRefused(f"{ACTIONS[phase]} must name its nodes: it is never sent for a whole site")
+        self.check_names(nodes or ())
+        if not phase.is_of_nodes:
+            self._submission.of_site(phase, lambda: self._site_check(design), reference, guard or _always)
+            return reference
+        names = sorted(set(nodes or ()))
+        ledger = self._submission.of_nodes(phase, design, names, reference, guard or _always, sent_ago)
+        self._ledgers[reference] = ledger
+        return reference
+
+    def find(self, reference: str) -> ProvisionerTask | None:
+        """Look for the tag; that MAAS itself says that there is none is certain."""
+        tag = self._api.task(reference) if is_tag_name(reference) else None
+        return None if tag is None else task_of(self._ledger(tag))
+
+    def is_dead(self, task_id: str) -> bool:
+        """Say no: whoever asks after a task goes on with it, so that no task depends on a process."""
+        return False
+
+    def task(
+        self,
+        task_id: str,
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+        design: DesignSource | None = None,
+    ) -> ProvisionerTask:
+        """Give a task as it is now, after doing what is due of it by now.
+
+        Deploys are sent as places become free. What else was not sent, as its process was killed, is sent once this
+        client has known the task for as long as a lost request may still take effect.
+        """
+        ledger = self._ledger(self._existing(task_id, phase, reference))
+        known = phase or _phase_of(ledger.tag.action)
+        if ledger.unsent() and (known is Phase.DEPLOY or ledger.known_for >= self.settle):
+            nodes = None if design is None else (lambda: self._designs.read(design).nodes)
+            self._driver.advance(ledger, known, nodes, _always)
+            ledger.read()
+        ledger.compare(COMPARE_EVERY)
+        return task_of(ledger)
+
+    def task_tree(
+        self,
+        task_id: str,
+        node: str | None = None,
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+    ) -> TaskTree:
+        """Give a task with what MAAS's events say of each of its machines."""
+        ledger = self._ledger(self._existing(task_id, phase, reference))
+        ledger.read_all()
+        return tree_of(ledger, node)
+
+    def evidence(
+        self,
+        task_id: str,
+        sent: Collection[str],
+        *,
+        phase: Phase | None = None,
+        reference: str | None = None,
+    ) -> Evidence:
+        """Collect what the events say of the nodes of a task, and how MAAS lists these machines now (rules 13, 14)."""
+        try:
+            ledger = self._ledger(self._existing(task_id, phase, reference))
+        except TaskNotFound:
+            log.warning("task %s is gone: only the machines can tell what it did", task_id)
+            listed = by_name(self._api.machines_of("hostname", sent))
+            return evidence_of(None, {name: same[0] for name, same in listed.items() if len(same) == 1}, sent, {})
+        if not ledger.is_begun() and not ledger.is_over():
+            return Evidence(over=False, listed=True)
+        ids = {ledger.tag.orders[name].system_id: name for name in sent if name in ledger.tag.orders}
+        try:
+            found = {ids[one.system_id]: one for one in self._api.machines_of("id", ids) if one.system_id in ids}
+        except ProvisionerError as failure:
+            log.warning("the machines of task %s cannot be listed: %s", task_id, failure)
+            return replace(evidence_of(ledger, {}, sent, {}), listed=False)
+        return evidence_of(ledger, found, sent, reasons(self._api, ledger, sent))
+
+    def nodes(self) -> dict[str, ListedNode]:
+        """Give all machines of the site; a name that two of them have proves nothing, and is left out."""
+        found = by_name(self._api.machines())
+        for name, same in found.items():
+            if len(same) > 1:
+                log.warning("MAAS has %d machines %s in %s: left out", len(same), name, self._api.limits)
+        return {name: same[0].listed() for name, same in found.items() if name and len(same) == 1}
+
+    def _machines_of(self, design: Design) -> dict[str, list[Machine]]:
+        """Return the machines of a design by name, as they were at most some seconds ago."""
+        if self._seen is None or self._seen[1] != design.digest or self._clock() - self._seen[0] > _FRESH:
+            found = by_name(self._api.machines_of("hostname", design.nodes))
+            self._seen = (self._clock(), design.digest, {name: found[name] for name in design.nodes if name in found})
+        return self._seen[2]
+
+    def _site_check(self, design: DesignSource) -> Settled:
+        """Say whether the account, the machines' names and the images are as a design needs them."""
+        self.check()
+        validation = self.validate_design(design)
+        return Settled(validation.valid, "" if validation.valid else validation.reasons())
+
+    def _existing(self, task_id: str, phase: Phase | None, reference: str | None) -> TaskTag:
+        tag = self._api.task(task_id) if is_tag_name(task_id) else None
+        if tag is None:
+            self._ledgers.pop(task_id, None)
+            if is_tag_name(task_id):
+                self._api.confirm_gone(task_id)
+            raise TaskNotFound(f"tag {task_id}", status=404)
+        if tag.reference != task_id or (phase is not None and tag.action != ACTIONS[phase]):
+            raise ProvisionerProtocolError(f"the answer for task {task_id} is about {tag.reference}, {tag.action}")
+        if reference is not None and tag.reference != reference:
+            raise ProvisionerProtocolError(f"task {task_id} should have reference {reference}")
+        return tag
+
+    def _ledger(self, tag: TaskTag) -> Ledger:
+        """Return what is known of a task, just read."""
+        ledger = self._ledgers.get(tag.reference)
+        if ledger is None:
+            ledger = self._ledgers[tag.reference] = Ledger(self._api, tag, self._clock)
+        ledger.tag = tag
+        ledger.read()
+        return ledger
+
+
+def _phase_of(action: str) -> Phase:
+    for phase, word in ACTIONS.items():
+        if word == action and phase is not Phase.RELEASE:
+            return phase
+    raise ProvisionerProtocolError(f"the action {action} is not known to this version of Slipway")
+
+
+def _skew(date: str) -> float:
+    """Return how many seconds a server's clock is ahead; 0 where its answer does not say."""
+    try:
+        moment = parsedate_to_datetime(date)
+    except (ValueError, TypeError, IndexError):
+        return 0.0
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+
+
+def _always() -> None:
+    """Guard nothing."""

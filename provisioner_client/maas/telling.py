@@ -1,0 +1,177 @@
+"""What is told of a task of MAAS, in the values of the protocol: the task, its tree, and the evidence (rule 13)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from provisioner_client.errors import ProvisionerError
+from provisioner_client.http_errors import one_line
+from provisioner_client.maas.api import MaasApi
+from provisioner_client.maas.ledger import Ledger
+from provisioner_client.maas.machine import Machine
+from provisioner_client.maas.progress import messages_of
+from provisioner_client.protocol import ProvisionerTask, TaskMessage, TaskResult, TaskState, TaskTree
+from strategy_lib.goals.node_errors import join_messages
+from strategy_lib.outcome import Evidence
+
+log = logging.getLogger(__name__)
+
+_MOST_RESULTS: Final = 20
+"""Of so many failed machines the scripts' results are asked for; of the others the events say enough."""
+_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "prepare_nodes": ("commissioning", "testing"),
+    "deploy_nodes": ("installation",),
+}
+_BAD: Final = ("failed", "timed out", "degraded", "aborted")
+
+
+def verdicts(ledger: Ledger) -> dict[str, tuple[bool | None, str]]:
+    """Return for each node whether it came to what was asked for (None: it is not over), and why not."""
+    tag = ledger.tag
+    found: dict[str, tuple[bool | None, str]] = {}
+    for name in dict.fromkeys([*tag.orders, *tag.settled]):
+        known = ledger.progress(name)
+        if known.ended:
+            found[name] = (known.ok, known.why)
+        elif name in tag.settled and not known.sent:
+            found[name] = (tag.settled[name].ok, tag.settled[name].why)
+        else:
+            at = (
+                f"it is {known.waits_at} in MAAS, which this version of Slipway does not know" if known.waits_at else ""
+            )
+            found[name] = (None, at)
+    return found
+
+
+def task_of(ledger: Ledger) -> ProvisionerTask:
+    """Return the task; its lists are empty until it is over."""
+    found = verdicts(ledger)
+    over = ledger.is_over()
+    good = {name for name, (ok, _) in found.items() if ok}
+    state = TaskState.COMPLETE if over else TaskState.RUNNING if ledger.is_begun() else TaskState.QUEUED
+    said = [
+        TaskMessage(one_line(why), error=ok is not True, context=name or None, at=None)
+        for name, (ok, why) in found.items()
+        if why
+    ]
+    return ProvisionerTask(
+        task_id=ledger.tag.reference,
+        action=ledger.tag.action,
+        state=state,
+        result=_result(len(good), len(found)) if over else TaskResult.INCOMPLETE,
+        successes=frozenset(good - {""}) if over else frozenset(),
+        failures=frozenset(set(found) - good - {""}) if over else frozenset(),
+        messages=tuple(said),
+        reference=ledger.tag.reference,
+    )
+
+
+def tree_of(ledger: Ledger, node: str | None) -> TaskTree:
+    """Return the task with one below it for each machine, or for one machine: its events."""
+    root, found = task_of(ledger), verdicts(ledger)
+    names = [name for name in found if name and node in (None, name)]
+    kept = tuple(message for message in root.messages if node is None or message.context in (None, node))
+    children = tuple(_below(ledger, name, *found[name]) for name in names)
+    return TaskTree(replace(root, messages=kept), frozenset(names), children=children)
+
+
+def evidence_of(
+    ledger: Ledger | None, machines: Mapping[str, Machine], sent: Collection[str], why: Mapping[str, str]
+) -> Evidence:
+    """Return what is known of the nodes that were sent.
+
+    Parameters
+    ----------
+    ledger : the task's; None: it is gone, and so over.
+    machines : as they are now, by the name of the node.
+    why : more of the reasons of failures, by the name of the node.
+    """
+    condition = {name: machine.condition for name, machine in machines.items()}
+    words = {name: machine.shown for name, machine in machines.items()}
+    if ledger is None:
+        return Evidence(over=True, condition=condition, status_names=words, listed=True)
+    over, found = ledger.is_over(), verdicts(ledger)
+    messages = {name: text for name, (_, text) in found.items() if name in sent and text}
+    half = {name for name, machine in machines.items() if machine.is_half_released}
+    if ledger.tag.action != "deploy_nodes":
+        half = set()
+    messages |= {name: f"the machine is {words[name]}: it has no operating system" for name in half}
+    good = frozenset(name for name, (ok, _) in found.items() if ok and name) - half
+    bad = frozenset(name for name, (ok, _) in found.items() if name and (ok is False or (ok and name in half)))
+    texts = {}
+    for name, more in why.items():
+        joined = join_messages(text for text in (messages.get(name, ""), more) if text)
+        if "\n" in joined:
+            texts[name] = joined
+    return Evidence(
+        over=over,
+        reported_success=good if over else frozenset(),
+        reported_failure=bad if over else frozenset(),
+        child_success=frozenset() if over else good,
+        child_failure=frozenset() if over else bad,
+        condition=condition,
+        status_names=words,
+        messages={name: one_line(text) for name, text in messages.items()},
+        texts=texts,
+        listed=True,
+    )
+
+
+def reasons(api: MaasApi, ledger: Ledger, sent: Collection[str]) -> dict[str, str]:
+    """Return which scripts have failed on machines that failed, in MAAS's words."""
+    kinds, told = _KINDS.get(ledger.tag.action, ()), {}
+    failed = [name for name, (ok, _) in verdicts(ledger).items() if ok is False and name in sent]
+    for name in failed[:_MOST_RESULTS]:
+        if not ledger.progress(name).sent:
+            continue
+        try:
+            found = [one for kind in kinds for one in api.results(ledger.tag.orders[name].system_id, kind)]
+        except ProvisionerError as trouble:
+            log.info("the scripts' results of %s cannot be read: %s", name, trouble)
+            break
+        said = [text for one in found for text in _script_texts(one)]
+        if said:
+            told[name] = "; ".join(said)
+    return told
+
+
+def _script_texts(data: Mapping[str, Any]) -> list[str]:
+    listed = data.get("results")
+    texts = []
+    for one in listed if isinstance(listed, list) else []:
+        word = one_line(one.get("status_name") or "") if isinstance(one, dict) else ""
+        if word.lower().startswith(_BAD) and not one.get("suppressed"):
+            status = one.get("exit_status")
+            ended = f" (exit status {status})" if isinstance(status, int) else ""
+            texts.append(f"script {one_line(one.get('name') or '?')}: {word}{ended}")
+    return texts
+
+
+def _below(ledger: Ledger, name: str, ok: bool | None, why: str) -> TaskTree:
+    tag, known = ledger.tag, ledger.progress(name)
+    events = ledger.events(name)
+    told = messages_of(name, known, events)
+    if why and not any(message.error for message in told) and ok is not True:
+        told = (*told, TaskMessage(one_line(why), error=True, context=name, at=None))
+    state = TaskState.COMPLETE if ok is not None else TaskState.RUNNING if known.sent else TaskState.QUEUED
+    task = ProvisionerTask(
+        task_id=f"{tag.reference}/{name}",
+        action=tag.action,
+        state=state,
+        result=TaskResult.INCOMPLETE if ok is None else _result(int(ok), 1),
+        successes=frozenset({name}) if ok else frozenset(),
+        failures=frozenset({name}) if ok is False else frozenset(),
+        messages=told,
+        reference=tag.reference,
+    )
+    created = events[0].created if events else None
+    return TaskTree(task, frozenset({name}), created=created, updated=events[-1].created if events else None)
+
+
+def _result(good: int, of: int) -> TaskResult:
+    if good == of:
+        return TaskResult.SUCCESS
+    return TaskResult.PARTIAL_SUCCESS if good else TaskResult.FAILURE

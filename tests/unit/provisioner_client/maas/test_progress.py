@@ -1,0 +1,131 @@
+"""MAAS's ledger of events says what became of a machine: the first end after our own request counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from provisioner_client.maas.events import ACQUIRE, CHANGED, COMMISSION, DEPLOY, RELEASE, Event, read_events
+from provisioner_client.maas.machine import Machine, Status
+from provisioner_client.maas.progress import Progress, progress_by_status, progress_of
+
+REFERENCE = "slipway-a-1"
+
+
+def ledger(*told: tuple[str, str]) -> list[Event]:
+    return [
+        Event(number, "abc123", kind, text, "bob" if "(bob)" in text else "slipway", "", "DEBUG")
+        for number, (kind, text) in enumerate(told, 1)
+    ]
+
+
+def asked(kind: str, reference: str = REFERENCE) -> tuple[str, str]:
+    return kind, f"(slipway) - {reference}"
+
+
+def became(new: str, old: str = "?") -> tuple[str, str]:
+    return CHANGED, f"From '{old}' to '{new}'"
+
+
+FAILED = ("Marking node failed", "Node installation failure - 'curtin' ended")
+PREPARED = (
+    (COMMISSION, "(slipway)"),
+    became("Commissioning"),
+    became("Testing"),
+    became("Ready"),
+)
+DEPLOYED = (asked(ACQUIRE), became("Allocated (to slipway)"), asked(DEPLOY), became("Deploying"), became("Deployed"))
+
+
+@pytest.mark.parametrize(
+    ("action", "told", "expected"),
+    [
+        pytest.param("prepare_nodes", (), Progress(), id="nothing happened"),
+        pytest.param("prepare_nodes", PREPARED[:1], Progress(sent=True), id="commissioning was asked for"),
+        pytest.param("prepare_nodes", PREPARED[:3], Progress(sent=True), id="tests are on the way"),
+        pytest.param("prepare_nodes", PREPARED, Progress(sent=True, ended=True, ok=True), id="prepared"),
+        pytest.param(
+            "prepare_nodes",
+            (*PREPARED, *DEPLOYED[1:4]),
+            Progress(sent=True, ended=True, ok=True),
+            id="what comes later does not count",
+        ),
+        pytest.param(
+            "prepare_nodes", ((COMMISSION, "(bob)"), *PREPARED[1:]), Progress(), id="somebody else commissions"
+        ),
+        pytest.param(
+            "prepare_nodes",
+            (*PREPARED[:2], became("New")),
+            Progress(sent=True, ended=True, why="the machine is New"),
+            id="aborted, or without power",
+        ),
+        pytest.param(
+            "prepare_nodes",
+            (*PREPARED[:2], became("Rising from the ashes")),
+            Progress(sent=True, waits_at="Rising from the ashes"),
+            id="an unknown status waits, and is named",
+        ),
+        pytest.param("deploy_nodes", DEPLOYED[:1], Progress(acquired=True), id="allocated, and no more"),
+        pytest.param("deploy_nodes", DEPLOYED[:4], Progress(sent=True, acquired=True), id="deploying"),
+        pytest.param("deploy_nodes", DEPLOYED, Progress(sent=True, acquired=True, ended=True, ok=True), id="deployed"),
+        pytest.param(
+            "deploy_nodes",
+            (*DEPLOYED[:4], FAILED, became("Failed deployment")),
+            Progress(
+                sent=True,
+                acquired=True,
+                ended=True,
+                why=f"Failed deployment: {FAILED[0]}: {FAILED[1]}",
+            ),
+            id="failed, and why",
+        ),
+        pytest.param(
+            "deploy_nodes",
+            (*DEPLOYED[:4], became("Allocated"), ("User aborting deployment", "(bob)")),
+            Progress(sent=True, acquired=True, ended=True, why="Allocated: User aborting deployment: (bob)"),
+            id="aborted, and by whom",
+        ),
+        pytest.param(
+            "deploy_nodes", (asked(DEPLOY, "slipway-a-12"), became("Deployed")), Progress(), id="another's reference"
+        ),
+        pytest.param(
+            "destroy_nodes",
+            (asked(RELEASE[1]), became("Disk erasing"), became("Releasing"), became("Ready")),
+            Progress(sent=True, ended=True, ok=True),
+            id="released with an erasing",
+        ),
+        pytest.param(
+            "destroy_nodes",
+            (asked(RELEASE[0]), became("Releasing"), became("Deployed")),
+            Progress(sent=True, ended=True, why="the machine is Deployed"),
+            id="half released",
+        ),
+    ],
+)
+def test_what_the_ledger_says(action: str, told: tuple[tuple[str, str], ...], expected: Progress) -> None:
+    assert progress_of(action, REFERENCE, "slipway", ledger(*told)) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "osystem", "expected"),
+    [
+        (Status.DEPLOYING, "ubuntu", Progress(sent=True)),
+        (Status.DEPLOYED, "ubuntu", Progress(sent=True, ended=True, ok=True)),
+        (Status.DEPLOYED, "", Progress(sent=True, ended=True, why="the machine is Deployed, half released")),
+        (Status.BROKEN, "", Progress(sent=True, ended=True, why="the machine is Broken")),
+        (None, "", Progress(sent=True, waits_at="Sublimating")),
+    ],
+)
+def test_a_ledger_that_was_cut_is_made_up_for_by_the_status(
+    status: Status | None, osystem: str, expected: Progress
+) -> None:
+    word = "Sublimating" if status is None else status.name.capitalize()
+    machine = Machine("abc123", "w1", status, word, osystem=osystem)
+    assert progress_by_status("deploy_nodes", Progress(sent=True), machine) == expected
+    assert progress_by_status("deploy_nodes", Progress(), machine) == Progress(), "it was not acted on"
+
+
+def test_strangers_events_are_dropped() -> None:
+    data = {"events": [{"id": 7, "node": "theirs", "type": DEPLOY}, {"id": 5, "node": "ours", "type": ACQUIRE}]}
+    events, count, highest = read_events(data, ["ours"])
+    assert [event.id for event in events] == [5]
+    assert (count, highest) == (2, 7)
