@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import Connection, Row, delete, insert, literal, select
 
 from site_store.database import Repository
+from site_store.dialects import names
 from site_store.errors import EventNotFound
 from site_store.records import EventRecord
 from site_store.storable import plain
@@ -48,6 +49,9 @@ KEPT = (EventKind.NEW_ATTEMPT, EventKind.ACTION_REOPENED)
 """Events that are never deleted: they say what came of an attempt, or of an action, before it began again."""
 
 
+_MANY_ALIKE = 100
+
+
 @dataclass(frozen=True, slots=True)
 class NewEvent:
     """An event about to be written."""
@@ -76,6 +80,17 @@ def write_events(tx: Connection, at: datetime, site: str, action_id: str | None,
     ]
     if rows:
         tx.execute(insert(event), rows)
+
+
+def write_node_events(tx: Connection, at: datetime, site: str, nodes: Collection[str], new: NewEvent) -> None:
+    """Add the same event of each of these nodes in the caller's transaction: of very many it is one statement."""
+    if len(nodes) < _MANY_ALIKE:
+        write_events(tx, at, site, None, [replace(new, node=name) for name in nodes])
+        return
+    these = names(tx, nodes).subquery()
+    facts = {"at": at, "site": site, "kind": str(new.kind), "message": new.message, "data": plain(new.data)}
+    said = (literal(value, event.c[name].type) for name, value in facts.items())
+    tx.execute(insert(event).from_select(["node", *facts], select(*these.c, *said)))
 
 
 def read_events(tx: Connection, action_id: str, limit: int, *, of_nodes: bool = True) -> list[EventRecord]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,9 +17,10 @@ from sqlalchemy import Connection, Row, and_, delete, or_, select
 
 from site_store.counting import touch_site
 from site_store.database import Repository
-from site_store.dialects import among, insert
-from site_store.events import EventKind, NewEvent, write_events
+from site_store.dialects import among, insert, json_values
+from site_store.events import EventKind, NewEvent, write_events, write_node_events
 from site_store.leases import require_lease
+from site_store.node_memory_rows import read_memory, write_memory
 from site_store.pulses import Pulse, read_pulses
 from site_store.records import Lease
 from site_store.tables import (
@@ -31,13 +33,11 @@ from site_store.tables import (
 from site_store.user_states import write_by_controller
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.history import NodeHistory
+from strategy_lib.node_states.node_memory import NodeMemory
 from strategy_lib.node_states.publication import NOTHING_PUBLISHED, Version
-from strategy_lib.node_states.site_states import NodeMemory
 from strategy_lib.node_states.user_state import UserState
 
 _A = NodeAvailability
-_HISTORY = tuple(one.name for one in fields(NodeHistory))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,7 @@ class SiteViews(Repository):
 
     def memory(self, site: str, nodes: Collection[str] | None = None) -> dict[str, NodeMemory]:
         """Return what the last leader knew of each node of a site, or of these."""
-        query = select(node_view).where(node_view.c.site == site)
-
-        def work(tx: Connection) -> dict[str, NodeMemory]:
-            asked = query if nodes is None else query.where(among(tx, node_view.c.node, nodes))
-            return {row.node: _memory(row) for row in tx.execute(asked)}
-
-        return self._database.read(work)
+        return self._database.read(lambda tx: read_memory(tx, site, nodes))
 
     def remember(
         self,
@@ -128,17 +122,11 @@ class SiteViews(Repository):
         ------
         LeaseLost : another process may lead by now; nothing is written.
         """
-        rows = [_row(site, name, known) for name, known in memory.items()]
 
         def work(tx: Connection) -> None:
             now = self._shared_now(tx)
             require_lease(tx, held, now)
-            if rows:
-                new = insert(tx, node_view)
-                columns = [column.name for column in node_view.c if not column.primary_key]
-                changes = {name: new.excluded[name] for name in columns}
-                # One statement for each row: one for many would be made anew each time, which takes far longer.
-                tx.execute(new.on_conflict_do_update(index_elements=["site", "node"], set_=changes), rows)
+            write_memory(tx, site, memory)
             if gone:
                 tx.execute(delete(node_view).where(node_view.c.site == site, among(tx, node_view.c.node, gone)))
             if taken_down:
@@ -146,7 +134,7 @@ class SiteViews(Repository):
             write_events(tx, now, site, None, events)
             touch_site(tx, site)
 
-        if rows or gone or taken_down or events:
+        if memory or gone or taken_down or events:
             self._database.write(work)
 
     def published(self, site: str) -> SiteViewRecord | None:
@@ -213,16 +201,13 @@ class SiteViews(Repository):
             replaced = {name: new.excluded[name] for name in (*facts, *whole)}
             tx.execute(new.on_conflict_do_update(index_elements=["site"], set_=replaced))
             tx.execute(insert(tx, site_view_change).values(site=site, **facts, changes=log))
-            said = [
-                NewEvent(
-                    EventKind.NODE_STATE,
-                    f"{before or 'new'} -> {after or 'gone'}" + (f": {why}" if why else ""),
-                    node=name,
-                    data={"before": before, "after": after, "epoch": version.epoch, "version": version.number},
-                )
-                for name, (before, after, why) in sorted(changes.items())
-            ]
-            write_events(tx, now, site, None, said)
+            alike: defaultdict[tuple[str | None, str | None, str], list[str]] = defaultdict(list)
+            for name, change in sorted(changes.items()):
+                alike[change].append(name)
+            for (before, after, why), names in alike.items():
+                message = f"{before or 'new'} -> {after or 'gone'}" + (f": {why}" if why else "")
+                data = {"before": before, "after": after, "epoch": version.epoch, "version": version.number}
+                write_node_events(tx, now, site, names, NewEvent(EventKind.NODE_STATE, message, data=data))
             return SiteViewRecord(site, version, now, held.owner, state, digest)
 
         return self._database.write(work)
@@ -291,35 +276,13 @@ class SiteViews(Repository):
     def nodes(self, site: str) -> frozenset[str]:
         """Return the nodes that a site is about: those that are wanted, or done and not removed yet."""
         there = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None))
-        query = select(node.c.name).where(node.c.site == site, there)
-        return self._database.read(lambda tx: frozenset(tx.scalars(query)))
 
+        def work(tx: Connection) -> frozenset[str]:
+            # As one value: a hundred thousand rows take far longer.
+            query = select(json_values(tx.dialect.name, node.c.name)).where(node.c.site == site, there)
+            return frozenset(json.loads(tx.scalar(query) or "[]"))
 
-def _row(site: str, name: str, known: NodeMemory) -> dict[str, Any]:
-    history = {name: getattr(known.history, name) for name in _HISTORY}
-    return {
-        "site": site,
-        "node": name,
-        "word": known.word,
-        "power": known.power,
-        "reported": known.history.state,
-        "reported_since": known.history.since,
-        "crashes": known.history.crashes,
-        "history": {name: value for name, value in history.items() if value not in (None, False)}
-        | ({"said": known.said} if known.said else {}),
-        "state": str(known.view.state),
-        "reason": known.view.reason,
-        "since": known.since,
-        "user_since": known.user_since,
-    }
-
-
-def _memory(row: Row[*tuple[Any, ...]]) -> NodeMemory:
-    said = dict(row.history)
-    state, own_word = said.pop("state", None), said.pop("said", "")
-    history = NodeHistory(None if state is None else _A(state), **said)
-    view = PublishedState(_A(row.state), row.reason)
-    return NodeMemory(row.word, row.power, history, view, row.since, row.user_since, own_word)
+        return self._database.read(work)
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> SiteViewRecord:

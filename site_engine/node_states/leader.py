@@ -18,8 +18,10 @@ from site_engine.node_states.view_text import ViewText
 from site_store.events import EventKind, NewEvent
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.node_memory import SetState
 from strategy_lib.node_states.publication import Pending
-from strategy_lib.node_states.site_states import SetState, SiteStates, SiteStateSettings
+from strategy_lib.node_states.same_objects import gone_keys, other_values
+from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
 from strategy_lib.node_states.user_state import UserState
 
 if TYPE_CHECKING:
@@ -163,8 +165,8 @@ class SiteLeader:
             states.look({name: _words(data) for name, data in said.items()}, now)
             return
         # Of a hundred thousand nodes few have changed.
-        other = {name: data for name, data in said.items() if before.get(name) != data}
-        unlisted = before.keys() - said.keys()
+        other = {name: said[name] for name in other_values(before, said)}
+        unlisted = gone_keys(before, said, other)
         # Of the others what is kept stays the same object: by that it is known to be unchanged.
         listed = {**before, **other}
         for name in unlisted:
@@ -178,7 +180,8 @@ class SiteLeader:
             NewEvent(EventKind.NODE_STATE, f"the provisioner says {word!r}, which is no word that is known", node=name)
             for name, word in sorted(found.undefined.items())
         ]
-        known = {name: states.memory[name] for name in found.remembered if name in states.memory}
+        # In the order of names, which is that of the table.
+        known = {name: states.memory[name] for name in sorted(found.remembered) if name in states.memory}
         seen = pulse.users[1]
         names = list(known)
         # So many that the lease could run out meanwhile are kept in several steps, each whole by itself.
@@ -225,10 +228,16 @@ def settings_of(store: SiteStore, site: str) -> SiteStateSettings:
 
 
 def _states_of(body: Mapping[str, Any]) -> dict[str, PublishedState]:
-    return {
-        name: PublishedState(NodeAvailability(data["state"]), data.get("reason", ""))
-        for name, data in body["nodes"].items()
-    }
+    # One object for all nodes of which the same is said.
+    alike: dict[tuple[str, str], PublishedState] = {}
+    found = {}
+    for name, data in body["nodes"].items():
+        said = (data["state"], data.get("reason", ""))
+        state = alike.get(said)
+        if state is None:
+            state = alike[said] = PublishedState(NodeAvailability(said[0]), said[1])
+        found[name] = state
+    return found
 
 
 def _words(data: Mapping[str, Any]) -> tuple[str, str | None]:

@@ -9,19 +9,25 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from strategy_lib.node_states.same_objects import gone_keys, other_objects
+
 if TYPE_CHECKING:
     from strategy_lib.node_states.availability import PublishedState
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 _CAPACITY: Final = ("cores", "memory", "rack")
+# Put together by hand: to set an encoder up takes longer than to write down a node.
+_json: Final = json.JSONEncoder(separators=(",", ":")).encode
+_quoted: Final = json.encoder.encode_basestring_ascii
 
 
 class ViewText:
     """The texts of the versions of one site, one after the other."""
 
     def __init__(self) -> None:
-        self._made: dict[str, tuple[PublishedState, Mapping[str, Any], str]] = {}
-        self._order: list[str] = []
+        self._texts: dict[str, str] = {}
+        self._states: Mapping[str, PublishedState] = {}
+        self._listed: Mapping[str, Mapping[str, Any]] = {}
 
     def text(
         self,
@@ -36,29 +42,29 @@ class ViewText:
         ----------
         state : of the site as a whole.
         states : of each node. What is the same object as at the last time is taken to be unchanged, here and below.
-        listed : what the provisioner says of each node: its capacity is part of the version.
+        listed : what the provisioner says of each node: its capacity is part of the version. It stays as it is.
         """
-        before, made = self._made, self._made
-        if states.keys() != before.keys():
-            made = {name: known for name, known in before.items() if name in states}
-            self._order = sorted(states)
-        for name, found in states.items():
-            said = listed.get(name, _NOTHING)
-            known = made.get(name)
-            if known is None or known[0] is not found or known[1] is not said:
-                made[name] = (found, said, _text_of(name, found, said))
-        self._made = made
+        texts, other = self._texts, other_objects(self._states, states)
+        if gone_keys(self._states, states, other) or any(name not in texts for name in other):
+            texts = {name: texts.get(name, "") for name in sorted(states)}
+        if listed is not self._listed:
+            said = other_objects(self._listed, listed)
+            other += [*said, *gone_keys(self._listed, listed, said)]
+        for name in other:
+            found = states.get(name)
+            if found is not None:
+                # Each keeps its place in the order.
+                texts[name] = _text_of(name, found, listed.get(name, _NOTHING))
+        self._texts, self._states, self._listed = texts, dict(states), listed
         head = _json({"site": site, "state": str(state.state), "reason": state.reason})
-        return f'{head[:-1]},"nodes":{{{",".join([made[name][2] for name in self._order])}}}}}'
+        return f'{head[:-1]},"nodes":{{{",".join(texts.values())}}}}}'
 
 
 def _text_of(name: str, state: PublishedState, said: Mapping[str, Any]) -> str:
-    facts: dict[str, Any] = {"state": str(state.state)}
+    facts = [f'{_quoted(name)}:{{"state":{_quoted(state.state)}']
     if state.reason:
-        facts["reason"] = state.reason
-    facts |= {size: said[size] for size in _CAPACITY if said.get(size) is not None}
-    return f"{_json(name)}:{_json(facts)}"
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
+        facts.append(f'"reason":{_quoted(state.reason)}')
+    for size in _CAPACITY:
+        if (value := said.get(size)) is not None:
+            facts.append(f'"{size}":{value if type(value) is int else _json(value)}')
+    return ",".join(facts) + "}"

@@ -38,8 +38,10 @@ def take_groups_down(
     """
     result = dict(states)
     for group, names in groups.items():
-        members = [name for name in names if name in states]
         percent = min_available_percent.get(group, 0)
+        if not percent:
+            continue
+        members = [name for name in names if name in states]
         available = sum(states[name].state in AVAILABLE_IN_GROUP for name in members)
         if available * 100 >= percent * len(members):
             continue
@@ -52,7 +54,10 @@ def take_groups_down(
 
 def site_state(states: Mapping[str, PublishedState], min_up_nodes: int = 0, min_up_percent: int = 0) -> PublishedState:
     """Return up or down for a site, with the reason; 0 switches a condition off."""
-    up, total = sum(found.state in UP_IN_SITE for found in states.values()), len(states)
+    if not min_up_nodes and not min_up_percent:
+        return PublishedState(_A.UP)
+    found, total = [one.state for one in states.values()], len(states)
+    up = sum(found.count(state) for state in UP_IN_SITE)
     if up < min_up_nodes:
         return PublishedState(_A.DOWN, f"{up} of {total} nodes are up, {min_up_nodes} are needed")
     if up * 100 < min_up_percent * total:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from strategy_lib.node_states.generated import NodeAvailability, least_available
 
@@ -82,6 +83,12 @@ def reported_state(word: str, power: str | None, last: NodeAvailability | None) 
     if known in _AT_WORK:
         return Reported(_AT_WORK[known], word, operating=True)
     return Reported(_A.DOWN, word, undefined=known not in _DOWN)
+
+
+@lru_cache(maxsize=1000)
+def is_undefined(word: str) -> bool:
+    """Tell whether a status is no word that this version knows."""
+    return reported_state(word, None, None).undefined
 
 
 def lower_of(provisioner: Reported, node: Reported | None) -> Reported:

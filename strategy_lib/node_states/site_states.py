@@ -9,18 +9,18 @@ from heapq import heappop, heappush
 from strategy_lib.node_states.availability import PublishedState, site_state, take_groups_down
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.hearing import Hearing, said_by
-from strategy_lib.node_states.history import NodeHistory, Observation, observe, operation_started, set_up
+from strategy_lib.node_states.history import Observation, observe, operation_started, set_up
+from strategy_lib.node_states.node_memory import NOT_KNOWN, JudgedState, NodeMemory, SetState, judge
 from strategy_lib.node_states.publication import Pending, PublishSettings, changed_states, to_publish
-from strategy_lib.node_states.reported import Reported, lower_of, reported_state
+from strategy_lib.node_states.reported import Reported, is_undefined, lower_of, reported_state
 from strategy_lib.node_states.user_state import UserState
-from strategy_lib.node_states.view import DEFAULTS, StateSettings, next_change, take_down, view_of
+from strategy_lib.node_states.view import DEFAULTS, StateSettings
 
 _A = NodeAvailability
 _NOT_USED = frozenset({_A.MAINTENANCE, _A.DOWN})
 _AS_SHIPPED = PublishSettings()
-_NO_HISTORY = NodeHistory()
-_NOT_SEEN = PublishedState(_A.DOWN, "not seen yet")
 _NOTHING_PENDING = Pending()
+_NOT_SET = UserState()
 NOT_LISTED = "not listed"
 """The word for a node that the provisioner's list does not have."""
 
@@ -36,36 +36,6 @@ class SiteStateSettings:
     min_up_percent: int = 0
     health_url: str = ""
     max_agent_connections: int = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class NodeMemory:
-    """What a leader knows of a node, and leaves to the next one.
-
-    Attributes
-    ----------
-    word, power : what the provisioner's list said last; None: it was never read.
-    history : what was made of all looks.
-    view, since : its generated state, before its groups are judged, and when it last changed; seconds.
-    user_since : when its user state was set that the history knows of.
-    said : what the node itself says, where that is what lowers its state.
-    """
-
-    word: str | None = None
-    power: str | None = None
-    history: NodeHistory = _NO_HISTORY
-    view: PublishedState = _NOT_SEEN
-    since: float = 0.0
-    user_since: float = 0.0
-    said: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SetState:
-    """A user state as it was set, and when. Setting the same again is another one."""
-
-    user: UserState
-    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +87,7 @@ class SiteStates:
         self._touched = set(self._memory)
         self._remembered: set[str] = set()
         self._undefined: dict[str, str] = {}
+        self._alike: dict[tuple[int, str, str | None, float], tuple[NodeMemory, NodeMemory]] = {}
         self._states = {name: known.view for name, known in self._memory.items()}
         self._differing = set(changed_states(self._published, self._states))
         self._regroup = True
@@ -163,7 +134,7 @@ class SiteStates:
             self._touched.discard(name)
             self._remembered.discard(name)
         new = [name for name in nodes if name not in self._memory]
-        self._memory.update((name, NodeMemory()) for name in new)
+        self._memory.update(dict.fromkeys(new, NOT_KNOWN))
         self._touched.update(new)
         if gone or new or groups != self._groups:
             self._groups = groups
@@ -245,26 +216,31 @@ class SiteStates:
             self._touched.add(heappop(self._clock)[1])
         taken_down: dict[str, UserState] = {}
         changed = set()
+        alike: dict[int, tuple[NodeMemory, JudgedState]] = {}
         for name in list(self._touched):
             if name not in self._memory:
                 continue
             self._end_word(name, now)
             known = self._memory[name]
-            user = self._user(name)
-            down = take_down(known.history, user.at(now), self._settings.nodes)
-            if down is not None:
-                taken_down[name] = user = down
+            if name in self._users:
+                judged = judge(known, self._users[name].user, now, self._settings.nodes)
+            else:
+                # Of very many nodes most are alike: all of them are judged once.
+                found = alike.get(id(known))
+                if found is None:
+                    found = alike[id(known)] = known, judge(known, _NOT_SET, now, self._settings.nodes)
+                judged = found[1]
+            if judged.taken_down is not None:
+                taken_down[name] = judged.taken_down
                 # What a person sets at the same time is newer than what is known, and counts when it is read.
-                self._users[name] = SetState(down, known.user_since)
-            view = view_of(known.history, user, now, self._settings.nodes, known.said, _listed_as(known))
-            if view != known.view:
-                since = known.since if view.state is known.view.state and known.since else now
-                self._remember(name, replace(known, view=view, since=since))
+                self._users[name] = SetState(judged.taken_down, known.user_since)
+            if judged.known is not known:
+                self._remember(name, judged.known)
                 changed.add(name)
-            time = next_change(known.history, user, now, self._settings.nodes)
-            if time is not None:
-                heappush(self._clock, (time, name))
+            if judged.next_change is not None:
+                heappush(self._clock, (judged.next_change, name))
         self._touched.clear()
+        self._alike.clear()
         self._follow(changed, now)
         remembered, undefined = frozenset(self._remembered), self._undefined
         self._remembered, self._undefined = set(), {}
@@ -291,13 +267,26 @@ class SiteStates:
 
     def _user(self, name: str) -> UserState:
         found = self._users.get(name)
-        return UserState() if found is None else found.user
+        return _NOT_SET if found is None else found.user
 
     def _say(self, name: str, word: str, power: str | None, now: float) -> None:
         known = self._memory[name]
-        said, reported = self._reported(name, word, power)
-        if said.undefined and word not in (known.word, NOT_LISTED):
+        if name in self._users or name in self._heard or name in self._listed:
+            self._remember(name, self._observe(name, known, word, power, now))
+        else:
+            # Of very many nodes most are alike: what is said of all of them is observed once.
+            key = (id(known), word, power, now)
+            found = self._alike.get(key)
+            if found is None:
+                # With what it was made of, which therefore stays where it is.
+                found = self._alike[key] = (known, self._observe(name, known, word, power, now))
+            self._remember(name, found[1])
+        if word not in (known.word, NOT_LISTED) and is_undefined(word):
             self._undefined[name] = word
+        self._touched.add(name)
+
+    def _observe(self, name: str, known: NodeMemory, word: str, power: str | None, now: float) -> NodeMemory:
+        said, reported = self._reported(name, word, power)
         seen = Observation(
             reported.state,
             operating=said.operating,
@@ -309,9 +298,7 @@ class SiteStates:
         else:
             self._listed[name] = said.state
         history = observe(known.history, seen, now, self._settings.nodes.stable_time)
-        lowered = said_by(reported, said)
-        self._remember(name, replace(known, word=word, power=power, history=history, said=lowered))
-        self._touched.add(name)
+        return replace(known, word=word, power=power, history=history, said=said_by(reported, said))
 
     def _say_again(self, name: str, now: float) -> None:
         """Observe a node anew, if what is known now makes its reported state another one."""
@@ -338,7 +325,8 @@ class SiteStates:
             self._say_again(name, now)
 
     def _remember(self, name: str, known: NodeMemory) -> None:
-        if self._memory.get(name) != known:
+        before = self._memory.get(name)
+        if before is not known and before != known:
             self._memory[name] = known
             self._remembered.add(name)
 
@@ -364,10 +352,3 @@ class SiteStates:
                 self._differing.add(name)
         if moved or (self._differing and self._pending.first_change is None):
             self._pending = self._pending.changed(now)
-
-
-def _listed_as(known: NodeMemory) -> str:
-    """Return what the provisioner calls a node that was never up: its state has no other reason."""
-    if known.history.been_up or known.word is None:
-        return ""
-    return reported_state(known.word, known.power, None).reason

@@ -150,9 +150,15 @@ def cpu_of_looks(url: str) -> dict[str, Any]:
             begun = time.process_time()
             if leader.look() is not None:
                 published.append((time.process_time() - begun) * 1000)
+        store.leases.give_up(held)
+        after = SiteLeader(store, SITE, leads(store), store.now().timestamp())
+        store.provisioner_lists.save(SITE, "c", listed(NODES, range(CHANGED)))
+        begun = time.process_time()
+        assert after.look() is not None
+        taken_over = time.process_time() - begun
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     times = {"looks": looks, "published": published, "reading": reading, "watched": watched}
-    return {"first": first * 1000, "mb": memory, **times}
+    return {"first": first * 1000, "taken_over": taken_over * 1000, "mb": memory, **times}
 
 
 def measure_looks() -> bool:
@@ -165,14 +171,16 @@ def measure_looks() -> bool:
         found = json.loads(done.stdout)
         whole, plain = sizes(url)
         are_quick = pages(url)
-    worst = max(found["looks"])
+    worst, slowest = max(found["looks"]), max(found["published"])
     first_watch, *watched = found["watched"]
     drifting = statistics.median(watched)
     print(
         f"look at {NODES} nodes, {CHANGED * 2} changed: {statistics.median(found['looks']):.0f} ms of CPU, "
         f"{worst:.0f} at most{'' if worst <= MOST_CPU_MS else '  MISSED'}, after the list was read in "
         f"{statistics.median(found['reading']):.0f} ms; one that publishes "
-        f"{statistics.median(found['published'] or [0]):.0f} ms; a leader's first {found['first']:.0f} ms; "
+        f"{statistics.median(found['published']):.0f} ms, {slowest:.0f} at most"
+        f"{'' if slowest <= MOST_CPU_MS else '  MISSED'}; the first of a new site {found['first']:.0f} ms; "
+        f"the first after a take-over {found['taken_over']:.0f} ms; "
         f"{found['mb']:.0f} MB{'' if found['mb'] <= MOST_MB else '  MISSED'}"
     )
     print(
@@ -186,7 +194,7 @@ def measure_looks() -> bool:
         flush=True,
     )
     is_small = found["mb"] <= MOST_MB and plain <= MOST_COMPRESSED
-    return max(worst, drifting) <= MOST_CPU_MS and is_small and are_quick
+    return max(worst, slowest, drifting) <= MOST_CPU_MS and is_small and are_quick
 
 
 def pages(url: str) -> bool:

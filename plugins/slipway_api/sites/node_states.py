@@ -24,7 +24,7 @@ from slipway_api.sites.node_versions import version_headers
 from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.hearing import reason_with
-from strategy_lib.node_states.site_states import NodeMemory
+from strategy_lib.node_states.node_memory import NodeMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

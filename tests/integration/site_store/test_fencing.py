@@ -24,7 +24,7 @@ from site_store.status_records import DeliveryRecord
 from site_store.tables import metadata
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.site_states import NodeMemory
+from strategy_lib.node_states.node_memory import NodeMemory
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.notifications import NotificationKind
 from strategy_lib.phase import Phase

@@ -13,8 +13,8 @@ from site_store.user_states import lease_of
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
+from strategy_lib.node_states.node_memory import NodeMemory
 from strategy_lib.node_states.publication import NOTHING_PUBLISHED, Version
-from strategy_lib.node_states.site_states import NodeMemory
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, want
@@ -39,6 +39,27 @@ def test_a_new_leader_finds_all_that_the_last_one_knew(store: SiteStore) -> None
     changed = NodeMemory("Deployed", "off", NodeHistory(DOWN, 20.0), PublishedState(DOWN, "off"), 20.0)
     store.site_views.remember(held, SITE, {"n1": changed}, gone=["n2"])
     assert store.site_views.memory(SITE) == {"n1": changed}
+
+
+def test_of_very_many_nodes_that_are_alike_the_same_is_kept_and_told_as_of_one(store: SiteStore) -> None:
+    held = lead(store)
+    alike = {f"n{number:03}": SEEN for number in range(150)}
+    down = NodeMemory("Ready", None, NodeHistory(DOWN, 20.0), PublishedState(DOWN, "Ready"), 20.0, 0.0, "disk")
+    few = dict.fromkeys(("m1", "m2"), down)
+    store.site_views.remember(held, SITE, {**alike, **few})
+    assert store.site_views.memory(SITE) == {**alike, **few}
+    moved = {**dict.fromkeys(alike, down), "m1": UNSEEN}
+    store.site_views.remember(held, SITE, moved)
+    assert store.site_views.memory(SITE) == {**moved, "m2": down}
+    assert store.site_views.memory(SITE, ["n007", "m1", "none"]) == {"n007": down, "m1": UNSEEN}
+
+    changes: dict[str, tuple[str | None, str | None, str]] = dict.fromkeys(alike, ("up", "down", "Ready"))
+    version = store.site_views.publish(held, SITE, {}, PublishedState(UP), {**changes, "m1": (None, "up", "")}).version
+    for name in ("n000", "n149"):
+        (told,) = store.site_nodes.past(SITE, name).events
+        said = {"before": "up", "after": "down", "epoch": version.epoch, "version": version.number}
+        assert (told.kind, told.message, told.data) == ("node_state", "up -> down: Ready", said)
+    assert [one.message for one in store.site_nodes.past(SITE, "m1").events] == ["new -> up"]
 
 
 def test_versions_only_grow_also_over_leaders_and_all_readers_get_the_same_bytes(

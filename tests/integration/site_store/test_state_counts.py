@@ -11,7 +11,7 @@ from site_store.user_states import lease_of
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.site_states import NodeMemory
+from strategy_lib.node_states.node_memory import NodeMemory
 from tests.integration.site_store.scenario import SITE, FakeClock, want
 
 UP, DOWN, MAINTENANCE = NodeAvailability.UP, NodeAvailability.DOWN, NodeAvailability.MAINTENANCE

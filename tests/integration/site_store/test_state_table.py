@@ -16,7 +16,7 @@ from site_store.user_states import lease_of
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.site_states import NodeMemory
+from strategy_lib.node_states.node_memory import NodeMemory
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site

@@ -13,7 +13,7 @@ from site_store.user_states import lease_of
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.site_states import NodeMemory
+from strategy_lib.node_states.node_memory import NodeMemory
 from tests.integration.api.airflow_runs import commit, plan
 from tests.integration.api.pages.conftest import UI, Open
 from tests.integration.api.pages.test_actions import DESIGN, text_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
 
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 from strategy_lib.node_states.availability import PublishedState, take_groups_down
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
+from strategy_lib.node_states.node_memory import NodeMemory, SetState
 from strategy_lib.node_states.publication import PublishSettings, changed_states
 from strategy_lib.node_states.reported import Reported
-from strategy_lib.node_states.site_states import NodeMemory, SetState, SiteStates, SiteStateSettings
+from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.node_states.view import StateSettings, view_of
 
@@ -314,3 +316,29 @@ def test_a_memory_that_nothing_is_known_of_is_not_written() -> None:
     site.look({"n1": ON}, 1)
     assert site.step(1).remembered == {"n1"}
     assert site.memory["n1"].history == NodeHistory(UP, 1, been_up=True, up_since=1)
+
+
+def test_nodes_that_are_alike_are_judged_as_each_of_them_by_itself() -> None:
+    chance = random.Random(50)
+    nodes = [f"n{number}" for number in range(12)]
+    wanted = SiteStateSettings(nodes=StateSettings(max_crashes=1, init_timeout=90.0))
+    together = SiteStates(wanted, dict.fromkeys(nodes, NodeMemory()), {})
+    alone = {name: SiteStates(wanted, {name: NodeMemory()}, {}) for name in nodes}
+    words = [("Deployed", "on"), ("Deployed", "off"), ("Deployed", None), ("Deploying", "on"), ("Odd", None)]
+    now, listed = 0.0, dict.fromkeys(nodes, words[0])
+    for _ in range(200):
+        now += chance.choice((1.0, 20.0, 60.0))
+        # Many of them together, as where a rack fails.
+        listed = {**listed, **dict.fromkeys(chance.sample(nodes, chance.randrange(12)), chance.choice(words))}
+        user = {
+            chance.choice(nodes): SetState(UserState(chance.choice((UP, DOWN, NodeAvailability.RETIRED)), "why"), now)
+        }
+        for states, mine in ((together, listed), *((alone[name], {name: listed[name]}) for name in nodes)):
+            states.set_users({name: one for name, one in user.items() if name in mine})
+            states.look(mine, now)
+        found = together.step(now)
+        each = {name: alone[name].step(now) for name in nodes}
+        assert dict(together.memory) == {name: alone[name].memory[name] for name in nodes}
+        assert found.remembered == frozenset().union(*(one.remembered for one in each.values()))
+        assert found.taken_down == {name: down for one in each.values() for name, down in one.taken_down.items()}
+        assert found.undefined == {name: word for one in each.values() for name, word in one.undefined.items()}
