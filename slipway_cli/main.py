@@ -29,6 +29,7 @@ COMMANDS = {
     "stop": LazyCommand("slipway_cli.online.control:stop", "End an action, or all repair of a site.", SERVER),
     "pause": LazyCommand("slipway_cli.online.control:pause", "Let no further group of an action start.", SERVER),
     "unpause": LazyCommand("slipway_cli.online.control:unpause", "Let a paused action go on.", SERVER),
+    "import": LazyCommand("slipway_cli.online.import_maas:import_", "Write documents from what MAAS has.", SERVER),
     "demo": LazyCommand(
         "slipway_cli.demo.command:demo", "Deploy a site with a real Airflow and simulated machines.", HERE
     ),

@@ -25,6 +25,7 @@ from slipway_api.shipyard import workflows
 from slipway_api.shipyard.headers import ShipyardHeaders
 from slipway_api.sites import (
     controller_status,
+    maas_import,
     node_states,
     node_wishes,
     observing,
@@ -56,6 +57,7 @@ _ROUTERS = (
     workflows,
     site_statuses,
     site_plans,
+    maas_import,
     node_wishes,
     site_objects,
     run_view,

@@ -107,6 +107,7 @@ class Machine:
     power_state: str | None = None
     locked: bool = False
     osystem: str = ""
+    series: str = ""
     zone: str = ""
     pool: str = ""
     tags: frozenset[str] = frozenset()
@@ -167,6 +168,7 @@ def read_machine(data: object) -> Machine:
         power_state=power if isinstance(power, str) else None,
         locked=bool(data.get("locked")),
         osystem=str(data.get("osystem") or ""),
+        series=str(data.get("distro_series") or ""),
         zone=_name_of(data.get("zone")),
         pool=_name_of(data.get("pool")),
         tags=frozenset(map(str, data.get("tag_names") or ())),

@@ -29,6 +29,7 @@ from provisioner_client.maas.api import PATH, MaasApi, is_maas
 from provisioner_client.maas.api_key import LARGEST_SKEW, ApiKey, PlaintextAuth
 from provisioner_client.maas.design import Design, DesignReader, by_name, validation_of
 from provisioner_client.maas.driver import Driver, DriverSettings
+from provisioner_client.maas.inventory import Inventory, inventory
 from provisioner_client.maas.ledger import Ledger
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.selection import select
@@ -114,6 +115,7 @@ class MaasProvisioner:
             chance=chance,
         )
         self._api = MaasApi(self._http, pool, tag)
+        self._tag = tag
         self._settings = settings or DriverSettings(settle=read_timeout)
         self._driver = Driver(self._api, self._settings, clock)
         self._designs = DesignReader()
@@ -291,6 +293,13 @@ class MaasProvisioner:
             if len(same) > 1:
                 log.warning("MAAS has %d machines %s in %s: left out", len(same), name, self._api.limits)
         return {name: same[0].listed() for name, same in found.items() if name and len(same) == 1}
+
+    def inventory(self) -> Inventory:
+        """Give all machines of the site as documents can say them, and those that they cannot.
+
+        Raises `ProvisionerError`: MAAS could not be asked.
+        """
+        return inventory(self._api.machines(), self._settings.words, self._api.account, self._tag)
 
     def _machines_of(self, design: Design) -> dict[str, list[Machine]]:
         """Return the machines of a design by name, as they were at most some seconds ago."""

@@ -102,7 +102,7 @@ def print_messages(
 READING = 60.0
 """Seconds for an answer that is read from the store, or by one question to Airflow or to the provisioner."""
 
-WITHOUT_SITE = ("/sites", "/owners", "/repair")
+WITHOUT_SITE = ("/sites", "/owners", "/repair", "/imports")
 """Beginnings of paths that take no site as a parameter."""
 
 REQUEST_ID = "X-Shipyard-Req"

@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from provisioner_client.simulator.designs import read_design
+from provisioner_client.simulator.designs import DesignNode, read_design
 from provisioner_client.simulator.errors import DesignUnresolvable, SimulatorError
 
+if TYPE_CHECKING:
+    from design_rendering.slipway_nodes import SlipwayNode
+
+_OWN = b"slipway/Node/v1"
 _NOT_IN_TAGS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -22,13 +27,21 @@ class SiteMachine:
 
 
 def read_site(file: Path) -> list[SiteMachine]:
-    """Return the machines of a file with nodes of a design.
+    """Return the machines of a file with nodes of a design, Drydock's or Slipway's own.
 
     Raises `SimulatorError` if it cannot be read.
     """
+    # Imported on first use: the domain brings libraries along that the simulator starts without.
+    from design_rendering.documents import load_documents
+    from design_rendering.rendering import rendered_documents
+    from design_rendering.slipway_nodes import read_slipway_nodes
+    from strategy_lib.errors import StrategyLibError
+
     try:
-        design = read_design(file.read_bytes(), str(file))
-    except (OSError, DesignUnresolvable) as error:
+        text = file.read_bytes()
+        own = read_slipway_nodes(rendered_documents(load_documents(text, str(file)))) if _OWN in text else {}
+        nodes: list[DesignNode | SlipwayNode] = [*read_design(text, str(file)).nodes, *own.values()]
+    except (OSError, DesignUnresolvable, StrategyLibError) as error:
         raise SimulatorError(f"{file}: {error}") from error
     return [
         SiteMachine(
@@ -36,7 +49,7 @@ def read_site(file: Path) -> list[SiteMachine]:
             node.rack or "default",
             tuple(sorted({*(tag_of(tag) for tag in node.tags), *(label_tag(*pair) for pair in node.labels.items())})),
         )
-        for node in design.nodes
+        for node in nodes
     ]
 
 

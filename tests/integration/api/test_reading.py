@@ -24,8 +24,16 @@ PLACES = {
     "site": "default",
     "node": "n1",
 }
-#: They find nothing here: no validation is kept, the action has no report, its step has not begun, no site is led.
-NOTHING = ("/validations/{validation_id}", "/notedetails/{note_id}", "/logs", "/report", "/sites/{site}/state")
+#: They find nothing here: no validation is kept, the action has no report, its step has not begun, no site is led, and
+#: the provisioner is no MAAS.
+NOTHING = (
+    "/validations/{validation_id}",
+    "/notedetails/{note_id}",
+    "/logs",
+    "/report",
+    "/sites/{site}/state",
+    "/imports/maas",
+)
 
 
 class WroteSomething(StoreError):

@@ -1,0 +1,108 @@
+"""Documents for a site on MAAS, made from what MAAS has: what `slipway import maas` writes into files."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+
+from design_rendering.imported_site import imported_files
+from provisioner_client.connection import ConnectionValues
+from provisioner_client.maas.connection import connect_maas
+from provisioner_client.redacting import nothing_is_secret
+from site_engine.errors import SettingsError
+from site_engine.provisioners import DEFAULT_CONNECTION
+from slipway_api import airflow_access as access
+from slipway_api.http.answers import answers
+from slipway_api.http.api_errors import ApiError
+from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.dependencies import NAME_PATTERN, provisioners
+
+router = APIRouter(tags=["sites"], route_class=BlockingRoute)
+
+_TYPE = "maas"
+_LONGEST = 250
+
+
+class ImportedFile(BaseModel):
+    """A file of documents."""
+
+    name: str = Field(examples=["nodes.yaml"])
+    text: str = Field(examples=["---\nschema: slipway/Node/v1\nmetadata: {name: n1}\ndata: {rack: rack01}\n"])
+
+
+class LeftOut(BaseModel):
+    """A machine that is in no document, and why."""
+
+    name: str = Field(examples=["n2"])
+    reason: str = Field(examples=["alice owns it"])
+
+
+class Imported(BaseModel):
+    """Documents made from machines."""
+
+    connection: str = Field(examples=["slipway_provisioner"])
+    machines: int = Field(examples=[40], description="How many there are documents for.")
+    files: list[ImportedFile]
+    left_out: list[LeftOut]
+
+
+ConnectionId = Annotated[
+    str,
+    Query(
+        pattern=NAME_PATTERN,
+        max_length=_LONGEST,
+        description="The Airflow connection of a provisioner: the one for all sites, or that of one site.",
+        examples=[DEFAULT_CONNECTION],
+    ),
+]
+
+
+@router.get(
+    "/imports/maas",
+    dependencies=[access.may_commit],
+    summary="Documents from what MAAS has",
+    responses=answers(Imported),
+)
+def import_from_maas(connection: ConnectionId = DEFAULT_CONNECTION) -> JSONResponse:
+    """Ask MAAS for the machines of a connection, and write documents that describe them; nothing is stored.
+
+    Only what the connection's pool or tag allows is looked at. The documents hold no secret.
+    """
+    values = _maas_connection(connection)
+    try:
+        client = connect_maas(values, nothing_is_secret)
+    except ValueError as error:
+        raise SettingsError(f"connection {connection!r}: {error}") from error
+    with closing(client) as maas:
+        found = maas.inventory()
+    site = connection.removeprefix(DEFAULT_CONNECTION).removeprefix("_") or "site"
+    files = imported_files(site, found.machines)
+    return JSONResponse(
+        {
+            "connection": connection,
+            "machines": len(found.machines),
+            "files": [{"name": name, "text": text} for name, text in files.items()],
+            "left_out": [{"name": name, "reason": reason} for name, reason in found.left_out.items()],
+        }
+    )
+
+
+def _maas_connection(name: str) -> ConnectionValues:
+    """Return a connection to MAAS. Other connections of Airflow are none of Slipway's business.
+
+    Raises `ApiError` 400: it is none of a provisioner's, or leads to another; 404: there is none.
+    """
+    if name != DEFAULT_CONNECTION and not name.startswith(f"{DEFAULT_CONNECTION}_"):
+        right = f"name {DEFAULT_CONNECTION}, or that of one site, {DEFAULT_CONNECTION}_SITE"
+        raise ApiError(400, f"{name!r} is no connection of a provisioner: {right}", "Bad Request")
+    values = provisioners().find(name)
+    if values is None:
+        raise ApiError(404, f"there is no Airflow connection {name!r}: create one of the type MAAS", "Not Found")
+    if values.type != _TYPE:
+        kind = values.type or "no type"
+        raise ApiError(404, f"the connection {name!r} is of the type {kind!r}, and leads to no MAAS", "Not Found")
+    return values

@@ -1,0 +1,90 @@
+"""What of MAAS's machines becomes a document, and what is left out and why. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from design_rendering.imported_site import ImportedMachine
+from provisioner_client.maas.machine import Machine, Status
+from provisioner_client.maas.selection import LabelWords
+
+_PLAIN: Final = frozenset({Status.NEW, Status.READY, Status.DEPLOYED})
+# Those under which our tasks are found again are no property of a machine.
+_TASK: Final = re.compile(r"slipway-[0-9A-Z]{26}-[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The machines of a site, and for each that is left out its name, or its id, and why."""
+
+    machines: tuple[ImportedMachine, ...]
+    left_out: Mapping[str, str]
+
+
+def inventory(machines: Collection[Machine], words: LabelWords, account: str, limiting_tag: str = "") -> Inventory:
+    """Return machines as documents can say them.
+
+    A tag that is written as a label is one. Where the machines are in several pools, their pool is a label. Left out
+    are machines without a name or with the name of another, those that somebody else owns, and retired ones.
+
+    Parameters
+    ----------
+    words : how labels and racks are found in MAAS.
+    account : under which Slipway deploys.
+    limiting_tag : the tag that limits the site's part of MAAS, which all have; "": none.
+    """
+    names = Counter(machine.name for machine in machines)
+    pools = {machine.pool for machine in machines if machine.pool}
+    found: list[ImportedMachine] = []
+    left_out: dict[str, str] = {}
+    for machine in sorted(machines, key=lambda one: (one.name, one.system_id)):
+        why = _why_left_out(machine, names[machine.name], account)
+        if why:
+            left_out.setdefault(machine.name or machine.system_id, why)
+            continue
+        tags = [tag for tag in machine.tags if tag != limiting_tag and not _TASK.fullmatch(tag)]
+        labels = _labels(tags, words)
+        sources = {"zone": machine.zone, "pool": machine.pool, "architecture": machine.architecture}
+        labels |= {key: sources[source] for key, source in words.overrides.items() if sources.get(source)}
+        if len(pools) > 1 and machine.pool and words.rack != "pool" and "pool" not in words.overrides.values():
+            labels.setdefault("pool", machine.pool)
+        image = f"{machine.osystem}/{machine.series}" if machine.osystem and machine.series else ""
+        found.append(
+            ImportedMachine(
+                machine.name,
+                {"zone": machine.zone, "pool": machine.pool}.get(words.rack, ""),
+                frozenset(tag for tag in tags if _label(tag, words) is None),
+                labels,
+                image if machine.status is Status.DEPLOYED else "",
+                "" if machine.status in _PLAIN and not machine.is_half_released else f"MAAS says: {machine.shown}",
+            )
+        )
+    return Inventory(tuple(found), left_out)
+
+
+def _why_left_out(machine: Machine, of_its_name: int, account: str) -> str:
+    if not machine.name:
+        return "it has no host name"
+    if of_its_name > 1:
+        return f"{of_its_name} machines have this name: a node needs one of its own"
+    if machine.is_owned_by_other(account):
+        return f"{machine.owner} owns it"
+    return "it is retired" if machine.status is Status.RETIRED else ""
+
+
+def _labels(tags: Sequence[str], words: LabelWords) -> dict[str, str]:
+    return dict(sorted(label for tag in tags if (label := _label(tag, words)) is not None))
+
+
+def _label(tag: str, words: LabelWords) -> tuple[str, str] | None:
+    """Return key and value of a tag that is written as a label; None for any other."""
+    pattern = re.escape(words.template)
+    for name in ("key", "value"):
+        # Of a word that stands there twice, the first counts.
+        pattern = pattern.replace(re.escape(f"{{{name}}}"), f"(?P<{name}>.+{'?' if name == 'key' else ''})", 1)
+    found = re.fullmatch(pattern, tag)
+    return None if found is None else (found["key"], found["value"])
