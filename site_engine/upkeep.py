@@ -1,4 +1,4 @@
-"""The controller's jobs of housekeeping: the roll-up is merged, old notifications forgotten, metrics given on."""
+"""The controller's housekeeping: the roll-up is merged, old notifications and events forgotten, metrics given on."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ MERGE_EVERY: Final = 30.0
 FORGET_EVERY: Final = 3600.0
 METRICS_EVERY: Final = 60.0
 NOTIFICATIONS_KEPT: Final = timedelta(days=90)
+EVENTS_KEPT: Final = timedelta(days=365)
+"""Facts are kept for ever, the history of how they came about for a year (docs/store.md)."""
 
 
 def merge_counts() -> Job:
@@ -47,3 +49,12 @@ def forget_notifications() -> Job:
         controller.store.outbox.prune(controller.lease(), controller.store.now() - NOTIFICATIONS_KEPT)
 
     return Job("old notifications", FORGET_EVERY, work)
+
+
+def forget_events() -> Job:
+    """Return the job that forgets events that are older than `EVENTS_KEPT`: also where no run of a DAG does."""
+
+    def work(controller: Controller) -> None:
+        controller.store.events.prune(controller.store.now() - EVENTS_KEPT, controller.lease())
+
+    return Job("old events", FORGET_EVERY, work)

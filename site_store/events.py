@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Row, delete, insert, literal, select
 from site_store.database import Repository
 from site_store.dialects import names
 from site_store.errors import EventNotFound
-from site_store.records import EventRecord
+from site_store.leases import require_lease
+from site_store.records import EventRecord, Lease
 from site_store.storable import plain
 from site_store.tables import event
 
@@ -136,7 +137,16 @@ class Events(Repository):
             raise EventNotFound(f"there is no event {number}: events are deleted after a while")
         return _record(row)
 
-    def prune(self, older_than: datetime) -> int:
-        """Delete events before a moment but for `KEPT`, and return how many. Only metrics depend on what is kept."""
+    def prune(self, older_than: datetime, held: Lease | None = None) -> int:
+        """Delete events before a moment but for `KEPT`, and return how many. Only metrics depend on what is kept.
+
+        Raises `LeaseLost`: `held` is not held any more, which a controller names.
+        """
         old = delete(event).where(event.c.at < older_than, event.c.kind.not_in(KEPT))
-        return self._database.write(lambda tx: tx.execute(old).rowcount)
+
+        def work(tx: Connection) -> int:
+            if held is not None:
+                require_lease(tx, held, self._shared_now(tx))
+            return tx.execute(old).rowcount
+
+        return self._database.write(work)

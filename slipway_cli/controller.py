@@ -173,7 +173,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     from site_engine.notifications import send_notifications
     from site_engine.owner_jobs import check_owners, check_provisioners, watch_owners
     from site_engine.run_notes import note_verdicts
-    from site_engine.upkeep import forget_notifications, give_metrics, merge_counts
+    from site_engine.upkeep import forget_events, forget_notifications, give_metrics, merge_counts
     from site_engine.watcher_job import tell_watchers
     from slipway_cli.courier import courier
 
@@ -205,5 +205,6 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
         merge_counts(),
         give_metrics(slipway.read_metrics),
         forget_notifications(),
+        forget_events(),
         check_provisioners(slipway.provisioner_problem),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowRuntimeError
@@ -12,6 +12,7 @@ from site_engine.actions.kinds import REPORT, kind_of
 from site_engine.actions.parameters import ParameterError, known_in_run, read_checked, unknown_parameters
 from site_engine.dead_actions import close_without_report, reconcile, take_site
 from site_engine.finalization import finalize_action, finalize_dry_run
+from site_engine.upkeep import EVENTS_KEPT
 from site_store import SiteStore
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, task_states
@@ -108,9 +109,6 @@ class ReportOperator(SiteOperator):
         if report.verdict is not Verdict.SUCCESS:
             raise AirflowFailException(report.verdict_text)
 
-
-# Facts are kept for ever, the history of how they came about for a year (docs/store.md).
-EVENTS_KEPT = timedelta(days=365)
 
 # Airflow's states of a task that has run.
 _HAS_RUN = ("success", "failed")

@@ -56,7 +56,7 @@ def _environment() -> Environment:
             wording.duration,
             wording.elapsed,
         ),
-        *(wording.minute, wording.number, wording.segment, wording.short_criterion, wording.symbol),
+        *(wording.by_phase, wording.minute, wording.number, wording.segment, wording.short_criterion, wording.symbol),
         *(status_bar.bar, status_bar.count_words, status_bar.legend, group_graph.drawn_box),
     ):
         made.filters[filter_.__name__] = filter_

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
 
+from strategy_lib.phase import GROUP_PHASES, Phase
 from strategy_lib.status.words import UNRECORDED_SYMBOL, Status, status_from
 
 REPLACEMENT = "�"
@@ -25,16 +27,18 @@ def visible(value: object) -> object:
 
 
 _CRITERIA = {
-    "percent_successful_nodes": "at least {} % of the nodes succeed",
-    "minimum_successful_nodes": "at least {} nodes succeed",
-    "maximum_failed_nodes": "at most {} nodes fail",
+    "percent_successful_nodes": ("at least {} % of the nodes succeed",) * 2,
+    "minimum_successful_nodes": ("at least {} nodes succeed", "at least {} node succeeds"),
+    "maximum_failed_nodes": ("at most {} nodes fail", "at most {} node fails"),
 }
 
 
 def criterion(result: Mapping[str, Any]) -> str:
     """Return what a criterion asks for and what there is: `deploy: at least 2 nodes succeed; 1 did`."""
     asked = _CRITERIA.get(result["criterion"])
-    needed = asked.format(result["needed"]) if asked else f"{result['criterion']} {result['needed']}"
+    needed = (
+        asked[result["needed"] == 1].format(result["needed"]) if asked else f"{result['criterion']} {result['needed']}"
+    )
     return f"{result['phase']}: {needed}; {str(result['actual']).replace('/', ' of ')} did"
 
 
@@ -49,6 +53,16 @@ def short_criterion(result: Mapping[str, Any]) -> str:
     """Return a criterion that is met in few words, needed and actual: `deploy: 90 % needed, 4 of 4`."""
     asked = _SHORT.get(result["criterion"], f"{result['criterion']} {{}} needed, {{}}")
     return f"{result['phase']}: {asked.format(result['needed'], str(result['actual']).replace('/', ' of '))}"
+
+
+_PHASES = (Phase.RELEASE, *GROUP_PHASES)
+
+
+def by_phase(tasks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return tasks in their order by nodes, those of one node in the order in which its phases are gone through."""
+    ranks = {phase.value: rank for rank, phase in enumerate(_PHASES)}
+    of_nodes = (list(rows) for _, rows in groupby(tasks, key=lambda task: task["name"]))
+    return [task for rows in of_nodes for task in sorted(rows, key=lambda task: ranks.get(task["phase"], 0))]
 
 
 def duration(seconds: float | None) -> str:
