@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from site_engine.actions.kinds import DEPLOY_GROUP
+from site_engine.actions.parameters import parameters_of
 from site_engine.errors import AirflowRefused, EngineError
 from site_engine.process import CONTROL
 from site_store import ApprovalAnswer
@@ -106,7 +106,7 @@ def answer_gate(
     fields = {COMMENT: comment} if comment else {}
     try:
         option = APPROVE if approved else REFUSE
-        task = (DEPLOY_GROUP, -1 if record.map_index is None else record.map_index)
+        task = (parameters_of(action).group_task, -1 if record.map_index is None else record.map_index)
         airflow.answer_task(action.dag_id, action.run_id, task, [option], fields)
     except AirflowRefused as refused:
         if refused.status not in (404, 409):

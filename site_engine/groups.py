@@ -6,9 +6,9 @@ group of a run may begin.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from site_engine import log_messages
@@ -25,7 +25,7 @@ from site_engine.releases import deployed_by_failed, release_of
 from site_engine.reports import STEP_WARNING
 from site_store import ApprovalAnswer, AttemptNotOpen, Readiness
 from strategy_lib.approval import ApprovalMoment
-from strategy_lib.deployment import Deployment
+from strategy_lib.deployment import Deployment, OthersAtWork
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from strategy_lib.phase import GroupState, Phase, Reason
@@ -35,12 +35,14 @@ from strategy_lib.steps import Finished
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
     from site_engine.operations.run import OperationRun
-    from site_store import ActionRecord, ApprovalRecord, GroupRecord, SiteStore
+    from site_store import ActionRecord, ApprovalRecord, GroupRecord, GroupTurn, SiteStore
     from strategy_lib.deployment import GroupView
     from strategy_lib.group_plan import GroupPlan
     from strategy_lib.steps import Step
 
 
+_LOOK_AT_OTHERS = 2.0
+"""Seconds between two looks at what other groups have in hand."""
 _NOT_BACK = (NodeState.FAILURE, NodeState.UNKNOWN)
 _NOT_RELEASED = "not released, and so not prepared: "
 
@@ -53,7 +55,8 @@ class GroupRequest:
     ``release_times`` are those of releasing nodes before they are prepared. ``redo_done`` also submits nodes that are
     deployed by now; ``ignore_older_tasks`` submits nodes although an older provisioner task still holds them;
     ``below_criteria`` redeploys nodes of a critical group although its criteria leave no room for that. ``kind`` is
-    that of the action.
+    that of the action. ``may_begin`` is given where groups run side by side: it says whether this one may take a place
+    (rule 8).
     """
 
     action_id: str
@@ -67,6 +70,17 @@ class GroupRequest:
     ignore_older_tasks: bool = False
     below_criteria: bool = False
     kind: str = "deploy_site"
+    may_begin: Callable[[Sequence[GroupTurn]], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StillBeside:
+    """Other groups are at work on nodes of this one longer than this process should wait: defer, and come back.
+
+    ``ops`` are the operations that have these nodes in hand.
+    """
+
+    ops: tuple[int, ...]
 
 
 class GroupSubject:
@@ -78,6 +92,9 @@ class GroupSubject:
         self._operations = operations
         self._store = operations.store
         self._log = operations.log
+        # Groups run side by side, and these operations of others have nodes of this one in hand.
+        self._is_beside = request.may_begin is not None
+        self._others: tuple[int, ...] = ()
         self.record = self._read()
 
     @property
@@ -95,9 +112,14 @@ class GroupSubject:
         return () if is_final(self.record, self.request.attempt_key) else self.record.nodes
 
     def open(self) -> None:
-        """Open the attempt; a group that a person has cleared begins another (rule 23)."""
+        """Open the attempt; a group that a person has cleared begins another (rule 23).
+
+        Raises `PlaceTaken`: groups run side by side, and it may not begin now.
+        """
         request = self.request
-        self.record = record = self._store.groups.open_attempt(request.action_id, request.group, request.attempt_key)
+        self.record = record = self._store.groups.open_attempt(
+            request.action_id, request.group, request.attempt_key, *([request.may_begin] if self._is_beside else [])
+        )
         if record.is_judged:
             self._log.info("Group %s already has its verdict: %s. Nothing is submitted.", record.name, record.state)
             return
@@ -105,10 +127,11 @@ class GroupSubject:
         if record.definition.depends_on:
             self._log.info("Depends on: %s.", ", ".join(record.definition.depends_on))
 
-    def next(self) -> NextOperation | GroupRecord | ApprovalRecord:
+    def next(self) -> NextOperation | GroupRecord | ApprovalRecord | StillBeside:
         """Return what the deployment says is due; with nothing due, store the verdict and return the group.
 
         An approval that the group asks for, and that nobody has given or refused yet, is returned as it was asked.
+        Where other groups are at work on its nodes, it waits for them here, and returns `StillBeside` in the end.
 
         Raises `AttemptNotOpen`: another attempt has begun meanwhile: it is not this process that goes on (rule 23).
         """
@@ -123,7 +146,10 @@ class GroupSubject:
             return record
         # Built anew each time: the store may know more than this process (late results, superseded nodes).
         deployment = self._deployment()
-        due = deployment.next()
+        try:
+            due = deployment.next()
+        except OthersAtWork as others:
+            return self._wait_for_others(others) or self.next()
         view = deployment.group(record.name)
         gate = self._gate(due, view)
         if gate is not None and gate.answer is None:
@@ -172,6 +198,23 @@ class GroupSubject:
                 )
         return replace(due, nodes=self._without_deployed(due.phase, free, found), found=found)
 
+    def _wait_for_others(self, others: OthersAtWork) -> StillBeside | None:
+        """Wait until other groups know what became of nodes of this one; None: they do by now (rules 11 and 15).
+
+        Raises `TaskStopped`: this process was told to stop.
+        """
+        operations, log = self._operations, self._log
+        log.info("Other groups are at work on %s: waiting for what becomes of them.", log_messages.names(others.nodes))
+        began = operations.clock.now()
+        while True:
+            ops = tuple(op for op in self._others if self._store.operations.get(op).ended is None)
+            if len(ops) < len(self._others):
+                return None
+            if operations.clock.now() - began >= timedelta(seconds=operations.patience):
+                return StillBeside(ops)
+            operations.stopping.require_not_told()
+            operations.clock.sleep(_LOOK_AT_OTHERS)
+
     def _gate(self, due: Step | Finished, view: GroupView) -> ApprovalRecord | None:
         """Return the approval that stands before what is next, with its answer if there is one; None without any.
 
@@ -217,6 +260,11 @@ class GroupSubject:
         record = self.record
         plan = self._plan()
         elsewhere, taken = self._lost_elsewhere(plan)
+        attempt = (record.action_id, record.name, record.attempt)
+        beside = None
+        if self._is_beside:
+            beside = self._store.tasks.beside_others(*attempt)
+            self._others = tuple(sorted(beside.ops))
         waited_for = self._store.waits.facts(record.action_id, plan.named) if plan.named else {}
         states = {name: fact.state for name, fact in waited_for.items()}
         readiness = Readiness()
@@ -225,7 +273,7 @@ class GroupSubject:
         return Deployment(
             [record.definition],
             {record.name: record.nodes},
-            states | self._store.tasks.attempt_states(record.action_id, record.name, record.attempt),
+            {**states, **(self._store.tasks.attempt_states(*attempt) if beside is None else beside.states)},
             self._store.groups.states(record.action_id, record.definition.depends_on),
             withheld=self._store.tasks.withheld(record.action_id, record.name),
             plans={record.name: plan},
@@ -237,6 +285,7 @@ class GroupSubject:
             taken=taken,
             awaited=readiness.awaited,
             not_ready=readiness.not_ready,
+            beside=None if beside is None else beside.phases,
         )
 
     def _plan(self) -> GroupPlan:

@@ -136,6 +136,7 @@ def plan_groups(groups: Sequence[Group], members: Mapping[str, Collection[str]],
     edges = known.edges
     if edges:
         edges = order_through(edges, grouped - known.deployed.as_wanted - withheld.keys())
+    before = order_between_groups(of_group, edges)
     planned = []
     for name, group in by_name.items():
         mine = {node for node in of_group[name] & left if allowing[node][0] == name}
@@ -144,6 +145,7 @@ def plan_groups(groups: Sequence[Group], members: Mapping[str, Collection[str]],
         others = {other for node in mine for other in allowing[node]} - {name}
         bounds = (bounds_of(by_name[one], of_group[one], mine, known.serving) for one in by_name if one in others)
         plan = replace(plan, bounds=tuple(bounds)) if others else plan
+        plan = replace(plan, after=tuple(sorted(before[name] - {name}))) if name in before else plan
         planned.append(PlannedGroup(group, tuple(sorted(of_group[name])), plan))
     return Plan(tuple(planned), grouped.intersection(known.deployed.as_wanted), frozenset(), withheld)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from site_engine.actions.admission import busy_site, set_up_command
-from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, REPORT, VERDICT, kind_of
+from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, VERDICT, kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.dead_actions import reconcile
 from site_engine.errors import AirflowApiError, AirflowRefused, EngineError
@@ -32,6 +32,7 @@ RETRY: Final = "retry"
 Task = str | tuple[str, int]
 """A task of a DAG run: its id, or id and map index."""
 
+_MAPPED = (DEPLOY_GROUP, DEPLOY_GROUP_BESIDE)
 _DONE = (StepState.SUCCESS, StepState.SKIPPED)
 
 
@@ -119,8 +120,9 @@ def plan_retry(store: SiteStore, action_id: str, groups: Collection[str] = ()) -
     _require_site(store, action)
     planned = store.groups.of_action(action.id)
     _require_known(planned, groups)
-    order = (*kind_of(action.kind).task_ids, VERDICT)
-    behind_groups = order.index(DEPLOY_GROUP) + 1 if DEPLOY_GROUP in order else order.index(REPORT)
+    mapped = parameters_of(action).group_task
+    order = tuple(mapped if name == DEPLOY_GROUP else name for name in (*kind_of(action.kind).task_ids, VERDICT))
+    behind_groups = order.index(mapped) + 1 if mapped in order else order.index(REPORT)
     step = None if groups else _failed_step(action, store.steps.of_action(action.id))
     begin = order.index(step) if step is not None else behind_groups
     states = store.tasks.node_states(action.id)
@@ -134,10 +136,10 @@ def plan_retry(store: SiteStore, action_id: str, groups: Collection[str] = ()) -
             raise RetryRefused(f"action {action.id}: nothing of {which} has failed{hint}")
         if found:
             begin = behind_groups
-            tasks = (*_tasks_of(found), *order[behind_groups:])
-    elif DEPLOY_GROUP in order:
+            tasks = (*_tasks_of(found, mapped), *order[behind_groups:])
+    elif mapped in order:
         found = [_retried(group, states, None) for group in planned if group.state is not GroupState.SUCCESS]
-    steps = tuple(name for name in order if name in tasks and name not in (DEPLOY_GROUP, VERDICT))
+    steps = tuple(name for name in order if name in tasks and name not in (mapped, VERDICT))
     nodes = {name for group in found for name in group.nodes}.union(_nodes_of_step(store, action, steps))
     warnings = _warnings(store, action)
     plan = RetryPlan(action.id, action.site, tuple(found), steps, tuple(sorted(nodes)), tasks, warnings)
@@ -219,7 +221,7 @@ def _require_over(action: ActionRecord, plan: RetryPlan, states: Mapping[tuple[s
         key = (task, -1) if isinstance(task, str) else task
         state = states.get(key)
         # Of an action that is not over, what stands behind the groups has not begun; a mapped task is not there at -1.
-        waits = state is None and isinstance(task, str) and (not action.state.is_end or task == DEPLOY_GROUP)
+        waits = state is None and isinstance(task, str) and (not action.state.is_end or task in _MAPPED)
         if state not in OVER and key in states and not waits:
             at = f"its task {key[0]}" if key[1] < 0 else f"the task of group {_at(plan, key[1])}"
             raise RetryRefused(
@@ -227,10 +229,10 @@ def _require_over(action: ActionRecord, plan: RetryPlan, states: Mapping[tuple[s
             )
 
 
-def _tasks_of(groups: Sequence[RetriedGroup]) -> tuple[Task, ...]:
+def _tasks_of(groups: Sequence[RetriedGroup], mapped: str) -> tuple[Task, ...]:
     """Return what is cleared for these groups: their tasks; where some have none, the plan and the tasks of all."""
-    mapped = tuple((DEPLOY_GROUP, group.map_index) for group in groups if group.map_index is not None)
-    return mapped if len(mapped) == len(groups) else (PLAN_GROUPS, DEPLOY_GROUP)
+    tasks = tuple((mapped, group.map_index) for group in groups if group.map_index is not None)
+    return tasks if len(tasks) == len(groups) else (PLAN_GROUPS, mapped)
 
 
 def _at(plan: RetryPlan, map_index: int) -> str:
@@ -245,7 +247,7 @@ def _to_clear(plan: RetryPlan, states: Mapping[tuple[str, int], str | None]) -> 
     known = {name for name, _ in states}
     groups: tuple[Task, ...] = tuple(task for task in plan.tasks if isinstance(task, tuple))
     if not all(task in states for task in plan.tasks if isinstance(task, tuple)):
-        groups = (DEPLOY_GROUP,)
+        groups = tuple({task[0]: None for task in groups})
     return (*groups, *(task for task in plan.tasks if isinstance(task, str) and task in known))
 
 

@@ -1,28 +1,37 @@
-"""Whose turn it is: which group of a run may begin (rule 8)."""
+"""Whose turn it is: which group of a run may begin (rule 8): one after the other, or so many side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
 from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:
-    from site_store import GroupStanding
+    from site_store import GroupStanding, GroupTurn
 
 # Airflow's states of a task that will not go on by itself.
 OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
+
+LOOK_AGAIN: Final = timedelta(seconds=30)
+"""A group that waits for a place is started again at most so often."""
+LONGEST_LOOK_AGAIN: Final = timedelta(minutes=5)
 
 _JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """``wait_for`` is the group that goes first, None when it is ours; ``interrupted`` ended without a verdict."""
+    """``wait_for`` is the group that goes first, None when it is ours; ``interrupted`` ended without a verdict.
+
+    ``ahead`` are so many groups that begin before it, where groups run side by side.
+    """
 
     wait_for: str | None
     interrupted: tuple[str, ...] = ()
+    ahead: int = 0
 
 
 def whose_turn(group: str, standings: Iterable[GroupStanding], task_state: Callable[[int], str | None]) -> Turn:
@@ -57,3 +66,119 @@ def whose_turn(group: str, standings: Iterable[GroupStanding], task_state: Calla
         if standing.state not in _JUDGED:
             interrupted.append(standing.name)
     return Turn(None, tuple(interrupted))
+
+
+def turn_beside_others(
+    group: str, turns: Iterable[GroupTurn], task_state: Callable[[int], str | None], places: int
+) -> Turn:
+    """Return whose turn it is where so many groups may be at work at once.
+
+    A group begins when all groups that are judged before it have their verdicts, and a place is free that no group
+    before it in the order waits for. One that follows a failed group is judged at once, and takes no place. Of groups
+    that take nodes down in batches one is at work at a time: they keep each other's bounds.
+
+    Parameters
+    ----------
+    group : the group whose task has started.
+    turns : all groups of the action, in processing order.
+    task_state : as in `whose_turn`.
+    places : how many groups may be at work at once.
+    """
+    order = list(turns)
+    (ours,) = (turn for turn in order if turn.name == group)
+    over = {turn.name for turn in order if turn.map_index is None or task_state(turn.map_index) in OVER}
+    interrupted = tuple(
+        turn.name
+        for turn in order
+        if turn.name in over
+        and turn.name != group
+        and (turn.state is GroupState.RUNNING or (turn.state not in _JUDGED and _goes_before(turn, ours)))
+    )
+    if ours.state is GroupState.RUNNING:
+        return Turn(None, interrupted)
+    states = {turn.name: turn.state for turn in order} | dict.fromkeys(interrupted, GroupState.FAILURE)
+    # A failed one whose task goes on was cleared, and is about to be tried again.
+    open_ = {turn.name for turn in order if states[turn.name] not in _JUDGED or _is_again(turn, over)}
+    for name in (turn.name for turn in order if turn.name in ours.after):
+        if name in open_:
+            return Turn(name, interrupted, _ahead(ours, order, open_))
+    if any(states.get(name) is GroupState.FAILURE for name in ours.depends_on):
+        return Turn(None, interrupted)
+    at_work = [turn for turn in order if turn.state is GroupState.RUNNING and turn.name not in over]
+    waiting = [
+        turn
+        for turn in order
+        if turn.position < ours.position
+        and turn.name in open_
+        and turn not in at_work
+        and open_.isdisjoint(turn.after)
+        and all(states.get(name) is not GroupState.FAILURE for name in turn.depends_on)
+        and not (turn.redeploys and any(one.redeploys for one in at_work))
+    ]
+    first = at_work + waiting
+    ahead = _ahead(ours, order, open_)
+    if ours.redeploys:
+        for turn in first:
+            if turn.redeploys:
+                return Turn(turn.name, interrupted, ahead)
+    if len(first) >= places:
+        return Turn(first[0].name, interrupted, ahead)
+    return Turn(None, interrupted)
+
+
+def _goes_before(turn: GroupTurn, ours: GroupTurn) -> bool:
+    return turn.position < ours.position or turn.name in ours.after
+
+
+def _is_again(turn: GroupTurn, over: set[str]) -> bool:
+    return turn.state is GroupState.FAILURE and turn.name not in over
+
+
+def _ahead(ours: GroupTurn, order: Iterable[GroupTurn], open_: set[str]) -> int:
+    """Return how many groups that are not at work stand before ours."""
+    return sum(
+        turn.position < ours.position and turn.name in open_ and turn.state is not GroupState.RUNNING for turn in order
+    )
+
+
+def turn_by_store(group: str, turns: Iterable[GroupTurn], places: int) -> Turn:
+    """Return whose turn it is as far as the store knows, for who waits: no task is taken to have ended early."""
+    order = list(turns)
+    judged = {turn.map_index for turn in order if turn.state is GroupState.FAILURE}
+    return turn_beside_others(group, order, lambda index: "failed" if index in judged else "running", places)
+
+
+def place_taker(
+    group: str, seen: Iterable[GroupTurn], task_state: Callable[[int], str | None], places: int
+) -> Callable[[Sequence[GroupTurn]], bool]:
+    """Return what says, of all groups as they stand when a place is taken, whether the group may take it.
+
+    Parameters
+    ----------
+    seen : all groups as they stood when Airflow was asked; of those that have begun since, its word is too old.
+    """
+    began = {turn.map_index for turn in seen if turn.state is GroupState.RUNNING}
+
+    def may_begin(turns: Sequence[GroupTurn]) -> bool:
+        new = {turn.map_index for turn in turns if turn.state is GroupState.RUNNING} - began
+
+        def state(map_index: int) -> str | None:
+            return "running" if map_index in new else task_state(map_index)
+
+        return turn_beside_others(group, turns, state, places).wait_for is None
+
+    return may_begin
+
+
+def look_again_beside_others(turn: Turn, places: int, most: int) -> timedelta | None:
+    """Return after how long a group that waits is started again; None: it waits without a worker until its turn.
+
+    Those that come next wait; for others nothing is to be expected soon, and each look is a process.
+
+    Parameters
+    ----------
+    most : so many tasks of groups are active at once, those that wait without a worker included.
+    """
+    if turn.ahead < most - places:
+        return None
+    return min(LOOK_AGAIN * (1 + turn.ahead // places), LONGEST_LOOK_AGAIN)

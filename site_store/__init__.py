@@ -25,6 +25,7 @@ from site_store.errors import (
     LeaseLost,
     OperationConflict,
     OperationNotFound,
+    PlaceTaken,
     ReporterNotFound,
     ReporterRefused,
     RevisionNotFound,
@@ -41,7 +42,7 @@ from site_store.errors import (
     VersionNotFound,
 )
 from site_store.goals import GroupGoal, SiteGoals
-from site_store.node_records import NodeRecord, NodeTasks, Readiness, TaskRecord
+from site_store.node_records import NodeRecord, NodeTasks, OthersAtWork, Readiness, TaskRecord
 from site_store.object_changes import WatcherCount, changes_of
 from site_store.objects import CommittedObjects, ObjectChange, ObjectRecord
 from site_store.records import (
@@ -53,6 +54,7 @@ from site_store.records import (
     EventRecord,
     GroupRecord,
     GroupStanding,
+    GroupTurn,
     IdleGroup,
     Lease,
     LockOwner,
@@ -135,6 +137,7 @@ __all__ = [
     "GroupNotFound",
     "GroupRecord",
     "GroupStanding",
+    "GroupTurn",
     "IdleGroup",
     "LeafFacts",
     "Lease",
@@ -155,8 +158,10 @@ __all__ = [
     "OperationConflict",
     "OperationNotFound",
     "OperationStatus",
+    "OthersAtWork",
     "OutboxRecord",
     "OwnerCheckIn",
+    "PlaceTaken",
     "PlannedGroup",
     "ProvisionerListRecord",
     "Readiness",

@@ -15,6 +15,10 @@ class StoreError(Exception):
     """The store could not do what was asked."""
 
 
+class PlaceTaken(StoreError):
+    """As many groups are at work as may be (rule 8): the group begins once one of them has its verdict."""
+
+
 class StoreUnavailable(StoreError):
     """The database could not be reached or was too busy; nothing was changed, so try again."""
 

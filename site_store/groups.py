@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -12,12 +12,13 @@ from site_store.abort import interrupt_groups, interrupt_work, tell_group_failed
 from site_store.action_rows import group_state, read_action
 from site_store.database import Repository
 from site_store.dialects import among
+from site_store.errors import PlaceTaken
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.idle_groups import judge_idle
 from site_store.if_newest import GROUPS
 from site_store.new_attempts import start_again
 from site_store.plans import criteria_data, read_group, read_groups, write_plan
-from site_store.records import GroupRecord, GroupStanding, IdleGroup, PlannedGroup
+from site_store.records import GroupRecord, GroupStanding, GroupTurn, IdleGroup, PlannedGroup
 from site_store.steps import AIRFLOW_OWNER, end_group_steps, plan_steps
 from site_store.storable import require_names
 from site_store.tables import action, group_node, group_run, task
@@ -29,6 +30,26 @@ from strategy_lib.phase import GroupState, Phase, Reason
 
 _BLANK: dict[str, Any] = {"reason": None, "criteria": [], "counts": {}, "ended": None}
 _OPEN = (GroupState.PENDING, GroupState.RUNNING)
+
+
+def _read_turns(tx: Connection, action_id: str) -> list[GroupTurn]:
+    columns = (
+        group_run.c.name,
+        group_run.c.position,
+        group_run.c.state,
+        group_run.c.attempt_key,
+        group_run.c.map_index,
+        group_run.c.definition,
+        group_run.c.plan,
+    )
+    rows = tx.execute(select(*columns).where(group_run.c.action_id == action_id).order_by(group_run.c.position))
+    found = []
+    for row in rows:
+        depends_on, plan = frozenset(row.definition.get("depends_on", ())), row.plan or {}
+        facts = (row.name, row.position, group_state(row.state), row.attempt_key, row.map_index)
+        after = depends_on.union(plan.get("after", ()))
+        found.append(GroupTurn(*facts, after, depends_on, bool(plan.get("redeploy"))))
+    return found
 
 
 class Groups(Repository):
@@ -171,7 +192,17 @@ class Groups(Repository):
             ]
         )
 
-    def open_attempt(self, action_id: str, group: str, attempt_key: str) -> GroupRecord:
+    def turns(self, action_id: str) -> list[GroupTurn]:
+        """Return what decides which groups may begin, in processing order, without their nodes."""
+        return self._database.read(lambda tx: _read_turns(tx, action_id))
+
+    def open_attempt(
+        self,
+        action_id: str,
+        group: str,
+        attempt_key: str,
+        may_begin: Callable[[Sequence[GroupTurn]], bool] | None = None,
+    ) -> GroupRecord:
         """Start a group's task, whether for the first time or again, and say what it has to do (rule 23).
 
         Without a verdict, the attempt begins or goes on. With the verdict success, or the verdict failure under the
@@ -187,21 +218,28 @@ class Groups(Repository):
         ----------
         action_id, group : the group.
         attempt_key : what Airflow keeps over its own retries of the task and changes when a person clears it.
+        may_begin : says of all groups of the action as they stand now whether this one may begin. It is asked, for a
+            group that is not at work, in the same transaction, and nobody takes a place meanwhile. None: it may.
 
         Raises
         ------
         GroupNotFound : the action's plan has no group of this name.
+        PlaceTaken : it may not begin now.
         """
 
         def work(tx: Connection) -> GroupRecord:
             now = self._shared_now(tx)
             this = (group_run.c.action_id == action_id, group_run.c.name == group)
-            # Two that open the same group go one after the other from here.
-            tx.execute(select(group_run.c.name).where(*this).with_for_update())
+            # Two that open the same group go one after the other from here; with places to take, all of the action do.
+            locked = this if may_begin is None else this[:1]
+            tx.execute(select(group_run.c.name).where(*locked).order_by(group_run.c.position).with_for_update()).all()
             found = read_group(tx, action_id, group)
             again = found.state is GroupState.FAILURE
             if found.state is GroupState.SUCCESS or (again and found.attempt_key == attempt_key):
                 return found
+            is_at_work = found.state is GroupState.RUNNING
+            if may_begin is not None and not is_at_work and not may_begin(_read_turns(tx, action_id)):
+                raise PlaceTaken(f"group {group} of action {action_id} may not begin now: others are at work")
             values: dict[str, Any] = {"state": GroupState.RUNNING, "attempt_key": attempt_key}
             if again:
                 start_again(tx, now, read_action(tx, action_id).site, found)

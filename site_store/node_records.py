@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from strategy_lib.node import NodeState, TaskStatus
+from strategy_lib.phase import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,22 @@ class NodeTasks:
     deploy: TaskRecord
     state: NodeState
     ready: TaskRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OthersAtWork:
+    """The nodes of a group as one of its attempts sees them, while other groups are at work beside it (rule 11).
+
+    Attributes
+    ----------
+    states : of each node (rule 10).
+    phases : nodes that another group has in hand at this moment, each with the phase.
+    ops : the operations that have them in hand.
+    """
+
+    states: Mapping[str, NodeState]
+    phases: Mapping[str, Phase] = field(default_factory=dict)
+    ops: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,6 +265,19 @@ class GroupStanding:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupTurn(GroupStanding):
+    """How far a group is, and what decides whether it may begin beside others (rule 8).
+
+    `after` are the groups that are judged before it: those it depends on, and those of nodes that its nodes wait for.
+    `depends_on` are the first of these alone. `redeploys` says that it takes down nodes that serve.
+    """
+
+    after: frozenset[str] = frozenset()
+    depends_on: frozenset[str] = frozenset()
+    redeploys: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """One intended provisioner task. `nodes` are those that it claimed; empty for a step that concerns a whole site.
 

@@ -201,14 +201,19 @@ class Revisions(Repository):
         texts, exposed = json.loads(text)
         return RevisionSecrets(frozenset(texts), tuple(exposed))
 
-    def settings(self, site: str) -> SiteSettings:
-        """Return the settings of a site, by its newest revision of which they are known; the defaults without one."""
+    def settings(self, site: str, number: int | None = None) -> SiteSettings:
+        """Return the settings of a site, by its newest revision of which they are known; the defaults without one.
+
+        With a ``number``, those of this revision.
+        """
         query = (
             select(revision.c.settings)
             .where(revision.c.site == site, revision.c.settings.is_not(None))
             .order_by(revision.c.number.desc())
             .limit(1)
         )
+        if number is not None:
+            query = query.where(revision.c.number == number)
         found = self._database.read(lambda tx: tx.scalar(query))
         return DEFAULT_SETTINGS if found is None else parse_site_settings(found)
 

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from site_store.database import Repository
 from site_store.dialects import among, insert, names, pairs, whole_joins
 from site_store.events import EventKind, NewEvent, write_events
-from site_store.node_records import NodeTasks, Readiness, TaskRecord
+from site_store.node_records import NodeTasks, OthersAtWork, Readiness, TaskRecord
 from site_store.node_status import fail_nodes, provisioner_owner
 from site_store.node_tasks import (
     TROUBLED,
@@ -38,6 +38,7 @@ from site_store.node_tasks import (
     prepare,
     read_node_tasks,
 )
+from site_store.others_at_work import read_others_at_work
 from site_store.tables import action, group_node, group_run, node, operation, task
 from site_store.tenure import require_attempt, require_site
 from site_store.unsent import number_as_wanted, write_unsent
@@ -138,6 +139,10 @@ class Tasks(Repository):
             return case((reliable, phase.c.status), else_=TaskStatus.UNKNOWN.value)
 
         return self._states(select(prepare.c.node, seen(prepare), seen(deploy)), action_id, group)
+
+    def beside_others(self, action_id: str, group: str, attempt: int) -> OthersAtWork:
+        """Return what `attempt_states` does, but that nodes which other groups have in hand are named, with who."""
+        return self._database.read(lambda tx: read_others_at_work(tx, action_id, group, attempt))
 
     def _states(self, query: Select[Any], action_id: str, group: str | None) -> dict[str, NodeState]:
         """Add up what a query says of each node: its name and the status of both phases."""

@@ -22,6 +22,14 @@ from strategy_lib.strategy import Group
 from strategy_lib.verdict import SUCCESSFUL, GroupCounts, counts_of, verdict_on
 
 
+class OthersAtWork(Exception):
+    """Nothing can be sent or judged before other groups know what became of these nodes (rules 11 and 15)."""
+
+    def __init__(self, nodes: tuple[str, ...]) -> None:
+        super().__init__(f"other groups are at work on {', '.join(nodes)}")
+        self.nodes = nodes
+
+
 @dataclass(frozen=True, slots=True)
 class GroupView:
     """A group as it stands: state, reason, what was judged, and its nodes.
@@ -87,6 +95,8 @@ class Deployment:
     awaited : nodes that are deployed (`success`) and are still to be asked whether they are ready (rule 58); of others
         that are `success` nothing more is asked.
     not_ready : nodes that were deployed and were not ready in time: their state says so.
+    beside : nodes that another group has in hand at this moment, each with the phase (rule 11). They are not sent;
+        before anything is judged that depends on them, `next` raises `OthersAtWork`.
 
     Raises
     ------
@@ -111,6 +121,7 @@ class Deployment:
         taken: frozenset[str] = frozenset(),
         awaited: Collection[str] = (),
         not_ready: Collection[str] = (),
+        beside: Mapping[str, Phase] | None = None,
     ) -> None:
         self._withheld = frozenset(withheld)
         self._states: dict[str, NodeState] = dict(states or {})
@@ -118,6 +129,7 @@ class Deployment:
         self._lost_in_deploy: set[str] = set()
         self._not_ready = set(not_ready)
         self._awaited = set(awaited)
+        self._beside = dict(beside or {})
         self._runs: dict[str, GroupRun] = {}
         self._pending: Step | None = None
         for group in groups:
@@ -151,6 +163,8 @@ class Deployment:
         """Return the next step; the same one until it has been recorded.
 
         Groups are judged on the way (rules 9, 16, 18): a step without nodes is never returned.
+
+        Raises `OthersAtWork`: there is nothing to do until other groups know what became of nodes (`beside`).
         """
         while self._pending is None and self._waiting:
             run = self._waiting[-1]
@@ -269,13 +283,25 @@ class Deployment:
             again = prepare_again(run, self._known)
             if again:
                 return Due(Phase.PREPARE, again)
+            self._require_known(name for name in run.nodes if self._beside.get(name) is Phase.PREPARE)
             if not self._meets(run, Phase.PREPARE):
                 self._judge(run, False, Reason.PREPARE_CRITERIA)
                 return None
             run.deploying = True
+        if self._beside:
+            # What waits for such a node is neither sent nor held before it is known what becomes of it.
+            self._require_known(name for name in run.plan.named if name in self._beside)
         due = next_due(run, self._known)
         self._known.held.update(run.held)
+        if due is None or due.phase is Phase.READY:
+            self._require_known(name for name in run.nodes if name in self._beside)
         return due
+
+    def _require_known(self, at_work: Iterable[str]) -> None:
+        """Raise `OthersAtWork` where other groups are at work on any of these nodes."""
+        names = tuple(at_work)
+        if names:
+            raise OthersAtWork(names)
 
     def _judge_end(self, run: GroupRun) -> None:
         """Judge a group that has nothing more to send: after deploy, and then after ready, if it asks for that."""
@@ -290,7 +316,10 @@ class Deployment:
 
     def _left_in(self, run: GroupRun, state: NodeState) -> tuple[str, ...]:
         """Return the nodes whose provisioner task is under way, where nothing is known of rounds."""
-        return () if run.rounds.numbers else self._in_state(run, state)
+        if run.rounds.numbers:
+            return ()
+        left = self._in_state(run, state)
+        return tuple(name for name in left if name not in self._beside) if self._beside else left
 
     def _eligible(self, run: GroupRun) -> tuple[str, ...]:
         """Return the nodes that are sent for prepare first (rule 11): not those that wait for a batch."""

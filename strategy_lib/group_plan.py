@@ -70,6 +70,7 @@ class GroupPlan:
     serving : nodes that serve, in whatever design, when the plan is made.
     later : nodes that serve in another design, and are redeployed by a later group: this one leaves them alone.
     bounds : what other groups say of the nodes to redeploy.
+    after : groups that are judged before this one, because its nodes wait for nodes of theirs.
     """
 
     waits_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -78,6 +79,7 @@ class GroupPlan:
     serving: frozenset[str] = frozenset()
     later: frozenset[str] = frozenset()
     bounds: tuple[GroupBounds, ...] = ()
+    after: tuple[str, ...] = ()
 
     @property
     def named(self) -> frozenset[str]:
@@ -97,6 +99,7 @@ class GroupPlan:
             "serving": sorted(self.serving) if self.redeploy else [],
             "later": sorted(self.later),
             "bounds": [bounds.to_data() for bounds in self.bounds],
+            "after": list(self.after),
         }
         return {name: value for name, value in data.items() if value} or None
 
@@ -113,6 +116,7 @@ class GroupPlan:
             frozenset(data.get("serving", ())),
             frozenset(data.get("later", ())),
             tuple(GroupBounds.from_data(bounds) for bounds in data.get("bounds", ())),
+            tuple(data.get("after", ())),
         )
 
 

@@ -40,6 +40,7 @@ class SiteSettings:
     max_groups_in_maintenance : how many groups may have nodes with user states at once.
     repair : whether nodes that drifted or failed are repaired, and whether deployed ones may be destroyed for it.
     max_repairs_per_hour : repairs of so many nodes begin in any hour.
+    max_parallel_groups : how many groups of an action run side by side (rule 8).
     health_url : where the agent of each node is asked (`health_url.py`); "": nodes are not asked.
     max_agent_connections : how many nodes are asked at once; of more, the rest take turns.
     """
@@ -60,13 +61,15 @@ class SiteSettings:
     max_groups_in_maintenance: int = 1
     repair: RepairMode = RepairMode.OBSERVE
     max_repairs_per_hour: int = 10
+    max_parallel_groups: int = 1
     health_url: str = ""
     max_agent_connections: int = 1000
 
     def to_data(self) -> dict[str, Any]:
         """Return the `data` of a document that says the same."""
         sections = {section: {name: getattr(self, name) for name in names} for section, names in _SECTIONS.items()}
-        return {**sections, "repair": str(self.repair), "max_repairs_per_hour": self.max_repairs_per_hour}
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        return {**sections, "repair": str(self.repair), **plain}
 
     def node_states(self, groups: Iterable[str]) -> SiteStateSettings:
         """Return what is set for the states of the nodes of these groups."""
@@ -101,6 +104,8 @@ _SECTIONS = {
     ),
 }
 
+_PLAIN = ("max_repairs_per_hour", "max_parallel_groups")
+
 DEFAULT_SETTINGS = SiteSettings()
 """Those of a site without a document of this kind."""
 
@@ -117,8 +122,7 @@ def parse_site_settings(data: object, document: Origin | None = None) -> SiteSet
             parse_health_url(found["health_url"])
         except ValueError as error:
             raise SiteSettingsError([problem_at("$.data.node_states.health_url", str(error), document)]) from None
-    if "max_repairs_per_hour" in given:
-        found["max_repairs_per_hour"] = given["max_repairs_per_hour"]
+    found |= {name: given[name] for name in _PLAIN if name in given}
     mode = given.get("repair", RepairMode.OBSERVE)
     # YAML 1.1 reads on and off without quotes as truth values.
     if isinstance(mode, bool):

@@ -14,6 +14,7 @@ from site_engine.actions.kinds import (
     AFTER_SUCCESS,
     BY_NAME_ALONE,
     DEPLOY_GROUP,
+    DEPLOY_GROUP_BESIDE,
     KINDS,
     PLAN_GROUPS,
     RELEASE,
@@ -22,6 +23,7 @@ from site_engine.actions.kinds import (
     ActionKind,
     table,
 )
+from site_engine.actions.parameters import MOST_PARALLEL_GROUPS, PARALLEL_GROUPS
 from slipway_airflow.operators.action import AcquireSiteOperator, ReleaseSiteOperator, ReportOperator
 from slipway_airflow.operators.after_success import AfterSuccessOperator
 from slipway_airflow.operators.design import CONFIGURATION_KEY, LoadDesignOperator, ValidateDesignOperator
@@ -96,7 +98,19 @@ def site_params(kind: ActionKind) -> dict[str, Param]:
             title="Dry run",
             description="Check the design and show what would be done. Nothing is submitted, the site is not locked.",
         ),
+        **({PARALLEL_GROUPS: _parallel_groups()} if kind.has_parallel_groups else {}),
     }
+
+
+def _parallel_groups() -> Param:
+    return Param(
+        None,
+        type=["null", "integer"],
+        minimum=1,
+        maximum=MOST_PARALLEL_GROUPS,
+        title="Parallel groups",
+        description="So many groups run at the same time. Empty: as the settings of the site say.",
+    )
 
 
 def site_dag(dag_id: str, *, doc_md: str) -> DAG:
@@ -128,9 +142,14 @@ def site_dag(dag_id: str, *, doc_md: str) -> DAG:
     ) as dag:
         load = LoadDesignOperator(task_id="load_design")
         steps = [_OPERATORS[name].make(kind, load) for name in kind.steps]
-        tasks: list[BaseOperator | MappedOperator] = list(steps)
+        tasks: list[BaseOperator | MappedOperator | list[MappedOperator]] = list(steps)
         if kind.has_groups:
-            tasks.append(_groups(steps[-1], load))
+            plan = steps[-1].output
+            mapped = [_groups(plan, load, DEPLOY_GROUP, 1)]
+            if kind.has_parallel_groups:
+                # The limit of a task is the same in all runs: `plan_groups` leaves out the one that is not needed.
+                mapped.append(_groups(plan, load, DEPLOY_GROUP_BESIDE, MOST_PARALLEL_GROUPS))
+            tasks.append(mapped)
         tasks += [_BEHIND[name](task_id=name, trigger_rule="all_done") for name in kind.steps_behind]
         report = ReportOperator(task_id=REPORT, trigger_rule="all_done")
         # A teardown, so that it runs also when the run is marked failed. Without a setup: behind one that fails Airflow
@@ -200,12 +219,17 @@ _OPERATORS = table(
 )
 
 
-def _groups(plan: BaseOperator, load: LoadDesignOperator) -> MappedOperator:
-    """Return the task that is mapped over the groups of a plan."""
+def _groups(plan: XComArg, load: LoadDesignOperator, task_id: str, at_once: int) -> MappedOperator:
+    """Return a task that is mapped over the groups of a plan.
+
+    Parameters
+    ----------
+    plan : the names of the groups.
+    at_once : so many of its instances are active in a run, in the plan's order; deferred ones count (rule 8).
+    """
     return DeployGroupOperator.partial(
-        task_id=DEPLOY_GROUP,
+        task_id=task_id,
         configuration=XComArg(load, key=CONFIGURATION_KEY),
         map_index_template="{{ task.group }}",
-        # One group at a time, in the plan's order; deferred tasks count (rule 8).
-        max_active_tis_per_dagrun=1,
-    ).expand(group=plan.output)
+        max_active_tis_per_dagrun=at_once,
+    ).expand(group=plan)

@@ -1,4 +1,4 @@
-"""Wait in the triggerer: for the end of one provisioner task, or until the nodes of a group are ready.
+"""Wait in the triggerer: for the end of one provisioner task, until the nodes of a group are ready, or for groups.
 
 They decide nothing: the resumed task reads the store.
 """
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 # Airflow 3.3 may mark a task failed whose trigger fires within seconds of its deferral (docs/architecture.md, Waiting).
 QUIET_SECONDS = 15.0
+# Between two looks at other groups, and after which a task looks itself: it knows Airflow's states, too.
+_LOOK_AT_GROUPS = 2.0
+_LONGEST_WAIT_FOR_GROUPS = 120.0
 
 
 class ProvisionerTaskTrigger(BaseTrigger):
@@ -173,3 +176,62 @@ class NodesReadyTrigger(BaseTrigger):
             await asyncio.to_thread(store.close)
         await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
         yield TriggerEvent({"op": self.op, "how": "complete" if ready else "timed_out"})
+
+
+class OtherGroupsTrigger(BaseTrigger):
+    """Fires when it is a group's turn, as far as the store knows, or when operations of others have ended (rule 8).
+
+    It also fires after some time: only a task learns from Airflow that another one will not go on.
+
+    Parameters
+    ----------
+    action_id, group : who waits.
+    places : how many groups may be at work at once.
+    ops : operations of other groups that have nodes of this one in hand; none: it waits for its turn.
+
+    Notes
+    -----
+    The class's path and arguments are stored by Airflow: they must stay readable after an upgrade.
+    """
+
+    def __init__(self, action_id: str, group: str, places: int, ops: list[int]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.action_id = action_id
+        self.group = group
+        self.places = places
+        self.ops = ops
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class's path and the arguments that make the same trigger again."""
+        facts = {"action_id": self.action_id, "group": self.group, "places": self.places, "ops": self.ops}
+        return ("slipway_airflow.triggers.OtherGroupsTrigger", facts)
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Look at the store until there is something to come back for."""
+        from site_store import SiteStore, StoreError
+        from strategy_lib.goals.actors import Actor
+
+        store = await asyncio.to_thread(SiteStore.open, actor=Actor.STEP)
+        started = time.monotonic()
+        try:
+            while time.monotonic() - started < _LONGEST_WAIT_FOR_GROUPS:
+                try:
+                    if await asyncio.to_thread(self._is_over, store):
+                        break
+                except StoreError as error:
+                    self.log.warning("How other groups stand is not known, asking again: %s", error)
+                await asyncio.sleep(_LOOK_AT_GROUPS)
+        finally:
+            await asyncio.to_thread(store.close)
+        await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
+        yield TriggerEvent({"waited_for": "other groups"})
+
+    def _is_over(self, store: SiteStore) -> bool:
+        from site_engine.turns import turn_by_store
+
+        if self.ops:
+            return any(store.operations.get(op).ended is not None for op in self.ops)
+        action = store.actions.get(self.action_id)
+        return action.state.is_end or (
+            turn_by_store(self.group, store.groups.turns(self.action_id), self.places).wait_for is None
+        )

@@ -15,6 +15,8 @@ from typing import Protocol, TypeVar
 from strategy_lib.phase import NODE_STEPS, Phase
 
 DEPLOY_GROUP = "deploy_group"
+DEPLOY_GROUP_BESIDE = "deploy_group_beside"
+"""Airflow's task of the step `deploy_group` where groups run side by side: one limit of a task holds for all runs."""
 REPORT = "report"
 RELEASE = "release"
 PLAN_GROUPS = "plan_groups"
@@ -184,6 +186,11 @@ class ActionKind:
     def has_groups(self) -> bool:
         """Whether it deploys groups; the others only carry out their step on nodes."""
         return PLAN_GROUPS in self.steps
+
+    @property
+    def has_parallel_groups(self) -> bool:
+        """Whether its groups can run side by side; named nodes that are destroyed first are one group."""
+        return self.has_groups and self.node_step is None
 
     @property
     def steps_behind(self) -> tuple[str, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import BY_NAME_ALONE, ActionKind, Override
+from site_engine.actions.kinds import BY_NAME_ALONE, DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, ActionKind, Override
 from site_engine.errors import EngineError
 from strategy_lib.did_you_mean import did_you_mean
 
@@ -19,6 +19,9 @@ FORCE = "force"
 DRY_RUN = "dry_run"
 CONTINUE_ON_FAIL = "continue-on-fail"
 ALLOW_INTERMEDIATE = "allow-intermediate-commits"
+PARALLEL_GROUPS = "max_parallel_groups"
+MOST_PARALLEL_GROUPS = 16
+"""So many groups of one action can be at work at once: the limit of its DAG."""
 
 _LARGEST_REVISION = 2**31 - 1
 _MOST_UNKNOWN = 100
@@ -44,6 +47,7 @@ class ActionParameters:
     overrides : those that were given by name.
     continue_on_fail : the action is to start although the revision is not valid.
     allow_intermediate : it may pass over revisions that were never deployed.
+    max_parallel_groups : how many of its groups run side by side; None where nobody said so: one (rule 8).
     """
 
     target_nodes: tuple[str, ...] | None = None
@@ -53,6 +57,27 @@ class ActionParameters:
     overrides: frozenset[Override] = frozenset()
     continue_on_fail: bool = False
     allow_intermediate: bool = False
+    max_parallel_groups: int | None = None
+
+    @property
+    def places(self) -> int:
+        """How many groups may be at work at once (rule 8)."""
+        return self.max_parallel_groups or 1
+
+    @property
+    def group_task(self) -> str:
+        """Airflow's task that is mapped over the groups."""
+        return DEPLOY_GROUP if self.places == 1 else DEPLOY_GROUP_BESIDE
+
+    def with_default(self, kind: ActionKind, max_parallel_groups: int) -> ActionParameters:
+        """Return them with what the settings of the site say, for an action of this kind that does not say so itself.
+
+        One on named nodes has one group, unless they stay in their groups.
+        """
+        one_group = not kind.has_parallel_groups or (self.target_nodes is not None and not kind.targeted)
+        if one_group or self.max_parallel_groups is not None or max_parallel_groups == 1:
+            return self
+        return replace(self, max_parallel_groups=max_parallel_groups)
 
     def allows(self, override: Override) -> bool:
         """Whether an override was given, by its name, or by ``force`` where that stands for it."""
@@ -72,6 +97,7 @@ class ActionParameters:
             REVISION: self.revision,
             CONTINUE_ON_FAIL: self.continue_on_fail,
             ALLOW_INTERMEDIATE: self.allow_intermediate,
+            PARALLEL_GROUPS: self.max_parallel_groups,
         }
         return {name: value for name, value in given.items() if value is not None and value is not False}
 
@@ -93,6 +119,7 @@ class ActionParameters:
             FORCE: self.force,
             **{override.value: True for override in Override if override in self.overrides},
             DRY_RUN: self.dry_run,
+            **({} if self.max_parallel_groups is None else {PARALLEL_GROUPS: self.max_parallel_groups}),
         }
 
 
@@ -112,6 +139,7 @@ def read_checked(values: Mapping[str, Any]) -> ActionParameters:
         overrides=frozenset(override for override in Override if _is_true(values.get(override.value))),
         continue_on_fail=_is_true(values.get(CONTINUE_ON_FAIL)),
         allow_intermediate=_is_true(values.get(ALLOW_INTERMEDIATE)),
+        max_parallel_groups=values.get(PARALLEL_GROUPS),
     )
 
 
@@ -134,9 +162,11 @@ def parse_parameters(given: object, kind: ActionKind, *, allow_intermediate: boo
     if not isinstance(given, Mapping):
         raise ParameterError([f"parameters must be an object of names and values, not {_type_of(given)}"])
     flags = (FORCE, *kind.overrides, DRY_RUN, CONTINUE_ON_FAIL)
-    problems = unknown_parameters(map(str, given), (TARGET_NODES, REVISION, *flags))
+    groups: dict[str, Callable[[object], Any]] = {PARALLEL_GROUPS: _places} if kind.has_parallel_groups else {}
+    readers = {TARGET_NODES: _names, **dict.fromkeys(flags, _truth), REVISION: _number, **groups}
+    problems = unknown_parameters(map(str, given), (TARGET_NODES, REVISION, *flags, *groups))
     read: dict[str, Any] = {}
-    for name, parse in ((TARGET_NODES, _names), *((flag, _truth) for flag in flags), (REVISION, _number)):
+    for name, parse in readers.items():
         if given.get(name) is None:
             continue
         try:
@@ -159,7 +189,8 @@ def unknown_parameters(given: Iterable[str], known: Collection[str]) -> list[str
 
 def known_in_run(kind: ActionKind) -> tuple[str, ...]:
     """Return the names of the parameters of a kind's DAG."""
-    return ("site", REVISION, TARGET_NODES, FORCE, *kind.overrides, DRY_RUN)
+    groups = (PARALLEL_GROUPS,) if kind.has_parallel_groups else ()
+    return ("site", REVISION, TARGET_NODES, FORCE, *kind.overrides, DRY_RUN, *groups)
 
 
 def _names(value: object) -> tuple[str, ...]:
@@ -187,12 +218,22 @@ def _is_true(value: object) -> bool:
     return value is True or str(value).lower() == "true"
 
 
-def _number(value: object) -> int:
-    number = 0
+def _places(value: object) -> int:
+    number = _whole(value)
+    if not 1 <= number <= MOST_PARALLEL_GROUPS:
+        raise ValueError(f"must be a whole number from 1 to {MOST_PARALLEL_GROUPS}, not {str(value)[:40]!r}")
+    return number
+
+
+def _whole(value: object) -> int:
+    """Return a whole number, or its digits, as a number; 0 for anything else."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) <= 12:
-        number = int(value)
-    elif isinstance(value, int) and not isinstance(value, bool):
-        number = value
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _number(value: object) -> int:
+    number = _whole(value)
     if not 1 <= number <= _LARGEST_REVISION:
         raise ValueError(f"must be the number of a revision, from 1, not {str(value)[:40]!r}")
     return number

@@ -316,6 +316,14 @@ class UnfinishedOperations:
         )
 
     def _of(self, owner: OperationOwner, nodes: Collection[str]) -> list[Operation]:
-        """Return operations that may still work on these nodes, but the owner's own."""
+        """Return operations that may still work on these nodes, but the owner's own.
+
+        Those that a group beside this one waits for are that group's to see to their end (rule 11).
+        """
         unfinished = self.store.operations.unfinished(owner.site, nodes)
-        return [operation for operation in unfinished if not owner.owns(operation)]
+        return [one for one in unfinished if not owner.owns(one) and not _is_of_group_beside(owner, one)]
+
+
+def _is_of_group_beside(owner: OperationOwner, operation: Operation) -> bool:
+    beside = operation.group not in (None, owner.group) and owner.group is not None
+    return beside and operation.action_id == owner.action_id and operation.status is OperationStatus.SUBMITTED

@@ -54,6 +54,14 @@ Outcomes = dict[Phase, dict[str, NodeOutcome]]
 )
 @click.option("--fail", "fails", metavar="PHASE:NODE", multiple=True, help="Let NODE fail to prepare or to deploy.")
 @click.option("--timeout", "timeouts", metavar="PHASE:NODE", multiple=True, help="Let the result of NODE stay unknown.")
+@click.option(
+    "--max-parallel-groups",
+    type=click.IntRange(1, 16),
+    default=1,
+    metavar="NUMBER",
+    show_default=True,
+    help="So many groups run at the same time, in rounds.",
+)
 @strategy_option
 @output_option
 def simulate(
@@ -61,6 +69,7 @@ def simulate(
     inventories: tuple[str, ...],
     fails: tuple[str, ...],
     timeouts: tuple[str, ...],
+    max_parallel_groups: int,
     strategy: str | None,
     output: str,
 ) -> None:
@@ -85,7 +94,7 @@ def simulate(
     print_problems(console(stderr=True), [*wanted.warnings, *warnings])
     if output == OutputFormat.TABLE:
         print_by_policy(console(stderr=True), wanted.by_policy)
-    result = rehearsal_to_dict(rehearse(wanted.strategy, nodes, outcomes), nodes)
+    result = rehearsal_to_dict(rehearse(wanted.strategy, nodes, outcomes, max_parallel_groups), nodes)
     if output != OutputFormat.TABLE:
         deliver(serialised({**result, **by_policy_data(wanted.by_policy)}, output), None)
     else:
@@ -142,6 +151,7 @@ def _show(target: Console, name: str, result: Mapping[str, Any], outcomes: Outco
     target.print(rows)
     also = ", and asked whether they are ready" if asks else ""
     target.print(Text(f"Sent: nodes sent for prepare and for deploy{also}.", style="dim"))
+    _show_rounds(target, result["waves"])
     _show_criteria(target, result)
     _show_nodes(target, nodes)
     _show_held(target, result.get("held", {}))
@@ -162,6 +172,17 @@ def _show_idle(target: Console, result: Mapping[str, Any], outcomes: Outcomes) -
     idle = [f"{phase}:{node}" for phase, fates in outcomes.items() for node in fates if (phase, node) not in sent]
     if idle:
         target.print(Text(f"Made no difference, because the node was never sent: {listed(idle)}", style="yellow"))
+
+
+def _show_rounds(target: Console, waves: Sequence[Sequence[str]]) -> None:
+    """Say which groups run side by side, where any do."""
+    if all(len(wave) == 1 for wave in waves):
+        return
+    rows = table("Round", "Groups side by side", right=("Round",), folds=("Groups side by side",))
+    for number, wave in enumerate(waves, start=1):
+        rows.add_row(str(number), Text(", ".join(map(printable, wave))))
+    target.print()
+    target.print(rows)
 
 
 def _show_criteria(target: Console, result: Mapping[str, Any]) -> None:

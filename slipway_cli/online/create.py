@@ -52,6 +52,12 @@ def _override_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Only this node; may be repeated, or a,b.",
 )
 @click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
+@click.option(
+    "--max-parallel-groups",
+    type=click.IntRange(1, 16),
+    metavar="NUMBER",
+    help="So many groups run at the same time.  [the site's settings]",
+)
 @click.option("--force", is_flag=True, help="All of --redo-done, --ignore-older-tasks, --below-criteria.")
 @_override_options
 @click.option("--dry-run", is_flag=True, help="Only find out what would be done.")
@@ -69,6 +75,7 @@ def create_action(
     params: tuple[str, ...],
     targets: tuple[str, ...],
     revision: int | None,
+    max_parallel_groups: int | None,
     force: bool,
     redo_done: bool,
     ignore_older_tasks: bool,
@@ -108,6 +115,7 @@ def create_action(
     options = {
         "target_nodes": node_names(",".join(targets)),
         "revision": revision,
+        "max_parallel_groups": max_parallel_groups,
         "force": force,
         "redo_done": redo_done,
         "ignore_older_tasks": ignore_older_tasks,

@@ -143,6 +143,30 @@ def test_rule_11_a_node_whose_deploy_failed_is_deployed_by_the_next_action(runs:
 
 
 @pytest.mark.endurance
+def test_rule_08_groups_side_by_side_are_the_task_with_16_places(runs: Runs) -> None:
+    runs.commit(site(AB, [group("one", ["a"]), group("two", ["a", "b"])]))
+    state, tasks = runs.run(max_parallel_groups=3)
+    assert (state, tasks["deploy_group"], tasks["deploy_group_beside"]) == ("success", "skipped", "success")
+    action = runs.last_action()
+    assert action.parameters["max_parallel_groups"] == 3
+    assert runs.simulator.submissions() == [
+        (f"{phase}_nodes", [name]) for name in ("a", "b") for phase in ("prepare", "deploy")
+    ]
+    with SiteStore.open() as store:
+        steps = {(step.name, step.group) for step in store.steps.of_action(action.id)}
+    assert ("deploy_group", "one") in steps, "it is the same step"
+    assert not [name for name, _ in steps if name == "deploy_group_beside"]
+
+
+@pytest.mark.parametrize("dag_id", [name for name, kind in KINDS.items() if kind.has_groups])
+def test_rule_08_the_dags_own_limits(dagbag: DagBag, dag_id: str) -> None:
+    tasks = dagbag.dags[dag_id].task_dict
+    limits = {name: tasks[name].max_active_tis_per_dagrun for name in tasks if name.startswith("deploy_group")}
+    expected = {"deploy_group": 1} | ({"deploy_group_beside": 16} if kind_of(dag_id).has_parallel_groups else {})
+    assert limits == expected
+
+
+@pytest.mark.endurance
 def test_rule_19_failed_groups_that_are_not_critical_do_not_fail_the_run(runs: Runs) -> None:
     runs.simulator.script("b", "prepare", "fail")
     runs.commit(site(AB, [group("one", ["a"]), group("two", ["b"], critical=False, maximum_failed_nodes=0)]))

@@ -15,7 +15,7 @@ from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.protocol import DesignSource, Provisioner, TaskState
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parse_parameters
-from site_engine.groups import GroupRequest, GroupSubject
+from site_engine.groups import GroupRequest, GroupSubject, StillBeside
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVerdict
 from site_engine.operations.readiness import Answer, AskNodes, ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver
@@ -77,7 +77,7 @@ class Driving:
 
     def group(
         self, name: str, attempt_key: str = "6", **more: Any
-    ) -> GroupRecord | ApprovalRecord | StillRunning | StillAsking:
+    ) -> GroupRecord | ApprovalRecord | StillRunning | StillAsking | StillBeside:
         """Drive one group, as its Airflow task does."""
         provisioner = self.connect()
         times = PhaseTimes(0.05, self.timeout, self.queue_timeout)
@@ -93,7 +93,7 @@ class Driving:
         )
         try:
             operations = OperationRun(self.store, provisioner, self.clock, self.patience, LOG)
-            subject: Subject[GroupRecord | ApprovalRecord] = GroupSubject(operations, request)
+            subject: Subject[GroupRecord | ApprovalRecord | StillBeside] = GroupSubject(operations, request)
             ready = ReadyRun(self.store, self.ask, self.clock, self.patience, LOG, operations.stopping)
             return SubjectDriver(operations, ready).run(subject)
         finally:

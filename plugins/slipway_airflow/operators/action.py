@@ -62,6 +62,8 @@ class AcquireSiteOperator(SiteOperator):
         """Take the site. A dry run only reads and takes nothing."""
         ti, params, run = context["ti"], context["params"], context["dag_run"]
         kind, asked = kind_of(self.kind), read_checked(params)
+        settings = store.revisions.settings(str(params["site"]), asked.revision)
+        asked = asked.with_default(kind, settings.max_parallel_groups)
         action = store.actions.ensure(
             ti.dag_id,
             ti.run_id,

@@ -113,9 +113,16 @@ class SiteOperator(BaseOperator):
     def run_step(self, context: Context, store: SiteStore) -> Any:
         """Carry the step out; what it returns is the task's result."""
 
+    def step_name(self) -> str:
+        """Return the step that the task carries out (`site_engine.actions.kinds`)."""
+        return self.task_id
+
     def step_group(self) -> str | None:
         """Return the group that the task is for, None where it is for the whole action."""
         return None
+
+    def require_mine(self, store: SiteStore, context: Context) -> None:
+        """Leave the task out, before anything is noted of it, where another one does its step."""
 
     def execute(self, context: Context) -> Any:
         """Carry the step out, and keep in the store how it stands (`SiteStore.steps`).
@@ -129,6 +136,7 @@ class SiteOperator(BaseOperator):
         """Do a part of the step; a failure is kept as an event for the report, and raised in Airflow's words."""
         use_sink(emit)
         with SiteStore.open(actor=Actor.STEP) as store:
+            self.require_mine(store, context)
             try:
                 self._begin(store, context)
                 result = work(context, store)
@@ -170,9 +178,9 @@ class SiteOperator(BaseOperator):
         if action is None:
             return
         PROCESS.seen(store, airflow_owner(action.dag_id), AIRFLOW_INTERVAL)
-        store.steps.begin(action.id, ti.task_id, ti.try_number, self.step_group())
-        if ti.task_id != RELEASE:
-            store.actions.mark_step(action.id, ti.task_id)
+        store.steps.begin(action.id, self.step_name(), ti.try_number, self.step_group())
+        if self.step_name() != RELEASE:
+            store.actions.mark_step(action.id, self.step_name())
         known = None if action.revision is None else store.revisions.secrets(action.site, action.revision)
         if known is not None:
             self._hide(known.texts)
@@ -183,7 +191,7 @@ class SiteOperator(BaseOperator):
         try:
             action = store.actions.of_run(ti.dag_id, ti.run_id)
             if action is not None:
-                store.steps.leave(action.id, ti.task_id, ti.try_number, state, message, self.step_group())
+                store.steps.leave(action.id, self.step_name(), ti.try_number, state, message, self.step_group())
         except StoreError as error:
             self.log.warning("The step's state could not be kept in the store: %s", error)
 
@@ -192,7 +200,9 @@ class SiteOperator(BaseOperator):
         try:
             action = store.actions.of_run(ti.dag_id, ti.run_id)
             if action is not None:
-                store.events.add(action.site, STEP_FAILED, message, action_id=action.id, data={"step": ti.task_id})
+                store.events.add(
+                    action.site, STEP_FAILED, message, action_id=action.id, data={"step": self.step_name()}
+                )
         except StoreError as error:
             self.log.warning("The failure could not be kept in the store: %s", error)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -13,6 +14,7 @@ from airflow.sdk.exceptions import (
     AirflowRescheduleException,
     AirflowSkipException,
     TaskAwaitingInput,
+    TaskDeferred,
 )
 
 # Not in the top level of the SDK: a test holds it to what is used of it.
@@ -21,32 +23,37 @@ from airflow.sdk.execution_time.hitl import upsert_hitl_detail
 from provisioner_client.node_agent.asking import SiteAsker
 from provisioner_client.node_agent.keys import UnusableKey, read_site_key
 from site_engine import log_messages
-from site_engine.actions.kinds import Override
-from site_engine.actions.parameters import parameters_of
+from site_engine.actions.kinds import DEPLOY_GROUP, Override
+from site_engine.actions.parameters import MOST_PARALLEL_GROUPS, parameters_of
 from site_engine.approvals import COMMENT, OPTIONS, NotAsked, record_answer, refusal, time_left, waiting_approval
 from site_engine.culprits import culprit_of
 from site_engine.dead_actions import take_site
 from site_engine.errors import StepError
-from site_engine.groups import GroupRequest, GroupSubject, interrupt_group, submitted
+from site_engine.groups import GroupRequest, GroupSubject, StillBeside, interrupt_group, submitted
 from site_engine.operations.readiness import ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
 from site_engine.pause import hold_group_back
-from site_engine.turns import whose_turn
-from site_store import ApprovalRecord, SiteStore
+from site_engine.turns import LOOK_AGAIN, look_again_beside_others, place_taker, turn_beside_others, whose_turn
+from site_store import ApprovalRecord, PlaceTaken, SiteStore
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address, task_states
 from slipway_airflow.operators.waiting import WaitingOperator, phase_times
+from slipway_airflow.triggers import OtherGroupsTrigger
 from strategy_lib.phase import SUBMITTED_PHASES, GroupState, Phase, Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from airflow.sdk import Context
 
     from site_engine.provisioners import ProvisionerConnection
-    from site_store import ActionRecord, GroupRecord
+    from site_store import ActionRecord, GroupRecord, GroupTurn
 
 _WAIT_FOR_TURN = timedelta(seconds=5)
+# With several groups at once a worker each would be taken; what is over within this time is not worth a deferral.
+_PATIENCE_BESIDE_OTHERS = 5.0
 
 
 class DeployGroupOperator(WaitingOperator):
@@ -68,8 +75,20 @@ class DeployGroupOperator(WaitingOperator):
         self.group = group
         self.configuration = configuration
 
+    def step_name(self) -> str:
+        return DEPLOY_GROUP
+
     def step_group(self) -> str | None:
         return self.group
+
+    def require_mine(self, store: SiteStore, context: Context) -> None:
+        """Make sure that it is this task that is mapped over the groups of the action.
+
+        Raises `AirflowSkipException`: a person cleared the other one.
+        """
+        mapped = parameters_of(self.action(store, context)).group_task
+        if mapped != self.task_id:
+            raise AirflowSkipException(f"the groups of this action are deployed by the task {mapped}: clear that one")
 
     def carry_out(
         self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
@@ -90,30 +109,45 @@ class DeployGroupOperator(WaitingOperator):
         standings = store.groups.standings(action.id)
         has_submitted = partial(submitted, store, action, self.group)
         self.wait_while_paused(action, hold_group_back(action, standings, self.group, attempt_key, has_submitted))
-        if not self._is_our_turn(context, store, action):
-            raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
         parameters = parameters_of(action)
+        may_begin = None
+        if parameters.places > 1:
+            may_begin = self._take_turn(context, store, action, parameters.places)
+            operations.patience = min(operations.patience, _PATIENCE_BESIDE_OTHERS)
+        elif not self._is_our_turn(context, store, action):
+            raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
+        settings = connection.settings
+        # A provisioner that does one task at a time has those of the other groups wait in its queue.
+        settings = replace(settings, queue_timeout=settings.queue_timeout * parameters.places)
         request = GroupRequest(
             action_id=action.id,
             site=action.site,
             group=self.group,
             attempt_key=attempt_key,
             design_ref=design_address(store, action, connection),
-            times={phase: phase_times(phase, self.configuration, connection.settings) for phase in SUBMITTED_PHASES},
-            release_times=phase_times(Phase.RELEASE, self.configuration, connection.settings),
+            times={phase: phase_times(phase, self.configuration, settings) for phase in SUBMITTED_PHASES},
+            release_times=phase_times(Phase.RELEASE, self.configuration, settings),
             redo_done=parameters.allows(Override.REDO_DONE),
             ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
             below_criteria=parameters.allows(Override.BELOW_CRITERIA),
             kind=action.kind,
+            may_begin=may_begin,
         )
-        subject: Subject[GroupRecord | ApprovalRecord] = GroupSubject(operations, request)
+        subject: Subject[GroupRecord | ApprovalRecord | StillBeside] = GroupSubject(operations, request)
         if store.groups.get(action.id, self.group).definition.ready is not None:
             self._require_key(action.site)
         ask = SiteAsker(os.environ, operations.lease_owner)
         ready = ReadyRun(store, ask, operations.clock, operations.patience, self.log, operations.stopping)
-        result = SubjectDriver(operations, ready).run(subject)
+        try:
+            result = SubjectDriver(operations, ready).run(subject)
+        except PlaceTaken as taken:
+            self.log.info("%s.", taken)
+            raise AirflowRescheduleException(datetime.now(UTC) + LOOK_AGAIN) from None
         if isinstance(result, StillRunning | StillAsking):
             return result
+        if isinstance(result, StillBeside):
+            self.log.info("Other groups are still at work on nodes of this one: waiting without a worker.")
+            self._wait_for_groups(action, result.ops)
         if isinstance(result, ApprovalRecord):
             self._ask(context, store, action, result)
         self.finalize_cleared_task(context, store, action)
@@ -170,7 +204,8 @@ class DeployGroupOperator(WaitingOperator):
         )
         raise TaskAwaitingInput(method_name="answered", timeout=time_left(asked, store.now()))
 
-    def _is_our_turn(self, context: Context, store: SiteStore, action: ActionRecord) -> bool:
+    def _task_states(self, context: Context) -> Callable[[int], str | None]:
+        """Return what tells Airflow's state of a group's task; Airflow is asked once, when it is needed."""
         states: dict[str, str | None] | None = None
 
         def state_of(map_index: int) -> str | None:
@@ -179,14 +214,40 @@ class DeployGroupOperator(WaitingOperator):
                 states = task_states(context, [self.task_id])
             return states.get(f"{self.task_id}_{map_index}")
 
-        turn = whose_turn(self.group, store.groups.standings(action.id), state_of)
+        return state_of
+
+    def _is_our_turn(self, context: Context, store: SiteStore, action: ActionRecord) -> bool:
+        turn = whose_turn(self.group, store.groups.standings(action.id), self._task_states(context))
         if turn.wait_for is not None:
             self.log.info("Group %s goes first: waiting for it.", turn.wait_for)
             return False
-        for name in turn.interrupted:
+        self._interrupt(store, action, turn.interrupted)
+        return True
+
+    def _take_turn(
+        self, context: Context, store: SiteStore, action: ActionRecord, places: int
+    ) -> Callable[[Sequence[GroupTurn]], bool]:
+        """Return what decides in the store whether this group may take a place; wait where it certainly may not."""
+        seen, state_of = store.groups.turns(action.id), self._task_states(context)
+        turn = turn_beside_others(self.group, seen, state_of, places)
+        self._interrupt(store, action, turn.interrupted)
+        if turn.wait_for is not None:
+            self.log.info("Group %s goes first (%d at once): waiting for it.", turn.wait_for, places)
+            later = look_again_beside_others(turn, places, MOST_PARALLEL_GROUPS)
+            if later is not None:
+                raise AirflowRescheduleException(datetime.now(UTC) + later)
+            self._wait_for_groups(action)
+        return place_taker(self.group, seen, state_of, places)
+
+    def _wait_for_groups(self, action: ActionRecord, ops: Sequence[int] = ()) -> NoReturn:
+        """Wait without a worker for the group's turn, or for operations of other groups. Raises `TaskDeferred`."""
+        places = parameters_of(action).places
+        raise TaskDeferred(trigger=OtherGroupsTrigger(action.id, self.group, places, list(ops)), method_name="resume")
+
+    def _interrupt(self, store: SiteStore, action: ActionRecord, groups: Sequence[str]) -> None:
+        for name in groups:
             self.log.warning("The task of group %s ended without a verdict: the group counts as failed.", name)
             interrupt_group(store, action, name)
-        return True
 
 
 # What Markdown takes for more than text: Airflow's page shows what is asked as Markdown.

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.configuration import conf
 
+# Not in the top level of the SDK: a test holds it to what is used of it.
+from airflow.sdk.execution_time import task_runner
+from airflow.sdk.execution_time.comms import SkipDownstreamTasks
+
 from design_rendering.design import read_design
 from site_engine.actions.admission import judge_redeploys
-from site_engine.actions.kinds import Override, kind_of
+from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, Override, kind_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import StepError
 from site_engine.log_messages import by_reason, count, names, withheld
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 
     from design_rendering.design import Design
     from provisioner_client.protocol import ListedNode, Provisioner
+    from site_engine.actions.kinds import ActionKind
+    from site_engine.actions.parameters import ActionParameters
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, IdleGroup, SiteStore
 
@@ -64,6 +70,7 @@ class PlanGroupsOperator(SiteOperator):
         # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
         plan_key = f"plan {context['ti'].max_tries}"
         existing = store.groups.standings(action.id)
+        leave_out_other_task(kind_of(action.kind), parameters_of(action))
         if existing:
             mapped = store.groups.mapped(action.id, plan_key)
             groups = count(len(existing), "group")
@@ -252,6 +259,14 @@ class PlanGroupsOperator(SiteOperator):
         operations = OperationRun(store, provisioner, SystemClock(), 0.0, self.log, elsewhere=elsewhere)
         owner = OperationOwner(action.id, action.site, None, None)
         UnfinishedOperations(operations, ONE_LOOK).look_once(owner, list(design.digests))
+
+
+def leave_out_other_task(kind: ActionKind, parameters: ActionParameters) -> None:
+    """Have Airflow skip the task that is mapped over the groups where they run in the other way (rule 8)."""
+    if kind.has_parallel_groups:
+        others = [task for task in (DEPLOY_GROUP, DEPLOY_GROUP_BESIDE) if task != parameters.group_task]
+        # As Airflow's own branches do it; it is there while a task runs.
+        task_runner.SUPERVISOR_COMMS.send(SkipDownstreamTasks(tasks=list(others)))
 
 
 def _require_mappable(groups: int) -> None:

@@ -66,7 +66,8 @@ class WaitingOperator(SiteOperator):
     def resume(self, context: Context, event: dict[str, Any]) -> Any:
         """Come back from the triggerer. The event is only a wake-up call; the store and the provisioner know better."""
         task = event.get("provisioner_task")
-        self.log.info("Back from waiting for %s.", "nodes to be ready" if task is None else f"provisioner task {task}")
+        others = event.get("waited_for", "nodes to be ready")
+        self.log.info("Back from waiting for %s.", others if task is None else f"provisioner task {task}")
         return self._in_step(context, lambda context, store: self._run(context, store, resumed=True))
 
     def _run(self, context: Context, store: SiteStore, *, resumed: bool) -> Any:

@@ -88,6 +88,8 @@ def create(
     connection = provisioners().find_for_site(request.site)
     validated = validation_of_revision(request.site, revision)
     overridden = _judge(validated, parameters, request.site, revision)
+    if validated.design is not None:
+        parameters = parameters.with_default(kind, validated.design.settings.max_parallel_groups)
     follows = validated.design.configuration.after_success if validated.design is not None else None
     if follows and kind.steps_behind:
         # It runs with the rights of the run: who asks for the one has to have them for the other.

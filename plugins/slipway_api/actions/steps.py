@@ -12,7 +12,18 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
-from site_engine.actions.kinds import AFTER_SUCCESS, DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT, STEPS, VERDICT
+from site_engine.actions.kinds import (
+    AFTER_SUCCESS,
+    DEPLOY_GROUP,
+    DEPLOY_GROUP_BESIDE,
+    KINDS,
+    PLAN_GROUPS,
+    RELEASE,
+    REPORT,
+    STEPS,
+    VERDICT,
+)
+from site_engine.actions.parameters import parameters_of
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState, StepState
 from slipway_api.actions.notes import Note, notes_by_subject
@@ -204,6 +215,8 @@ def airflow_steps(
         task_id, map_index, state = instance["task_id"], int(instance.get("map_index", -1)), instance.get("state")
         if task_id == VERDICT:
             continue
+        if task_id == DEPLOY_GROUP_BESIDE:
+            task_id = DEPLOY_GROUP
         if task_id == DEPLOY_GROUP:
             # Not mapped yet: it stands for no group.
             if map_index < 0:
@@ -268,7 +281,7 @@ def task_of(action: ActionRecord, groups: Groups, step: str, mapped: Places | No
         if name not in names:
             return None
         place = names.index(name) if mapped is None else mapped.get(name)
-        return StepTask(PLAN_GROUPS) if place is None else StepTask(DEPLOY_GROUP, place)
+        return StepTask(PLAN_GROUPS) if place is None else StepTask(parameters_of(action).group_task, place)
     return StepTask(step) if step in _order(action.kind) and step != DEPLOY_GROUP else None
 
 

@@ -13,7 +13,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from site_engine.actions.kinds import DEPLOY_GROUP, PLAN_GROUPS, REPORT, kind_of
+from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, kind_of
+from site_engine.actions.parameters import parameters_of
 from site_engine.status_trees import action_tree, action_tree_with_troubles
 from site_engine.trees.nodes import action_nodes
 from site_engine.trees.reported import SEPARATOR
@@ -319,13 +320,13 @@ def group_log(root: str, record: ActionRecord, group: GroupDetails | None) -> st
     """Return where Airflow shows the log of a group's task; of the plan, where the group was judged with it."""
     if group is None or group.map_index is None:
         return task_log(root, record, PLAN_GROUPS, None)
-    return task_log(root, record, DEPLOY_GROUP, group.map_index)
+    return task_log(root, record, parameters_of(record).group_task, group.map_index)
 
 
 def task_log(root: str, record: ActionRecord, step: str, map_index: int | None) -> str:
     """Return where Airflow shows the log of a step, or of a group's task; "" where there is none."""
     run = run_link(root, record)
-    if not run or step not in (*kind_of(record.kind).steps, DEPLOY_GROUP, REPORT, "release"):
+    if not run or step not in (*kind_of(record.kind).steps, DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, REPORT, "release"):
         return ""
     mapped = "" if map_index is None else f"/mapped/{map_index}"
     return f"{run}/tasks/{segment(step)}{mapped}"

@@ -15,6 +15,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import KINDS
+from site_engine.actions.parameters import PARALLEL_GROUPS
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.process import STOP
 from site_engine.retry import RETRY, RetryRefused, plan_retry, retry_action
@@ -207,7 +208,8 @@ def _no_verb(verb: str) -> ApiError:
 
 
 def _request(request: Request, site: str, kind: str, fields: Mapping[str, list[str]]) -> ActionRequest:
-    known = {"target_nodes", "revision", "dry_run", "continue-on-fail", *(each.value for each in KINDS[kind].overrides)}
+    known = {"target_nodes", "revision", "dry_run", "continue-on-fail", PARALLEL_GROUPS}
+    known.update(each.value for each in KINDS[kind].overrides)
     given = {name: value[0] for name, value in fields.items() if name in known}
     parameters: dict[str, Any] = {name: value for name, value in given.items() if value.strip()}
     if "target_nodes" in parameters:

@@ -106,3 +106,13 @@ def test_wrong_settings_are_found_with_their_line() -> None:
     documents = load_documents(SITE + SETTINGS % ("settings", 700), "site.yaml")
     (problem,) = (found for found in validate(documents) if found.path == "$.data.updates.redeploy_percent")
     assert (problem.source, problem.line, problem.level) == ("site.yaml", 8, "error")
+
+
+def test_how_many_groups_run_side_by_side() -> None:
+    assert parse_site_settings({}).max_parallel_groups == 1
+    read = parse_site_settings({"max_parallel_groups": 16.0})
+    assert read.max_parallel_groups == 16
+    assert parse_site_settings(read.to_data()) == read
+    for wrong in (0, 17, "2", True, 1.5, None):
+        with pytest.raises(SiteSettingsError):
+            parse_site_settings({"max_parallel_groups": wrong})

@@ -27,6 +27,8 @@ SITE, SERVER = kind_of("deploy_site"), kind_of("redeploy_server")
         ({"revision": "12"}, ActionParameters(revision=12)),
         ({"revision": 12}, ActionParameters(revision=12)),
         ({"continue-on-fail": "TRUE"}, ActionParameters(continue_on_fail=True)),
+        ({"max_parallel_groups": 16}, ActionParameters(max_parallel_groups=16)),
+        ({"max_parallel_groups": "1"}, ActionParameters(max_parallel_groups=1)),
     ],
 )
 def test_values_are_read(given: object, expected: ActionParameters) -> None:
@@ -51,7 +53,8 @@ def test_values_are_read(given: object, expected: ActionParameters) -> None:
         (
             {"verify": True},
             "there is no parameter 'verify'; known are target_nodes, revision, force, redo_done, "
-            "ignore_older_tasks, allow_redeploy, many_redeploys, below_criteria, dry_run, continue-on-fail",
+            "ignore_older_tasks, allow_redeploy, many_redeploys, below_criteria, dry_run, continue-on-fail, "
+            "max_parallel_groups",
         ),
         ({"site": "alpha"}, "there is no parameter 'site'; give the site in the query: ?site=NAME"),
     ],
@@ -60,6 +63,32 @@ def test_what_cannot_be_read_is_told(given: object, said: str) -> None:
     with pytest.raises(ParameterError) as refused:
         parse_parameters(given, SITE)
     assert refused.value.problems == (said,)
+
+
+@pytest.mark.parametrize("given", [0, 17, -1, True, 1.5, "two", "", [3]])
+def test_so_many_groups_cannot_run_at_once(given: object) -> None:
+    with pytest.raises(ParameterError, match="max_parallel_groups must be a whole number from 1 to 16, not "):
+        parse_parameters({"max_parallel_groups": given}, SITE)
+
+
+def test_a_kind_with_one_group_has_none_side_by_side() -> None:
+    with pytest.raises(ParameterError, match="there is no parameter 'max_parallel_groups'"):
+        parse_parameters({"max_parallel_groups": 2}, SERVER)
+
+
+def test_the_settings_of_the_site_say_how_many_groups_run_at_once_where_the_action_does_not() -> None:
+    plain, one, named = ActionParameters(), ActionParameters(max_parallel_groups=1), ActionParameters(("n1",))
+    assert plain.with_default(SITE, 8).places == 8
+    assert one.with_default(SITE, 8) == one, "the action says so itself"
+    assert plain.with_default(SITE, 1) == plain, "what was kept by earlier versions stays as it is"
+    assert named.with_default(SITE, 8) == named, "named nodes are one group"
+    assert named.with_default(kind_of("repair_site"), 8).places == 8, "repaired nodes stay in their groups"
+    assert named.with_default(SERVER, 8) == named
+    assert plain.with_default(SITE, 8).to_record() == {"max_parallel_groups": 8}
+    assert plain.with_default(SITE, 8).run_conf("alpha", 7)["max_parallel_groups"] == 8
+    assert read_checked(one.to_record()) == one
+    assert (plain.group_task, one.group_task) == ("deploy_group", "deploy_group")
+    assert plain.with_default(SITE, 2).group_task == "deploy_group_beside"
 
 
 def test_all_problems_are_told_at_once() -> None:

@@ -228,3 +228,21 @@ class TestExampleSite:
             "compute-nodes-1": "dependency",
             "compute-nodes-2": "dependency",
         }
+
+
+def test_groups_side_by_side_are_shown_in_rounds(slipway: Slipway, write: Write) -> None:
+    names = ("a", "b", "c")
+    groups = [{"name": n, "critical": True, "depends_on": [], "selectors": [{"node_names": [n]}]} for n in names]
+    text = {"schema": "shipyard/DeploymentStrategy/v1", "metadata": {"name": "mine"}, "data": {"groups": groups}}
+    given = (
+        write("s.yaml", yaml.safe_dump(text)),
+        "--inventory",
+        write("n.json", json.dumps([{"name": n} for n in names])),
+    )
+    beside = ("--max-parallel-groups", "2")
+    assert json.loads(slipway("simulate", *given, *beside, "-o", "json").stdout)["waves"] == [["a", "b"], ["c"]]
+    shown = slipway("simulate", *given, *beside).stdout
+    assert "Groups side by side" in shown
+    assert "a, b" in shown
+    assert "side by side" not in slipway("simulate", *given).stdout
+    assert slipway("simulate", *given, "--max-parallel-groups", "17").exit_code == 2
