@@ -33,10 +33,17 @@ from sqlalchemy import cast as cast_to
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+_TEXTS: TypeEngine[Any] = postgresql.ARRAY(Text())
+
 
 def insert(tx: Connection, table: Table) -> postgresql.Insert:
     """Return the dialect's own INSERT, which knows `on_conflict_do_nothing` and `on_conflict_do_update`."""
-    if tx.dialect.name == "sqlite":
+    return insert_into(tx.dialect.name, table)
+
+
+def insert_into(dialect: str, table: Table) -> postgresql.Insert:
+    """Return the same for the dialect of this name, for a statement that is kept."""
+    if dialect == "sqlite":
         return cast(postgresql.Insert, sqlite.insert(table))  # the same methods, under another name
     return postgresql.insert(table)
 
@@ -140,7 +147,7 @@ def names(tx: Connection, values: Iterable[str]) -> Select[str]:
     They travel as one parameter, so that 100,000 of them are one statement, below every limit on parameters:
     an array in PostgreSQL, whose planner sees how long it is, and JSON in SQLite.
     """
-    return _rows(tx, literal(names_value(tx, values), _array_type(tx)))
+    return _rows(tx.dialect.name, literal(names_value(tx, values), _array_type(tx)))
 
 
 def by_code_point(tx: Connection, column: ColumnElement[str]) -> ColumnElement[str]:
@@ -155,6 +162,28 @@ def among(tx: Connection, column: ColumnElement[str], values: Iterable[str]) -> 
     return column == func.any(literal(list(values), _array_type(tx)))
 
 
+def among_parameter(dialect: str, column: ColumnElement[str], key: str) -> ColumnElement[bool]:
+    """Return the same condition for names that are given later under `key`, as `names_value` makes them."""
+    if dialect == "sqlite":
+        return column.in_(_rows(dialect, bindparam(key, type_=Text())))
+    return column == func.any(bindparam(key, type_=_TEXTS))
+
+
+def pairs_parameters(dialect: str, key: str) -> Any:
+    """Return a FROM element as `pairs` does, for pairs given later under `key`, as `pairs_values` makes them."""
+    if dialect == "sqlite":
+        return func.json_each(bindparam(key, type_=Text())).table_valued("key", "value")
+    both = (bindparam(f"{key}_{part}", type_=_TEXTS) for part in ("keys", "values"))
+    return func.unnest(*both).table_valued("key", "value").render_derived()
+
+
+def pairs_values(dialect: str, key: str, values: Mapping[str, str]) -> dict[str, Any]:
+    """Return the parameters of `pairs_parameters`."""
+    if dialect == "sqlite":
+        return {key: json.dumps(dict(values))}
+    return {f"{key}_keys": list(values.keys()), f"{key}_values": list(values.values())}
+
+
 def names_table(dialect: str, key: str) -> Subquery:
     """Return a table with the column `value` of the names in a parameter `key`, as `names_value` makes it."""
     kind: TypeEngine[Any] = Text() if dialect == "sqlite" else postgresql.ARRAY(Text())
@@ -166,7 +195,7 @@ def names_table(dialect: str, key: str) -> Subquery:
 
 def names_parameter(tx: Connection, key: str) -> Select[str]:
     """Return the same SELECT for a parameter given later under `key`, as `names_value` makes it."""
-    return _rows(tx, bindparam(key, type_=_array_type(tx)))
+    return _rows(tx.dialect.name, bindparam(key, type_=_array_type(tx)))
 
 
 def names_value(tx: Connection, values: Iterable[str]) -> Any:
@@ -210,20 +239,29 @@ def pairs_of(tx: Connection, values: Mapping[str, tuple[str, str | None]]) -> An
     return select(given.c.key, first.label("first"), second.label("second")).subquery()
 
 
-def moments(tx: Connection, values: Mapping[str, datetime]) -> tuple[Any, ColumnElement[Any]]:
-    """Return such a FROM element whose values are moments, and the moment as both databases store it."""
-    given = pairs(tx, {name: f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}" for name, moment in values.items()})
-    if tx.dialect.name == "sqlite":
+def moments_parameters(dialect: str, key: str) -> tuple[Any, ColumnElement[Any]]:
+    """Return such a FROM element whose values are moments, and the moment as both databases store it.
+
+    They are given later, as `moments_values` makes them.
+    """
+    given = pairs_parameters(dialect, key)
+    if dialect == "sqlite":
         return given, given.c.value
     return given, func.timezone("UTC", cast_to(given.c.value, DateTime()))
 
 
+def moments_values(dialect: str, key: str, values: Mapping[str, datetime]) -> dict[str, Any]:
+    """Return the parameters of `moments_parameters`."""
+    said = {name: f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}" for name, moment in values.items()}
+    return pairs_values(dialect, key, said)
+
+
 def _array_type(tx: Connection) -> TypeEngine[Any]:
-    return Text() if tx.dialect.name == "sqlite" else postgresql.ARRAY(Text())
+    return Text() if tx.dialect.name == "sqlite" else _TEXTS
 
 
-def _rows(tx: Connection, parameter: BindParameter[Any]) -> Select[str]:
-    if tx.dialect.name == "sqlite":
+def _rows(dialect: str, parameter: BindParameter[Any]) -> Select[str]:
+    if dialect == "sqlite":
         return select(func.json_each(parameter).table_valued("value").c.value)
     return select(func.unnest(parameter).table_valued("value").render_derived().c.value)
 

@@ -5,15 +5,17 @@ An operation that is under way is `tracked` by its own row; a row of an error be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Executable,
     FromClause,
     Row,
     Select,
@@ -28,8 +30,17 @@ from sqlalchemy import (
     update,
 )
 
+from site_store.chosen_tasks import MOMENT, THIS_ACTION, THIS_OP, THIS_SITE
 from site_store.database import Repository
-from site_store.dialects import among, by_code_point, insert, pairs
+from site_store.dialects import (
+    among,
+    among_parameter,
+    by_code_point,
+    insert_into,
+    names_value,
+    pairs_parameters,
+    pairs_values,
+)
 from site_store.if_newest import ERRORS
 from site_store.node_versions import require_versions
 from site_store.records import Operation, OperationStatus
@@ -48,6 +59,9 @@ ERROR_FACTS = (*(column.name for column in node_error.c), "wanted_now", "newest_
 _FAILED = (TaskStatus.ERROR, TaskStatus.UNKNOWN)
 _TO_REPORT = (ReportState.FAILED, ReportState.REPORTED)
 _CHANGED = ("code", "text", "provisioner_task")
+_ANY_OF_OPERATION = (
+    select(node_error.c.node).where(node_error.c.action_id == THIS_ACTION, node_error.c.op == THIS_OP).limit(1)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +80,7 @@ class NodeErrorRecord:
         return self.standing is Standing.SHOWN and self.state in _TO_REPORT
 
 
-def write_errors(
-    tx: Connection, now: datetime, *which: ColumnElement[bool], texts: Mapping[str, str] | None = None
-) -> None:
+def write_errors(tx: Connection, now: datetime, *which: ColumnElement[bool]) -> None:
     """Keep in the caller's transaction the errors of these tasks, each under the task's own operation (rule 45).
 
     Written again with the same words, an error stays as it is. With others, as when the truth is learnt after a
@@ -77,8 +89,36 @@ def write_errors(
     Parameters
     ----------
     which : conditions on `task` and `node`, of which one finds the tasks by an index.
+    """
+    tx.execute(_errors_of_tasks(tx.dialect.name, literal(now, node_error.c.time.type), which))
+
+
+def write_errors_of(
+    tx: Connection, now: datetime, this: Operation, nodes: Collection[str], texts: Mapping[str, str]
+) -> None:
+    """Keep in the caller's transaction the same of an operation's tasks.
+
+    Parameters
+    ----------
+    nodes : of these alone.
     texts : whole texts of nodes of which the task keeps a part.
     """
+    dialect = tx.dialect.name
+    given = {"this_op": this.op, "this_site": this.site, "this_moment": now, "failed": names_value(tx, nodes)}
+    whole = pairs_values(dialect, "texts", texts) if texts else {}
+    tx.execute(_errors_of_operation(dialect, bool(texts)), {**given, **whole})
+
+
+@cache
+def _errors_of_operation(dialect: str, whole: bool) -> Executable:
+    texts = pairs_parameters(dialect, "texts") if whole else None
+    failed = among_parameter(dialect, task.c.node, "failed")
+    return _errors_of_tasks(dialect, MOMENT, (task.c.op == THIS_OP, node.c.site == THIS_SITE, failed), texts)
+
+
+def _errors_of_tasks(
+    dialect: str, moment: ColumnElement[Any], which: Iterable[ColumnElement[bool]], whole: Any = None
+) -> Executable:
     code = case(
         (and_(task.c.status == TaskStatus.UNKNOWN, operation.c.status == OperationStatus.TIMED_OUT), ErrorCode.TIMEOUT),
         (task.c.status == TaskStatus.UNKNOWN, ErrorCode.LOST),
@@ -91,8 +131,7 @@ def write_errors(
         .join(node, and_(node.c.site == action.c.site, node.c.name == task.c.node))
     )
     said: list[ColumnElement[Any]] = [task.c.error, task.c.phase + " failed"]
-    if texts:
-        whole = pairs(tx, texts)
+    if whole is not None:
         source = source.outerjoin(whole, whole.c.key == task.c.node)
         said.insert(0, whole.c.value)
     facts = {
@@ -105,17 +144,19 @@ def write_errors(
         "action_id": task.c.action_id,
         "provisioner_task": operation.c.provisioner_task,
         "wanted_version": func.coalesce(task.c.wanted_version, node.c.wanted_version),
-        "time": literal(now, node_error.c.time.type),
+        "time": moment,
         "state": literal(str(ReportState.FAILED)),
     }
-    write_rows(tx, facts, select(*facts.values()).select_from(source).where(*which, task.c.status.in_(_FAILED)))
+    found = select(*facts.values()).select_from(source).where(*which, task.c.status.in_(_FAILED))
+    return _rows_written(dialect, facts, found)
 
 
 def clear_errors(tx: Connection, this: Operation, nodes: Collection[str]) -> None:
     """Note that an operation has succeeded on these nodes after all: only its own errors are over."""
-    own = (node_error.c.action_id == this.action_id, node_error.c.op == this.op)
     # There is rarely one, and often very many nodes.
-    if nodes and tx.execute(select(node_error.c.node).where(*own).limit(1)).first() is not None:
+    this_one = {"this_action": this.action_id, "this_op": this.op}
+    if nodes and tx.execute(_ANY_OF_OPERATION, this_one).first() is not None:
+        own = (node_error.c.action_id == this.action_id, node_error.c.op == this.op)
         theirs = (among(tx, node_error.c.node, nodes), node_error.c.site == this.site)
         tx.execute(update(node_error).where(*own, *theirs).values(state=str(ReportState.CLEARED)))
 
@@ -125,7 +166,11 @@ def write_rows(tx: Connection, facts: Mapping[str, ColumnElement[Any]], found: S
 
     That what timed out is lost is no news where nothing else is said of it: what was acknowledged stays so.
     """
-    rows = insert(tx, node_error).from_select(list(facts), found)
+    tx.execute(_rows_written(tx.dialect.name, facts, found))
+
+
+def _rows_written(dialect: str, facts: Mapping[str, ColumnElement[Any]], found: Select[Any]) -> Executable:
+    rows = insert_into(dialect, node_error).from_select(list(facts), found)
     own, new = node_error.c, rows.excluded
     changed = {name: own[name].is_distinct_from(new[name]) for name in _CHANGED}
     lost = and_(own.code == str(ErrorCode.TIMEOUT), new.code == str(ErrorCode.LOST))
@@ -133,9 +178,7 @@ def write_rows(tx: Connection, facts: Mapping[str, ColumnElement[Any]], found: S
     told = {name: case((news, new[name]), else_=own[name]) for name in ("time", "state")}
     kept = {name: case((news, null()), else_=own[name]) for name in ("acknowledged_at", "acknowledged_by")}
     values = {**{name: new[name] for name in _CHANGED}, **told, **kept}
-    tx.execute(
-        rows.on_conflict_do_update(index_elements=["site", "node", "op"], set_=values, where=or_(*changed.values()))
-    )
+    return rows.on_conflict_do_update(index_elements=["site", "node", "op"], set_=values, where=or_(*changed.values()))
 
 
 class NodeErrors(Repository):

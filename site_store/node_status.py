@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Select,
     Text,
+    Update,
     and_,
     case,
     exists,
@@ -25,11 +28,12 @@ from sqlalchemy import (
     update,
 )
 
+from site_store.chosen_tasks import AGAIN, MOMENT, THIS_ACTION, THIS_OP, THIS_SITE, Choice, Chosen, chosen
 from site_store.dialects import among, pairs
-from site_store.node_errors import clear_errors, write_errors
+from site_store.node_errors import clear_errors, write_errors_of
 from site_store.records import Operation, OperationStatus
 from site_store.tables import action, node, node_error, operation, task
-from site_store.tries import FRESH, count_failures
+from site_store.tries import FRESH, count_failures, failed_tasks
 from site_store.unsent import write_unsent
 from strategy_lib.goals.node_errors import ErrorCode
 from strategy_lib.node import TaskStatus
@@ -88,17 +92,11 @@ def follow_operation(tx: Connection, now: datetime, this: Operation, outcome: Ou
     late : this corrects what was not known in time: nothing had to be repeated.
     """
     names = outcome.succeeded | outcome.failed | outcome.unknown
-    these = (task.c.op == this.op, node.c.site == this.site)
-    proven = None
-    if this.phase is Phase.DEPLOY and outcome.succeeded:
-        provable = func.coalesce(task.c.found, "").not_in(UNPROVABLE_BY_DEPLOY)
-        proven = and_(task.c.status == TaskStatus.SUCCESS, provable, *of_nodes(tx, this, outcome.succeeded))
     if names:
-        follow_tasks(tx, now, *these, *of_nodes(tx, this, names), of=this, proven=proven, late=late)
+        _follow_chosen(tx, now, this, outcome, Chosen.of(this, names), late=late)
         clear_errors(tx, this, outcome.succeeded)
         if outcome.failed or outcome.unknown:
-            failed = among(tx, task.c.node, outcome.failed | outcome.unknown)
-            write_errors(tx, now, *these, failed, texts=outcome.texts)
+            write_errors_of(tx, now, this, outcome.failed | outcome.unknown, outcome.texts)
     if this.phase is Phase.RELEASE:
         # Those that were released have no operation any more: they wait to be prepared.
         held = exists().where(task.c.op == this.op, task.c.node == node.c.name).correlate(node)
@@ -107,43 +105,90 @@ def follow_operation(tx: Connection, now: datetime, this: Operation, outcome: Ou
         tx.execute(update(node).where(*released, members).values(status=None, last_updated=now))
 
 
-def follow_tasks(
-    tx: Connection,
-    now: datetime,
-    *which: ColumnElement[bool],
-    of: Operation | None = None,
-    proven: ColumnElement[bool] | None = None,
-    late: bool = False,
+def _follow_chosen(
+    tx: Connection, now: datetime, this: Operation, outcome: Outcome, these: Chosen, *, late: bool
 ) -> None:
-    """Have nodes say how these tasks stand, where the operation of the task is the newest of the node.
+    dialect = tx.dialect.name
+    given = {"this_op": this.op, "this_site": this.site, **these.parameters(tx, "chosen")}
+    count_failures(tx, now, _failed(dialect, these.choice), given)
+    given |= {"this_moment": now, "this_action": this.action_id}
+    proving: Choice | None = None
+    if this.phase is Phase.DEPLOY and outcome.succeeded:
+        proven = Chosen.of(this, outcome.succeeded)
+        given |= proven.parameters(tx, "proven")
+        proving = proven.choice
+    if not late:
+        given["done_again"] = done_again(now)
+    tx.execute(_followed(dialect, this.phase, these.choice, proving, late), given)
+
+
+@cache
+def _failed(dialect: str, choice: Choice) -> Select[Any]:
+    """Select what `count_failures` counts of an operation."""
+    these = (task.c.op == THIS_OP, node.c.site == THIS_SITE, *chosen(dialect, choice, "chosen"))
+    return failed_tasks(*these, node.c.op == task.c.op)
+
+
+@cache
+def _followed(dialect: str, phase: Phase, choice: Choice, proving: Choice | None, late: bool) -> Update:
+    """Have nodes say how tasks of an operation stand, and what those are done in that are proven."""
+    proven = None
+    if proving is not None:
+        provable = func.coalesce(task.c.found, "").not_in(UNPROVABLE_BY_DEPLOY)
+        proven = and_(task.c.status == TaskStatus.SUCCESS, provable, *chosen(dialect, proving, "proven"))
+    # Looked up once, and not for each node.
+    revision = select(action.c.revision).where(action.c.id == THIS_ACTION).scalar_subquery()
+    ended_as = select(operation.c.status).where(operation.c.op == THIS_OP).scalar_subquery()
+    which = (task.c.op == THIS_OP, node.c.site == THIS_SITE, *chosen(dialect, choice, "chosen"))
+    return _following(which, MOMENT, None if late else AGAIN, phase, revision, ended_as, proven)
+
+
+def follow_tasks(tx: Connection, now: datetime, *which: ColumnElement[bool]) -> None:
+    """Have nodes say how these tasks of several operations stand, where that of the task is the newest of the node.
 
     Parameters
     ----------
     which : conditions on `task` and `node`, of which one finds the tasks by an index.
-    of : the operation that has all of them, and `node.site` is among the conditions; None: of several.
-    proven : whether a task has brought its node to the version that it names.
-    late : nothing had to be repeated.
     """
-    revision: ColumnElement[Any] = action.c.revision
-    ended_as: ColumnElement[Any] = operation.c.status
-    joins = [operation.c.op == task.c.op, action.c.id == task.c.action_id, node.c.site == action.c.site]
-    if of is not None:
-        # Looked up once, and not for each node.
-        revision = select(action.c.revision).where(action.c.id == of.action_id).scalar_subquery()
-        ended_as = select(operation.c.status).where(operation.c.op == of.op).scalar_subquery()
-        joins = []
+    joins = (operation.c.op == task.c.op, action.c.id == task.c.action_id, node.c.site == action.c.site)
+    count_failures(tx, now, failed_tasks(*which, node.c.op == task.c.op))
+    moment, again = literal(now, node.c.done_at.type), literal(done_again(now), Text())
+    tx.execute(_following((*which, *joins), moment, again, None, action.c.revision, operation.c.status, None))
+
+
+def _following(
+    which: Collection[ColumnElement[bool]],
+    moment: ColumnElement[Any],
+    again: ColumnElement[str] | None,
+    phase: Phase | None,
+    revision: ColumnElement[Any],
+    ended_as: ColumnElement[Any],
+    proven: ColumnElement[bool] | None,
+) -> Update:
+    """Have nodes say how tasks stand, where the operation of the task is the newest of the node.
+
+    Parameters
+    ----------
+    which : conditions on `task` and `node`.
+    moment : now.
+    again : when what had failed before has succeeded; None: nothing had to be repeated.
+    phase : of all the tasks; None: of several.
+    revision, ended_as : the revision of the action, and the status of the operation.
+    proven : whether a task has brought its node to the version that it names; None: none has.
+    """
     lost = case((ended_as == OperationStatus.TIMED_OUT, str(UnknownCause.TIMEOUT)), else_=str(UnknownCause.LOST))
     said = case(
         (task.c.status == TaskStatus.UNKNOWN, lost + func.coalesce(literal(": ") + task.c.error, "")),
         (task.c.status == TaskStatus.ERROR, func.coalesce(task.c.error, task.c.phase + " failed")),
     )
     failed = task.c.status.in_((TaskStatus.UNKNOWN, TaskStatus.ERROR))
-    done, succeeded, destroyed, spoilt = _ends(None if of is None else of.phase)
+    done, succeeded, destroyed, spoilt = _ends(phase)
     ended = or_(succeeded, destroyed)
     # The error of a drift names no action.
     own = and_(ended, node.c.error_action == task.c.action_id)
     drifted = and_(succeeded, node.c.error_action.is_(None))
-    repeated = and_(or_(own, drifted), node.c.error.is_not(None), literal(not late))
+    repeated = and_(or_(own, drifted), node.c.error.is_not(None))
+    fixed = [] if again is None else [(repeated, node.c.error + again)]
     values: dict[str, Any] = {
         fact: case((destroyed, null()), else_=node.c[fact])
         for fact in ("done_revision", "done_digest", "done_version", "done_at", "doubt")
@@ -153,18 +198,12 @@ def follow_tasks(
             "done_revision": case((proven, revision), else_=node.c.done_revision),
             "done_digest": case((proven, task.c.digest), else_=node.c.done_digest),
             "done_version": case((proven, task.c.wanted_version), else_=node.c.done_version),
-            "done_at": case((proven, literal(now, node.c.done_at.type)), else_=node.c.done_at),
+            "done_at": case((proven, moment), else_=node.c.done_at),
             "doubt": case((proven, null()), else_=node.c.doubt),
         }
-    count_failures(tx, now, *which, node.c.op == task.c.op)
-    tx.execute(
+    return (
         update(node)
-        .where(
-            *which,
-            node.c.name == task.c.node,
-            node.c.op == task.c.op,
-            *joins,
-        )
+        .where(*which, node.c.name == task.c.node, node.c.op == task.c.op)
         .values(
             status=case(
                 (task.c.status == TaskStatus.PROCESSING, str(Status.PROCESSING)),
@@ -178,11 +217,11 @@ def follow_tasks(
             error_revision=case((failed, revision), (ended, null()), else_=node.c.error_revision),
             error_version=case((failed, task.c.wanted_version), (ended, null()), else_=node.c.error_version),
             error_action=case((failed, task.c.action_id), (ended, null()), else_=node.c.error_action),
-            fixed=case((repeated, node.c.error + done_again(now)), (ended, null()), else_=node.c.fixed),
+            fixed=case(*fixed, (ended, null()), else_=node.c.fixed),
             **{fact: case((succeeded, fresh), else_=node.c[fact]) for fact, fresh in FRESH.items()},
             version=node.c.version + 1,
-            first_updated=func.coalesce(node.c.first_updated, now),
-            last_updated=now,
+            first_updated=func.coalesce(node.c.first_updated, moment),
+            last_updated=moment,
             **values,
         )
     )
@@ -223,7 +262,7 @@ def fail_nodes(tx: Connection, now: datetime, site: str, action_id: str, reasons
         return
     write_unsent(tx, now, site, action_id, Phase.PREPARE, reasons, ErrorCode.REFUSED)
     unsent = (task.c.action_id == action_id, task.c.phase == Phase.PREPARE, among(tx, task.c.node, reasons))
-    count_failures(tx, now, node.c.site == site, *unsent)
+    count_failures(tx, now, failed_tasks(node.c.site == site, *unsent))
     why = pairs(tx, reasons)
     revision = select(action.c.revision).where(action.c.id == action_id).scalar_subquery()
     planned = select(task.c.wanted_version).where(*unsent, task.c.node == node.c.name).scalar_subquery()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from functools import cache
 
-from sqlalchemy import ColumnElement, Connection, and_, case, func, select, update
+from sqlalchemy import Connection, and_, case, func, select, update
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from design_rendering.digests import with_labels_of
-from site_store.dialects import among, pairs
+from site_store.chosen_tasks import AGAIN, MOMENT, THIS_OP, Choice, Chosen, chosen
+from site_store.dialects import among, pairs, pairs_parameters, pairs_values
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.if_newest import TASKS
 from site_store.node_status import done_again, of_nodes
@@ -24,7 +27,7 @@ _STATUS = {Event.END: TaskStatus.SUCCESS, Event.ERROR: TaskStatus.ERROR, Event.T
 
 def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> frozenset[str]:
     """Apply an outcome (`Operations.record_outcome`) in the caller's transaction; the caller ends the operation."""
-    settled = _succeed(tx, now, this, outcome.succeeded, fixed=task.c.fixed + done_again(now))
+    settled = _succeed(tx, now, this, outcome.succeeded, again=done_again(now))
     settled |= _settle(tx, now, this, Event.ERROR, outcome.failed, notes=outcome.notes)
     settled |= _settle(tx, now, this, Event.TIMEOUT, outcome.unknown, notes=outcome.notes)
     _explain(tx, this, outcome.notes, settled & outcome.succeeded)
@@ -64,16 +67,16 @@ def apply_late_outcome(tx: Connection, now: datetime, this: Operation, outcome: 
 
 
 def _succeed(
-    tx: Connection, now: datetime, this: Operation, nodes: Collection[str], fixed: ColumnElement[str] | None = None
+    tx: Connection, now: datetime, this: Operation, nodes: Collection[str], again: str | None = None
 ) -> frozenset[str]:
     """Note what has succeeded; a node that was released can be prepared, as if nothing had been sent for it yet.
 
     Parameters
     ----------
-    fixed : what had to be repeated; nothing where something is merely learnt late.
+    again : when what had to be repeated succeeded; None where something is merely learnt late.
     """
     if this.phase is not Phase.RELEASE:
-        return _settle(tx, now, this, Event.END, nodes, fixed)
+        return _settle(tx, now, this, Event.END, nodes, again)
     if not nodes:
         return frozenset()
     return frozenset(
@@ -92,7 +95,7 @@ def _settle(
     this: Operation,
     event: Event,
     nodes: Collection[str],
-    fixed: ColumnElement[str] | None = None,
+    again: str | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> frozenset[str]:
     """Apply what is told of these nodes where the operation is still the newest; return those that took it.
@@ -103,17 +106,36 @@ def _settle(
     """
     if not nodes:
         return frozenset()
-    told = update(task).where(TASKS.take(event, this.op)).values(status=_STATUS[event], ended=now, fixed=fixed)
-    told = told.returning(task.c.node)
+    dialect = tx.dialect.name
+    given = {"this_op": this.op, "this_moment": now} | ({} if again is None else {"done_again": again})
     said = {name: notes[name] for name in sorted(nodes) if name in notes} if notes else {}
     silent = frozenset(nodes).difference(said)
     settled: set[str] = set()
     if silent:
-        settled.update(tx.scalars(told.where(*of_nodes(tx, this, silent))).all())
+        these = Chosen.of(this, silent)
+        told = _told(dialect, event, again is not None, these.choice)
+        settled.update(tx.scalars(told, given | these.parameters(tx, "chosen")).all())
     if said:
-        word = pairs(tx, said)
-        settled.update(tx.scalars(told.where(task.c.node == word.c.key).values(error=word.c.value)).all())
+        told = _told(dialect, event, again is not None, None)
+        settled.update(tx.scalars(told, given | pairs_values(dialect, "said", said)).all())
     return frozenset(settled)
+
+
+@cache
+def _told(dialect: str, event: Event, again: bool, choice: Choice | None) -> ReturningUpdate[str]:
+    """Have tasks of an operation say how they ended.
+
+    Parameters
+    ----------
+    again : keep what had to be repeated.
+    choice : which tasks; None: those that something is said of, which is kept with them.
+    """
+    fixed = task.c.fixed + AGAIN if again else None
+    told = update(task).where(TASKS.take(event, THIS_OP)).values(status=_STATUS[event], ended=MOMENT, fixed=fixed)
+    if choice is not None:
+        return told.where(*chosen(dialect, choice, "chosen")).returning(task.c.node)
+    word = pairs_parameters(dialect, "said")
+    return told.where(task.c.node == word.c.key).values(error=word.c.value).returning(task.c.node)
 
 
 def _explain(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, null, select
+from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, bindparam, func, literal, null, select
 
 from site_store.database import Repository
 from site_store.dialects import among, clock
@@ -27,6 +29,8 @@ MOST_COUNTED = 1000
 """A total is counted up to this, and no further."""
 MOST_NODES = 1000
 """So many nodes are in a page at most."""
+_KEPT = 64
+"""So many statements are kept for queries that are asked again: a page that is looked at renews itself every 2.5 s."""
 
 
 class SiteNodes(Repository):
@@ -42,24 +46,23 @@ class SiteNodes(Repository):
         if query.sort not in SORTED_BY:
             raise ValueRefused(f"nodes cannot be sorted by {query.sort!r}: name one of {', '.join(SORTED_BY)}")
         limit = max(1, min(query.limit, MOST_NODES))
+        # A copy: statements are kept under it.
+        query = replace(query, limit=limit, columns=dict(query.columns))
         dialect, given = self._database.engine.dialect.name, self._database.given_time()
-        found = filtered(dialect, site, query, given)
-        # A part of a name is looked for among all names, once: what is found beyond the page is counted.
-        counted = bool(query.text) and query.after is None
-        keys = first_keys(found, query, max(limit, MOST_COUNTED) + 1 if counted else limit + 1).cte("keys")
-        page = in_order(select(*keys.c), query, keys.c.sorted_by, keys.c.name).limit(limit + 1).subquery()
-        same = and_(page.c.site == node.c.site, page.c.name == node.c.name)
-        number = select(func.count()).select_from(keys).scalar_subquery() if counted else null()
-        columns = (*node.c, page.c.sorted_by, groups_of_node(dialect), number.label("total"))
-        facts = in_order(select(*columns).join(page, same), query, page.c.sorted_by, node.c.name)
+        facts = _facts(dialect, site, query, given)
 
         def work(tx: Connection) -> NodePage:
             rows = tx.execute(facts).all()
             # Where the page is not full, what it has is all there is, and nothing need be counted.
             known = len(rows) if query.after is None and len(rows) <= limit else None
-            if counted and known is None:
+            if _is_counted(query) and known is None:
                 known = rows[0].total
-            about = tx.execute(_about(dialect, site, known, found if not _is_whole(query) else None, given)).one()
+            total = {} if known is None else {"known_total": known}
+            whole = known is not None or _is_whole(query)
+            about = tx.execute(
+                _about(dialect, None if whole else (site, query), given, is_known=known is not None),
+                {"this_site": site, **total},
+            ).one()
             now = moment(about.now) if given is None else given
             owners = owners_by_name(about.owners)
             return NodePage(
@@ -120,21 +123,45 @@ class SiteNodes(Repository):
         return self._database.read(lambda tx: read_past(tx, site, name, limit, before, given))
 
 
-def _about(
-    dialect: str, site: str, total: int | None, found: Select[Any] | None, given: datetime | None
-) -> Select[Any]:
-    """Select what a page says of its site, and how many nodes there are: as known, of the query, or of the roll-up."""
-    number: ColumnElement[int] = literal(total) if total is not None else _of_roll_up(site)
-    if total is None and found is not None:
-        some = found.with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
+def _is_counted(query: NodeQuery) -> bool:
+    """Whether a part of a name is looked for, among all names at once: what is found beyond the page is counted."""
+    return bool(query.text) and query.after is None
+
+
+@lru_cache(maxsize=_KEPT)
+def _facts(dialect: str, site: str, query: NodeQuery, given: datetime | None) -> Select[Any]:
+    """Select the nodes of a page, with their groups."""
+    found = filtered(dialect, site, query, given)
+    counted = _is_counted(query)
+    keys = first_keys(found, query, max(query.limit, MOST_COUNTED) + 1 if counted else query.limit + 1).cte("keys")
+    page = in_order(select(*keys.c), query, keys.c.sorted_by, keys.c.name).limit(query.limit + 1).subquery()
+    same = and_(page.c.site == node.c.site, page.c.name == node.c.name)
+    number = select(func.count()).select_from(keys).scalar_subquery() if counted else null()
+    columns = (*node.c, page.c.sorted_by, groups_of_node(dialect), number.label("total"))
+    return in_order(select(*columns).join(page, same), query, page.c.sorted_by, node.c.name)
+
+
+@lru_cache(maxsize=_KEPT)
+def _about(dialect: str, asked: tuple[str, NodeQuery] | None, given: datetime | None, *, is_known: bool) -> Select[Any]:
+    """Select what a page says of its site, and how many nodes there are; a parameter: `this_site`.
+
+    Parameters
+    ----------
+    asked : site and query whose nodes are counted; None: the number is a parameter, or that of the roll-up.
+    is_known : the number is a parameter, `known_total`.
+    """
+    this_site = bindparam("this_site", type_=node.c.site.type)
+    number: ColumnElement[int] = bindparam("known_total", type_=Integer()) if is_known else _of_roll_up(this_site)
+    if asked is not None:
+        some = filtered(dialect, *asked, given).with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
         number = select(func.count()).select_from(some).scalar_subquery()
     now = clock(dialect) if given is None else literal(given, operation.c.lease_until.type)
     return select(
         number.label("total"),
-        changes("", literal(site)).label("changes"),
-        default_owner(literal(site)).scalar_subquery().label("default_owner"),
-        dag_at_work(literal(site)).label("dag_id"),
-        is_leased(literal(site), now).label("leased"),
+        changes("", this_site).label("changes"),
+        default_owner(this_site).scalar_subquery().label("default_owner"),
+        dag_at_work(this_site).label("dag_id"),
+        is_leased(this_site, now).label("leased"),
         *owners_now(dialect),
     )
 
@@ -144,7 +171,7 @@ def _is_whole(query: NodeQuery) -> bool:
     return not (query.group or query.rack or query.standing or query.text or query.columns)
 
 
-def _of_roll_up(site: str) -> ColumnElement[int]:
+def _of_roll_up(site: ColumnElement[str]) -> ColumnElement[int]:
     """Return the number of all nodes of a site, by its roll-up."""
     whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
     records = func.coalesce(func.sum(status_count.c.records), 0)

@@ -258,7 +258,7 @@ class NodeQuery:
     rack: str | None = None
     standing: str | None = None
     text: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict, hash=False)
     sort: str = "node"
     descending: bool = False
     limit: int = 100

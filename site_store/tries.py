@@ -8,11 +8,25 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, func, null, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    func,
+    null,
+    or_,
+    select,
+    update,
+)
 
-from site_store.dialects import moments
+from site_store.dialects import moments_parameters, moments_values
 from site_store.tables import action, node, task
 from strategy_lib.goals.retries import retry_delay
 from strategy_lib.node import TaskStatus
@@ -26,14 +40,29 @@ def jitter_of(site: str, name: str, failures: int) -> float:
     return 2.0 * (zlib.crc32(f"{site}/{name}/{failures}".encode()) / 0xFFFFFFFF) - 1.0
 
 
-def count_failures(tx: Connection, now: datetime, *which: ColumnElement[bool]) -> None:
-    """Count in the caller's transaction that these tasks have failed: once in an action, whatever it has tried itself.
+def count_failures(tx: Connection, now: datetime, found: Executable, given: Mapping[str, Any] | None = None) -> None:
+    """Count in the caller's transaction that tasks have failed: once in an action, whatever it has tried itself.
+
+    Parameters
+    ----------
+    found : the tasks and nodes that `failed_tasks` selects.
+    given : parameters of that.
+    """
+    of_site: dict[tuple[str, str], dict[str, int]] = {}
+    for row in tx.execute(found, given or {}):
+        of_site.setdefault((row.site, row.action_id), {})[row.name] = row.failures + 1
+    for (site, action_id), failures in of_site.items():
+        _note(tx, now, site, action_id, failures)
+
+
+def failed_tasks(*which: ColumnElement[bool]) -> Select[Any]:
+    """Select those of these tasks that have failed, and were not counted.
 
     Parameters
     ----------
     which : conditions on `task` and `node`, of which one finds the tasks by an index.
     """
-    query = (
+    return (
         select(node.c.site, node.c.name, node.c.failures, task.c.action_id)
         .select_from(task)
         .join(action, action.c.id == task.c.action_id)
@@ -46,11 +75,6 @@ def count_failures(tx: Connection, now: datetime, *which: ColumnElement[bool]) -
             or_(task.c.wanted_version.is_(None), task.c.wanted_version >= func.coalesce(node.c.wanted_version, 0)),
         )
     )
-    of_site: dict[tuple[str, str], dict[str, int]] = {}
-    for row in tx.execute(query):
-        of_site.setdefault((row.site, row.action_id), {})[row.name] = row.failures + 1
-    for (site, action_id), failures in of_site.items():
-        _note(tx, now, site, action_id, failures)
 
 
 def _note(tx: Connection, now: datetime, site: str, action_id: str, failures: Mapping[str, int]) -> None:
@@ -58,9 +82,18 @@ def _note(tx: Connection, now: datetime, site: str, action_id: str, failures: Ma
         name: now + timedelta(seconds=retry_delay(number, jitter_of(site, name, number)))
         for name, number in failures.items()
     }
-    given, value = moments(tx, due)
-    tx.execute(
+    dialect = tx.dialect.name
+    tx.execute(_noted(dialect), {"this_site": site, "this_action": action_id, **moments_values(dialect, "due", due)})
+
+
+@cache
+def _noted(dialect: str) -> Update:
+    """Have nodes of a site say when the next try of each is due, after one more that failed in an action."""
+    due, moment = moments_parameters(dialect, "due")
+    tried = bindparam("this_action", type_=node.c.tried_action.type)
+    this_site = node.c.site == bindparam("this_site", type_=node.c.site.type)
+    return (
         update(node)
-        .where(node.c.site == site, node.c.name == given.c.key)
-        .values(failures=node.c.failures + 1, next_try=value, tried_action=action_id, version=node.c.version + 1)
+        .where(this_site, node.c.name == due.c.key)
+        .values(failures=node.c.failures + 1, next_try=moment, tried_action=tried, version=node.c.version + 1)
     )

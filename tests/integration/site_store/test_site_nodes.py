@@ -9,6 +9,7 @@ import pytest
 
 from site_store import NodeQuery, ValueRefused
 from site_store.node_filters import FILTERED_BY
+from site_store.site_nodes import _facts
 from site_store.tables import node
 from tests.integration.site_engine.trees.tree_scenario import PROVISIONER, change, commit
 from tests.integration.site_store.scenario import SITE, Scenario
@@ -56,6 +57,21 @@ def test_what_is_asked_for_twice_must_hold_twice(site: Scenario) -> None:
     change(site, node, node.c.name == "n1", status="error", error="bad")
     assert names(site, standing="error", columns={"standing": "error"}) == ["n1"]
     assert names(site, standing="error", columns={"standing": "pending"}) == []
+
+
+def test_a_query_that_is_asked_again_is_not_made_again_and_another_is_not_taken_for_it(site: Scenario) -> None:
+    commit(site, 1, {"n1": "a", "n2": "a"}, one=["n1", "n2"])
+    change(site, node, node.c.name == "n1", power="on")
+    columns = {"power": "on"}
+    query = NodeQuery(columns=columns)
+    made = _facts.cache_info().misses
+    assert [found.node for found in site.store.site_nodes.page(SITE, query).nodes] == ["n1"]
+    assert [found.node for found in site.store.site_nodes.page(SITE, query).nodes] == ["n1"]
+    assert _facts.cache_info().misses - made == 1
+    assert names(site, columns={"power": "off"}) == []
+    columns["power"] = "off"
+    assert [found.node for found in site.store.site_nodes.page(SITE, query).nodes] == []
+    assert names(site, columns={"power": "on"}) == ["n1"]
 
 
 @pytest.mark.parametrize("expected", [PROVISIONER, None], ids=["named", "of the last action"])
