@@ -27,7 +27,7 @@ _IN_CHUNKS = {"yield_per": 1000}
 # What holds for the moment, of the processes at work there: neither copied nor in the way.
 _OF_THE_MOMENT = frozenset({"lease", "check_result", "owner"})
 # Counted anew from what was copied.
-_COUNTED = frozenset({"status_count", "site_trouble"})
+_COUNTED = frozenset({"status_count", "site_trouble", "task_trouble"})
 _CANCELLED = "the store was moved to another database; what carries it out was not"
 
 

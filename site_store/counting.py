@@ -2,7 +2,7 @@
 
 A record of an action is a row of `task`, a record of a site a row of `node` that is wanted, done or was worked on. Each
 counts once for the whole (group "") and once for each of its groups (rule 34). Members of groups that are in trouble
-are kept and compared in the same way (`site_trouble`).
+are kept and compared in the same way (`site_trouble`), and so are tasks that failed or are lost (`task_trouble`).
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ from site_store.dialects import insert, one_at_a_time
 from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.status_records import TOUCH, SitePart, StatusCount
-from site_store.tables import action, group_node, node, site_group_node, site_trouble, status_count, task
+from site_store.tables import action, group_node, node, site_group_node, site_trouble, status_count, task, task_trouble
+from strategy_lib.node import TaskStatus
 from strategy_lib.status.words import Status
 
 _KEYS = ("action_id", "site", "group_name", "phase", "owner", "status", "fresh")
 _TROUBLED = (Status.ERROR.value, Status.UNDEFINED.value)
+_FAILED = (TaskStatus.ERROR.value, TaskStatus.UNKNOWN.value)
 _COUNTED_TABLES = (task, group_node, node, site_group_node, action)
 
 node_is_counted: ColumnElement[bool] = or_(
@@ -83,6 +85,8 @@ class Counts(Repository):
             kept, found = _kept(tx), _counted(tx)
             kept |= dict.fromkeys(map(tuple, tx.execute(_as_cells(select(site_trouble)))), 1)
             found |= dict.fromkeys(map(tuple, tx.execute(_as_cells(_in_trouble()))), 1)
+            kept |= dict.fromkeys(map(tuple, tx.execute(_as_cells_of_actions(select(task_trouble)))), 1)
+            found |= dict.fromkeys(map(tuple, tx.execute(_as_cells_of_actions(_tasks_in_trouble()))), 1)
             keys = sorted(kept.keys() | found.keys())
             differences = (_difference(key, kept.get(key, 0), found.get(key, 0)) for key in keys)
             return Verification(len(keys), tuple(one for one in differences if one.count.records != one.found))
@@ -169,6 +173,8 @@ def rebuild(tx: Connection) -> int:
     tx.execute(insert(tx, status_count).from_select(columns, select(*facts).where(true())))
     tx.execute(delete(site_trouble))
     tx.execute(insert(tx, site_trouble).from_select([column.name for column in site_trouble.c], _in_trouble()))
+    tx.execute(delete(task_trouble))
+    tx.execute(insert(tx, task_trouble).from_select([column.name for column in task_trouble.c], _tasks_in_trouble()))
     # Requests that wait for a change look again.
     touched = insert(tx, status_count).from_select(columns, _touches())
     key = [*_KEYS, "part"]
@@ -190,6 +196,20 @@ def _as_cells(members: Select[Any]) -> Select[Any]:
     each = members.subquery().c
     said = func.coalesce(each.error, "")
     return select(literal("", String()), each.site, each.group_name, "node " + each.node, said, each.standing, true())
+
+
+def _tasks_in_trouble() -> Select[Any]:
+    """Return the query of the tasks that are in trouble."""
+    group = func.coalesce(task.c.owner_group, "").label("owner_group")
+    facts = (task.c.action_id, group, task.c.node, task.c.phase, task.c.status)
+    return select(*facts).where(task.c.status.in_(_FAILED))
+
+
+def _as_cells_of_actions(tasks: Select[Any]) -> Select[Any]:
+    """Return tasks as cells of one record: the node stands for the owner."""
+    each = tasks.subquery().c
+    said = "task " + each.phase
+    return select(each.action_id, literal("", String()), each.owner_group, said, each.node, each.status, true())
 
 
 def _touches() -> Select[Any]:

@@ -17,7 +17,6 @@ from sqlalchemy import (
     case,
     exists,
     func,
-    literal_column,
     null,
     or_,
     select,
@@ -46,16 +45,19 @@ from site_store.tables import (
     site_group_node,
     status_count,
     task,
+    task_trouble,
 )
 from site_store.tree_rows import APPROVAL, BRIEF, REPORTED, STEP
 from site_store.tree_times import MEMBER, last_update, node_times, operation_times
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, Phase
 
-# As words in the statement: a parameter would not let the database see that its index on them will do.
-_TROUBLED: list[ColumnElement[str]] = [
-    literal_column(f"'{status.value}'") for status in (TaskStatus.ERROR, TaskStatus.UNKNOWN)
-]
+_IS_IN_TROUBLE = and_(
+    task_trouble.c.action_id == task.c.action_id,
+    task_trouble.c.owner_group == func.coalesce(task.c.owner_group, ""),
+    task_trouble.c.node == task.c.node,
+    task_trouble.c.phase == task.c.phase,
+)
 # To make these statements takes longer than to carry them out: each is made once, and has parameters.
 _THIS_SITE = bindparam("site", type_=site_group.c.site.type)
 _THESE_ACTIONS = bindparam("action_ids", type_=action.c.id.type, expanding=True)
@@ -100,18 +102,13 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
         select(*(action_step.c[name] for name in STEP)).where(action_step.c.action_id == action.c.id).correlate(action)
     )
     worst = (
-        select(task.c.action_id, task.c.node, task.c.phase)
-        .where(
-            task.c.action_id == group_run.c.action_id,
-            task.c.owner_group == group_run.c.name,
-            task.c.status.in_(_TROUBLED),
-        )
-        .order_by(task.c.node, task.c.phase)
+        select(task_trouble.c.action_id, task_trouble.c.node, task_trouble.c.phase)
+        .where(task_trouble.c.action_id == group_run.c.action_id, task_trouble.c.owner_group == group_run.c.name)
+        .order_by(task_trouble.c.node, task_trouble.c.phase)
         .limit(MOST_TROUBLES)
         .correlate(group_run)
         .subquery()
     )
-    # Looked up again by its key: without what is shown, the index on troubles has all that it is chosen by.
     found = task.alias("found")
     same = and_(found.c.action_id == worst.c.action_id, found.c.node == worst.c.node, found.c.phase == worst.c.phase)
     of_operation = operation.c.status.label("operation_status")
@@ -366,7 +363,8 @@ def leaf_page(
     if statuses:
         query = query.where(task.c.status.in_(statuses))
         if {TaskStatus.ERROR, TaskStatus.UNKNOWN}.issuperset(statuses):
-            query = query.where(task.c.status.in_(_TROUBLED))
+            # They are few, and found by a table of their own; their group follows from the task.
+            query = query.join(task_trouble, _IS_IN_TROUBLE)
     if after is not None:
         name, in_group, in_phase = after
         later = or_(under > in_group, and_(under == in_group, task.c.phase > in_phase))

@@ -12,6 +12,7 @@ from site_store.tables.actions import (
     operation,
     site_lock,
     task,
+    task_trouble,
 )
 from site_store.tables.documents import (
     buffer,
@@ -98,5 +99,6 @@ __all__ = [
     "site_view_change",
     "status_count",
     "task",
+    "task_trouble",
     "user_state",
 ]

@@ -24,7 +24,6 @@ from site_store.tables.metadata import metadata
 _ACTION_OPEN = text("state IN ('pending', 'running')")
 _NOT_NOTED = text("noted IS NULL AND ended IS NOT NULL")
 _NO_GROUP = text("group_name IS NULL")
-_TROUBLED = text("status IN ('error', 'unknown')")
 
 # What is being done. `site` is no foreign key here: an action may fail for the very reason that its site is unknown.
 
@@ -181,17 +180,20 @@ task = Table(
     # Why it is held for another node; NULL: it is not.
     Column("held", Text),
     Index("ix_task_op_node", "op", "node"),
-    # Few of them, and shown first.
-    Index(
-        "ix_task_troubled",
-        "action_id",
-        "owner_group",
-        "node",
-        "phase",
-        "status",
-        sqlite_where=_TROUBLED,
-        postgresql_where=_TROUBLED,
-    ),
+    sqlite_with_rowid=False,
+)
+
+# A task that has failed or is lost, under the group that has it ("": a step): those of each group are found by its key.
+# Triggers keep it, in the transaction of each change, and nothing else writes it (`counting.py`).
+task_trouble = Table(
+    "task_trouble",
+    metadata,
+    Column("action_id", String(26), primary_key=True),
+    Column("owner_group", String, primary_key=True),
+    Column("node", String, primary_key=True),
+    Column("phase", String, primary_key=True),
+    # error or unknown, as `task.status`.
+    Column("status", String, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -72,6 +72,8 @@ def work(tx: Connection, dice: random.Random) -> None:
     values: dict[str, Any] = {"status": dice.choice(WORDS), "error": dice.choice((None, "it broke"))}
     if dice.random() < 0.3:
         values["owner"] = dice.choice(OWNERS)
+    if dice.random() < 0.3:
+        values["owner_group"] = dice.choice((None, *GROUPS))
     tx.execute(update(task).where(*these).values(values))
 
 

@@ -19,7 +19,7 @@ from site_store import SiteStore
 from site_store.address import resolve
 from site_store.counting import Counts
 from site_store.database import Database
-from site_store.tables import action, metadata, node, site_trouble, status_count, task
+from site_store.tables import action, metadata, node, site_trouble, status_count, task, task_trouble
 from strategy_lib.phase import Phase
 from tests.integration.site_engine.trees.tree_scenario import change, commit
 from tests.integration.site_store import churn
@@ -105,6 +105,33 @@ def test_members_in_trouble_that_are_wrong_are_found_and_counted_anew(store: Sit
     ]
     store.counts.rebuild()
     assert store.counts.verify().differences == ()
+
+
+def test_tasks_in_trouble_that_are_wrong_are_found_and_kept_anew(store: SiteStore, site: Scenario) -> None:
+    ran = site.running({"a": ["n1", "n2"]})
+    these = (task.c.action_id == ran.id, task.c.phase == "prepare")
+    failed = update(task).where(*these, task.c.node == "n1").values(status="error", owner_group="a")
+    store._database.write(lambda tx: tx.execute(failed))
+    kept = select(task_trouble.c.owner_group, task_trouble.c.node, task_trouble.c.phase, task_trouble.c.status)
+    assert store._database.read(lambda tx: tx.execute(kept).all()) == [("a", "n1", "prepare", "error")]
+    assert store.counts.verify().differences == ()
+    store._database.write(lambda tx: tx.execute(update(task_trouble).values(node="n2")))
+    assert sorted(str(one) for one in store.counts.verify().differences) == [
+        f"action {ran.id}, group a: task prepare error of n1: the roll-up says 0, there are 1",
+        f"action {ran.id}, group a: task prepare error of n2: the roll-up says 1, there are 0",
+    ]
+    store.counts.rebuild()
+    assert store.counts.verify().differences == ()
+    store._database.write(lambda tx: tx.execute(update(task).where(*these).values(status="pending")))
+    assert store._database.read(lambda tx: tx.execute(kept).all()) == []
+
+
+def test_no_index_of_tasks_has_what_a_result_writes() -> None:
+    # PostgreSQL writes a row that changed into all indexes of its table, if any of them has a column that changed.
+    written = {"status", "ended", "error", "fixed"}
+    indexed = {column.name for index in task.indexes for column in index.columns}
+    assert not written & indexed
+    assert all(index.dialect_options["postgresql"]["where"] is None for index in task.indexes)
 
 
 def test_rule_34_a_node_of_two_groups_counts_in_both_and_once_in_the_whole(store: SiteStore, site: Scenario) -> None:
