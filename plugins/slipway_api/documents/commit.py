@@ -18,6 +18,7 @@ from site_engine.planning import committed_groups, racks_of
 from site_store import BufferChanged, CommittedObjects, RevisionRecord, SiteStore, Version
 from slipway_api import airflow_access as access
 from slipway_api.documents.garbage import garbage_put_off
+from slipway_api.documents.reading import READ_ONCE
 from slipway_api.documents.revisions import LARGEST_NUMBER, Digest
 from slipway_api.documents.validation import Validated, validate
 from slipway_api.documents.versions import changed_meanwhile, require_buffer
@@ -178,6 +179,7 @@ class _Making:
             )
         except BufferChanged as error:
             raise changed_meanwhile(error, self.store, self.site, self.if_match) from error
+        READ_ONCE.forget()
         if overridden:
             some = "; ".join(overridden[:10])
             log.warning("Revision %d of site %s was forced by %s: %s", revision.number, self.site, self.user, some)

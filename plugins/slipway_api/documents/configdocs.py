@@ -13,8 +13,8 @@ from design_rendering.validation import unknown_kinds
 from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore
 from slipway_api import airflow_access as access
 from slipway_api.documents.differences import CollectionStatus, collection_statuses
+from slipway_api.documents.reading import READ_ONCE
 from slipway_api.documents.site_documents import collection_text
-from slipway_api.documents.validation import read_collection
 from slipway_api.documents.versions import (
     Requested,
     changed_meanwhile,
@@ -108,7 +108,7 @@ def _put(
     """Read and keep the collection; return the buffer, and what deserves a second look."""
     wanted = require_current(store, site, if_match)
     try:
-        documents = read_collection(collection, body)
+        documents = READ_ONCE.put(collection, body)
     except DocumentError as error:
         messages = [message_of(problem) for problem in error.problems]
         raise ApiError(400, f"collection {collection} cannot be read", "Validation", messages) from error

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from design_rendering.diagnostics import RenderingError
-from design_rendering.documents import Document, DocumentError, load_documents
+from design_rendering.documents import Document, DocumentError
 from design_rendering.nodes import NODE_SCHEMAS
 from design_rendering.objects import ObjectKey
 from design_rendering.policies import PolicyError, police
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import Rendering, design_text, render, secret_texts
-from design_rendering.secrets import PLACEHOLDER, secret_values
+from design_rendering.secrets import secret_values
 from design_rendering.validation import unrendered_problems, validate_rendering
 from site_engine.extensions import installed_policies
 from site_store import RevisionSecrets
 from slipway_api.airflow_client import longest_mapping
 from slipway_api.documents.garbage import garbage_put_off
+from slipway_api.documents.reading import READ_ONCE, duplicates
 from slipway_api.http.api_errors import message_of, plain_message
 from slipway_api.http.concurrency import JUDGING
 from slipway_api.http.dependencies import open_store
 from slipway_api.sites import provisioner_check
 from strategy_lib.errors import Problem
-from strategy_lib.json_path import Step, path_of
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
@@ -92,7 +92,7 @@ def _validate(
     documents: list[Document] = []
     for name, written in collections.items():
         try:
-            documents += read_collection(name, written)
+            documents += READ_ONCE.read(name, written)
         except DocumentError as error:
             problems += error.problems
     problems += duplicates(documents)
@@ -157,50 +157,3 @@ def _without_secrets(messages: list[dict[str, Any]], secrets: Iterable[str]) -> 
             if isinstance(message.get(key), str):
                 message[key] = redactor.redact(message[key])
     return messages
-
-
-def read_collection(name: str, text: str | bytes) -> list[Document]:
-    """Return the documents of a collection; their source is its name, so that lines count in its text.
-
-    Raises `DocumentError` with all problems: what is no YAML, or no document; a document that stands there twice; a
-    value that stands for a secret which was left out when the collection was read.
-    """
-    documents = load_documents(text, name)
-    problems = [*duplicates(documents)]
-    if PLACEHOLDER in (text if isinstance(text, str) else text.decode()):
-        problems += [problem for document in documents for problem in _placeholders(document)]
-    if problems:
-        raise DocumentError(problems)
-    return documents
-
-
-def duplicates(documents: Sequence[Document]) -> Iterator[Problem]:
-    """Yield a problem for each document whose schema, layer and name another has before it."""
-    first: dict[tuple[str, str | None, str], Document] = {}
-    for document in documents:
-        other = first.setdefault((document.schema, document.layer, document.name), document)
-        if other is not document:
-            layer = f" of layer {document.layer!r}" if document.layer else ""
-            where = f"{other.source} line {other.line}" if other.source != document.source else f"line {other.line}"
-            yield document.problem(
-                "$", f"there is already a {document.schema} named {document.name!r}{layer} at {where}; keep one of them"
-            )
-
-
-def _placeholders(document: Document) -> Iterator[Problem]:
-    message = (
-        f"{PLACEHOLDER} stands for a secret that was left out when the document was read; "
-        "write the secret itself, or read the collection with cleartext-secrets=true"
-    )
-    left: list[tuple[Any, tuple[Step, ...]]] = [(document.data, ("data",))]
-    seen: set[int] = set()
-    while left:
-        value, steps = left.pop()
-        if isinstance(value, str):
-            if value == PLACEHOLDER:
-                yield document.problem(path_of(steps), message)
-        # Aliases share their values: each is looked at once.
-        elif isinstance(value, Mapping | list) and id(value) not in seen:
-            seen.add(id(value))
-            below = value.items() if isinstance(value, Mapping) else enumerate(value)
-            left.extend((item, (*steps, step)) for step, item in below)

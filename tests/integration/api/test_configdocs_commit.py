@@ -15,6 +15,7 @@ import yaml
 
 from site_engine.designs import ADDRESSES, INGESTER, REFUSAL_STAYS
 from site_store import SiteStore
+from slipway_api.documents.reading import READ_ONCE, SMALL
 from slipway_api.sites import provisioner_check
 from tests.support.configdocs import API, assert_failure, commit, committed, put, said
 from tests.support.file_server import FileServer
@@ -47,6 +48,15 @@ def test_a_good_commit(connected: Simulator, user: httpx.Client, viewer: httpx.C
     assert {record.collection for record in store.revisions.documents("default", 1)} == {"site", "networks"}
     assert store.buffers.get("default").is_empty
     assert viewer.get(f"{API}/configdocs/site?version=committed").text == f"# as written\n{DESIGN}"
+
+
+def test_a_large_collection_that_was_just_put_is_not_read_once_more(connected: Simulator, user: httpx.Client) -> None:
+    large = f"{DESIGN}---\n{NETWORK}# {'-' * SMALL}\n"
+    put(user, large)
+    kept = READ_ONCE.read("site", large)
+    assert READ_ONCE.read("site", large)[0] is kept[0]
+    assert commit(user).status_code == 200
+    assert READ_ONCE.read("site", large)[0] is not kept[0], "what is committed is not kept"
 
 
 def test_an_empty_buffer_cannot_be_committed(user: httpx.Client) -> None:

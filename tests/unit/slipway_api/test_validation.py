@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from design_rendering.documents import DocumentError
-from slipway_api.documents.validation import MOST_MESSAGES, _in_order, _without_secrets, read_collection
+from slipway_api.documents.reading import read_collection
+from slipway_api.documents.validation import MOST_MESSAGES, _in_order, _without_secrets
 from slipway_api.http.api_errors import plain_message
 from tests.support.sites import document
 
