@@ -121,11 +121,16 @@ class MaasCaller:
 
     def wait(self, name: str, status: str) -> dict[str, Any]:
         """Wait until a machine has a status."""
+        self.wait_for(lambda: self.machine(name)["status_name"] == status, f"{name} does not become {status}")
+        return self.machine(name)
+
+    @staticmethod
+    def wait_for(is_so: Callable[[], bool], otherwise: str) -> None:
+        """Wait until something is so; fail with a sentence after 300 s."""
         until = time.monotonic() + 300
-        while (found := self.machine(name))["status_name"] != status:
-            assert time.monotonic() < until, f"{name} is {found['status_name']}, and not {status}"
+        while not is_so():
+            assert time.monotonic() < until, otherwise
             time.sleep(0.002)
-        return found
 
     def events(self, name: str | None = None, **query: Any) -> list[dict[str, Any]]:
         """Return the ledger of a machine, or of all, oldest first; its changes of status are checked."""

@@ -76,5 +76,10 @@ class Acts:
         return found
 
 
+def find_reference(*said: str) -> str | None:
+    """Return the first word that is a task's reference (`slipway-<action>-<op>`) of comments or agent names."""
+    return next((word for text in said for word in text.split() if split_reference(word)[1]), None)
+
+
 def _act(row: sqlite3.Row) -> dict[str, Any]:
     return {"task_id": None, "reference": row["reference"], "at": row["at"], "over": row["over"]}

@@ -101,6 +101,12 @@ def _machine_routes(machines: MachinesApi, machine: MachineApi) -> list[Route]:
         (one, "POST", "set_workload_annotations", machine.set_owner_data),
         (one, "POST", "test", machine.test),
         (one, "POST", "override_failed_testing", machine.override_failed_testing),
+        (one, "POST", "set_storage_layout", machine.set_storage_layout),
+        (one, "POST", "restore_default_configuration", machine.restore),
+        (one, "POST", "restore_networking_configuration", machine.restore),
+        (one, "POST", "restore_storage_configuration", machine.restore),
+        (one, "POST", "rescue_mode", machine.rescue_mode),
+        (one, "POST", "exit_rescue_mode", machine.exit_rescue_mode),
         (one, "POST", "power_on", lambda call, system_id: machine.power(call, system_id, "on")),
         (one, "POST", "power_off", lambda call, system_id: machine.power(call, system_id, "off")),
     ]

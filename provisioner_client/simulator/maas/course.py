@@ -88,21 +88,23 @@ def course(
     ----------
     stages : of `STAGES`; the machine is in the first one's status already.
     end : what success comes to; its time is set here.
-    script : what shall become of it; None: it goes well. A flaky one fails as often as it says.
+    script : what shall become of it; None: it goes well. Without a stage it is about the first one; one about a stage
+        that the action does not have changes nothing.
     power : what the machine's power becomes at the beginning.
     """
     behaviour = _behaviour(script, attempt)
     turned = Step(0, POWER_SECONDS, power=power, events=((DEBUG, f"Node powered {power}", ""),))
     steps = [turned] if power else []
+    stuck_at = len(stages) + 1
     for number, stage in enumerate(stages):
         seconds = pace.seconds(stage, attempt)
-        struck = script is not None and behaviour is not Behaviour.OK and stage == _stage(script, stages)
+        struck = script is not None and behaviour is not Behaviour.OK and stage == (script.stage or stages[0])
         if struck and script is not None and behaviour is Behaviour.SLOW:
             seconds *= script.factor
         limit = TIME_LIMITS.get(_STATUS[stage])
         silent = struck and behaviour is Behaviour.SILENT
-        if silent and limit is None:
-            return _timed(steps, pace)  # MAAS waits for ever
+        # Where MAAS has no limit, it waits for ever: until it is let go.
+        stuck = struck and (behaviour is Behaviour.STUCK or (silent and limit is None))
         if limit is not None and (silent or seconds / _REPORTS[stage] > limit):
             minutes = int(limit / 60)
             said = f"Node operation '{_STATUS[stage]}' timed out after {minutes} minutes."
@@ -121,10 +123,10 @@ def course(
             following = stages[number + 1]
             events = (_BEGINS[following],) if following in _BEGINS else ()
             steps.append(Step(0, seconds, status=_STATUS[following], results=result, events=events))
-        if struck and behaviour is Behaviour.STUCK:
-            timed = _timed(steps, pace)
-            return [*timed[:-1], replace(timed[-1], at=None)]
-    return _timed(steps, pace)
+        if stuck:
+            stuck_at = len(steps) - 1
+    timed = _timed(steps, pace)
+    return [*timed[:stuck_at], *(replace(step, at=None) for step in timed[stuck_at:])]
 
 
 def power_failure(status: S, reason: str, pace: Pace) -> list[Step]:
@@ -139,6 +141,11 @@ def power_failure(status: S, reason: str, pace: Pace) -> list[Step]:
     )
 
 
+def rescue(after: S, pace: Pace) -> list[Step]:
+    """Return the way into rescue mode, or out of it."""
+    return _timed([Step(0, 60.0, status=after, power="on")], pace)
+
+
 def behaviour_of(script: Script | None, attempt: int) -> Behaviour:
     """Return what a script makes of this attempt; a flaky one comes to a failure or to nothing."""
     return _behaviour(script, attempt)
@@ -150,11 +157,6 @@ def _behaviour(script: Script | None, attempt: int) -> Behaviour:
     if script.behaviour is Behaviour.FLAKY:
         return Behaviour.FAIL if attempt <= script.times else Behaviour.OK
     return script.behaviour
-
-
-def _stage(script: Script, stages: Sequence[str]) -> str:
-    """Return the stage that a script is about: its own if the action has it, or the first."""
-    return script.stage if script.stage in stages and script.stage is not None else stages[0]
 
 
 def _failure(stage: str, seconds: float, reason: str, result: str) -> Step:

@@ -23,9 +23,9 @@ def mac_address(system_id: str) -> str:
     return "52:54:00:" + ":".join(digest[at : at + 2] for at in (0, 2, 4))
 
 
-def hardware_fields(system_id: str, position: int) -> dict[str, Any]:
-    """Return the fields that never change."""
-    disk, interface = _disk(system_id, position), _interface(system_id, position)
+def hardware_fields(system_id: str, position: int, ip_address: str | None) -> dict[str, Any]:
+    """Return the fields that no action changes, but for the address (None: it has none now)."""
+    disk, interface = _disk(system_id, position), _interface(system_id, position, ip_address)
     return {
         "architecture": "amd64/generic",
         "bcaches": [],
@@ -81,7 +81,7 @@ def _disk(system_id: str, position: int) -> dict[str, Any]:
     }
 
 
-def _interface(system_id: str, position: int) -> dict[str, Any]:
+def _interface(system_id: str, position: int, ip_address: str | None) -> dict[str, Any]:
     vlan = {
         "dhcp_on": True,
         "external_dhcp": None,
@@ -107,7 +107,7 @@ def _interface(system_id: str, position: int) -> dict[str, Any]:
         "interface_speed": 10000,
         "link_connected": True,
         "link_speed": 10000,
-        "links": [],
+        "links": [_link(position, vlan, ip_address)],
         "mac_address": mac_address(system_id),
         "name": "eth0",
         "numa_node": 0,
@@ -122,3 +122,25 @@ def _interface(system_id: str, position: int) -> dict[str, Any]:
         "vendor": "Simulated",
         "vlan": vlan,
     }
+
+
+def _link(position: int, vlan: dict[str, Any], ip_address: str | None) -> dict[str, Any]:
+    subnet = {
+        "active_discovery": False,
+        "allow_dns": True,
+        "allow_proxy": True,
+        "cidr": "10.0.0.0/16",
+        "description": "",
+        "disabled_boot_architectures": [],
+        "dns_servers": [],
+        "gateway_ip": "10.0.0.1",
+        "id": 1,
+        "managed": True,
+        "name": "10.0.0.0/16",
+        "rdns_mode": 2,
+        "resource_uri": f"{BASE}/subnets/1/",
+        "space": "undefined",
+        "vlan": vlan,
+    }
+    link = {"id": position + 1, "mode": "auto", "subnet": subnet}
+    return link if ip_address is None else {**link, "ip_address": ip_address}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from provisioner_client.simulator.maas.acts import Acts
+from provisioner_client.simulator.maas.acts import Acts, find_reference
 from provisioner_client.simulator.maas.answers import BadParameters, Form, Refused, first, forbidden, is_true
 from provisioner_client.simulator.maas.auth import User
 from provisioner_client.simulator.maas.course import (
@@ -13,6 +13,7 @@ from provisioner_client.simulator.maas.course import (
     behaviour_of,
     course,
     power_failure,
+    rescue,
 )
 from provisioner_client.simulator.maas.events import MARKED_FAILED, EventLedger
 from provisioner_client.simulator.maas.images import chosen_image
@@ -81,7 +82,7 @@ class Lifecycle:
             self._park.become(machine, S.COMMISSIONING)
             self._power_trouble(machine, S.NEW)
             raise PowerTrouble
-        self._acts.begin(Work.PREPARE, machine, self._tags.reference_of(machine))
+        self._acts.begin(Work.PREPARE, machine, self._tags.task_of(machine))
         self._park.become(machine, S.COMMISSIONING)
         machine.commissioning_id = self._sets.begin(machine.system_id, COMMISSIONING)
         tested = "none" not in tests
@@ -125,7 +126,7 @@ class Lifecycle:
         if machine.status is S.READY:
             self.acquire(user, machine, first(form, "agent_name"), comment)
         self._events.requested(machine, "User starting deployment", user.name, comment)
-        self._acts.begin(Work.DEPLOY, machine, self._tags.reference_of(machine, comment))
+        self._acts.begin(Work.DEPLOY, machine, find_reference(comment, machine.agent_name))
         machine.deploys, machine.error_description = attempt, ""
         machine.osystem, machine.distro_series = image
         machine.hwe_kernel, machine.ephemeral_deploy = first(form, "hwe_kernel") or None, is_ephemeral
@@ -158,7 +159,7 @@ class Lifecycle:
             self._park.become(machine, S.RELEASING)
             self._power_trouble(machine, before)
             raise PowerTrouble
-        self._acts.begin(Work.DESTROY, machine, self._tags.reference_of(machine, comment))
+        self._acts.begin(Work.DESTROY, machine, find_reference(comment))
         after = S.READY if machine.commissioning_id is not None else S.NEW
         freed = {"owner": None, "installation_id": None, "error_description": ""}
         if erase:
@@ -224,6 +225,19 @@ class Lifecycle:
         machine.testing_id = self._sets.begin(machine.system_id, TESTING)
         self._park.become(machine, S.TESTING)
         self._park.follow(machine, course(("testing",), Step(0, status=before), None, 1, self._pace(machine)))
+
+    def enter_rescue_mode(self, user: User, machine: Machine) -> None:
+        """Boot a machine into rescue mode; it remembers what it was."""
+        self._events.requested(machine, "User starting rescue mode", user.name)
+        machine.before_rescue = machine.status
+        self._park.become(machine, S.ENTERING_RESCUE_MODE)
+        self._park.follow(machine, rescue(S.RESCUE_MODE, self._pace(machine)))
+
+    def exit_rescue_mode(self, user: User, machine: Machine) -> None:
+        """Bring a machine back to what it was before."""
+        self._events.requested(machine, "User stopping rescue mode", user.name)
+        self._park.become(machine, S.EXITING_RESCUE_MODE)
+        self._park.follow(machine, rescue(machine.before_rescue, self._pace(machine)))
 
     def _power_trouble(self, machine: Machine, after: S) -> None:
         """Undo a change of status only: what else was changed stays."""

@@ -48,6 +48,7 @@ class Machine:
     tags: list[str] = field(default_factory=list)
     status: MachineStatus = MachineStatus.NEW
     previous_status: MachineStatus = MachineStatus.NEW
+    before_rescue: MachineStatus = MachineStatus.NEW
     power_state: str = "off"
     owner: str | None = None
     agent_name: str = ""
@@ -64,10 +65,16 @@ class Machine:
     testing_id: int | None = None
     installation_id: int | None = None
     composed: bool = False
+    address: str = ""
     prepares: int = 0
     deploys: int = 0
     destroys: int = 0
     steps: list[Step] = field(default_factory=list)
+
+    @property
+    def ip_address(self) -> str:
+        """The address that it has while it is deployed: what the site says, or one of its place in the park."""
+        return self.address or f"10.0.{self.position // 250}.{self.position % 250 + 2}"
 
     @property
     def due(self) -> float | None:
@@ -82,7 +89,8 @@ class Machine:
     def from_data(data: dict[str, Any]) -> Machine:
         """Read what `to_data` gave."""
         known = {**data, "status": MachineStatus(data["status"])}
-        known["previous_status"] = MachineStatus(data["previous_status"])
+        for name in ("previous_status", "before_rescue"):
+            known[name] = MachineStatus(data[name])
         known["steps"] = [_step(one) for one in data["steps"]]
         return Machine(**known)
 

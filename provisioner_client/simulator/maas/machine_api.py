@@ -23,8 +23,17 @@ from provisioner_client.simulator.maas.machine import Machine
 from provisioner_client.simulator.maas.machines_api import MachinesApi, power_parameters
 from provisioner_client.simulator.maas.park import MachinePark
 from provisioner_client.simulator.maas.places import POOL, ZONE, Places
-from provisioner_client.simulator.maas.statuses import LOCKABLE, MARKABLE_BROKEN, TESTABLE
+from provisioner_client.simulator.maas.statuses import (
+    CONFIGURABLE,
+    IN_RESCUE,
+    LOCKABLE,
+    MARKABLE_BROKEN,
+    RESCUABLE,
+    TESTABLE,
+)
 from provisioner_client.simulator.machines import MachineStatus as S
+
+_LAYOUTS = frozenset({"flat", "lvm", "bcache", "blank", "custom", "vmfs6", "vmfs7"})
 
 
 class MachineApi:
@@ -111,7 +120,7 @@ class MachineApi:
         self._need(machine, machine.status in MARKABLE_BROKEN, "mark broken")
         comment = first(call.form, "comment")
         self._events.requested(machine, "User marking node broken", call.user.name, comment)
-        machine.error_description, machine.owner = comment, None
+        machine.error_description = comment
         self._park.follow(machine, [])
         self._park.become(machine, S.BROKEN)
         return self._show(machine, "marked broken")
@@ -124,6 +133,7 @@ class MachineApi:
         self._need(machine, machine.status is S.BROKEN, "mark fixed")
         self._events.requested(machine, "User marking node fixed", call.user.name, first(call.form, "comment"))
         machine.error_description = ""
+        machine.owner = machine.owner if machine.osystem else None
         self._park.become(machine, S.DEPLOYED if machine.osystem else S.READY)
         return self._show(machine, "marked fixed")
 
@@ -172,6 +182,43 @@ class MachineApi:
         self._need(machine, machine.status in TESTABLE, "test")
         self._lifecycle.test(call.user, machine)
         return nothing("tested")
+
+    def set_storage_layout(self, call: Call, system_id: str) -> Answer:
+        """POST op-set_storage_layout: of a machine that is Ready or Allocated."""
+        call.need_admin()
+        self._cost.count("other")
+        machine = self._find(system_id)
+        self._need(machine, machine.status in CONFIGURABLE, "change the storage layout")
+        layout = first(call.form, "storage_layout")
+        if layout not in _LAYOUTS:
+            raise BadParameters({"storage_layout": [f"'{layout}' is not a valid storage layout."]})
+        return self._show(machine, f"laid out {machine.hostname}")
+
+    def restore(self, call: Call, system_id: str) -> Answer:
+        """POST op-restore_…_configuration: of a machine that is Ready or Allocated."""
+        call.need_admin()
+        self._cost.count("other")
+        machine = self._find(system_id)
+        self._need(machine, machine.status in CONFIGURABLE, "restore the configuration")
+        return self._show(machine, f"restored {machine.hostname}")
+
+    def rescue_mode(self, call: Call, system_id: str) -> Answer:
+        """POST op-rescue_mode."""
+        call.need_admin()
+        self._cost.count("other")
+        machine = self._find(system_id)
+        self._need(machine, machine.status in RESCUABLE, "enter rescue mode")
+        self._lifecycle.enter_rescue_mode(call.user, machine)
+        return self._show(machine, "entered rescue mode")
+
+    def exit_rescue_mode(self, call: Call, system_id: str) -> Answer:
+        """POST op-exit_rescue_mode: the machine comes back to what it was."""
+        call.need_admin()
+        self._cost.count("other")
+        machine = self._find(system_id)
+        self._need(machine, machine.status in IN_RESCUE, "exit rescue mode")
+        self._lifecycle.exit_rescue_mode(call.user, machine)
+        return self._show(machine, "left rescue mode")
 
     def override_failed_testing(self, call: Call, system_id: str) -> Answer:
         """POST op-override_failed_testing: Ready, or Deployed if it has an operating system."""

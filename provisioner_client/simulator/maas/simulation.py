@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -9,8 +10,8 @@ from provisioner_client.simulator.http.admin_api import PREFIX, AdminApi
 from provisioner_client.simulator.http.answer import Answer, json_answer
 from provisioner_client.simulator.http.faults import Fault, FaultBook, FaultKind
 from provisioner_client.simulator.http.request import Request
-from provisioner_client.simulator.journal import Journal, split_reference
-from provisioner_client.simulator.maas.acts import Acts
+from provisioner_client.simulator.journal import Journal
+from provisioner_client.simulator.maas.acts import Acts, find_reference
 from provisioner_client.simulator.maas.answers import Refused, document, first, text
 from provisioner_client.simulator.maas.api import MaasApi
 from provisioner_client.simulator.maas.auth import Gatekeeper
@@ -128,7 +129,11 @@ class MaasSimulation:
         """Let a request take effect in one transaction and return its answer, after the time of its power action."""
         with self._store.transaction():
             self._park.advance(time.time())
-            answer = self._api.handle(request)
+            try:
+                answer = self._api.handle(request)
+            except Exception:
+                self._park.load()  # what is in memory is not what the store keeps
+                raise
             self._park.save()
             flying = self._acts.under_way()
             if flying > int(self._store.meta("max_in_flight") or 0):
@@ -150,17 +155,20 @@ class MaasSimulation:
         )
 
     def _preload(self) -> None:
-        """Add what the command line brings along and the store does not have yet."""
+        """Add what the command line brings along, but nothing that was there before and is not any more."""
         ScriptBook(self._store).add(self._settings.scripts)
         self._park.load()
         found = [(one, self._settings.pool) for file in self._settings.sites for one in read_site(file)]
         found += [(one, "default") for one in plain_machines(self._settings.machines)]
         self._places.ensure(ZONE, [one.zone for one, _ in found])
         self._places.ensure(POOL, [pool for _, pool in found])
+        known = set(json.loads(self._store.meta("enlisted") or "[]"))
         for one, pool in found:
-            self._tags.ensure(one.tags)
-            if self._park.named(one.hostname) is None:
-                self._park.add(one.hostname, zone=one.zone, pool=pool, tags=[*one.tags])
+            if one.hostname not in known:
+                known.add(one.hostname)
+                self._tags.ensure(one.tags)
+                self._park.add(one.hostname, zone=one.zone, pool=pool, tags=[*one.tags], address=one.address)
+        self._store.set_meta("enlisted", json.dumps(sorted(known)))
         self._park.save()
 
 
@@ -170,7 +178,4 @@ def _reference_in(request: Request) -> str | None:
     except Refused:
         return None
     tag = request.path.partition("/tags/")[2].partition("/")[0]
-    for said in (tag, first(form, "name"), first(form, "agent_name"), *first(form, "comment").split()):
-        if split_reference(said)[1]:
-            return said
-    return None
+    return find_reference(tag, first(form, "name"), first(form, "agent_name"), first(form, "comment"))

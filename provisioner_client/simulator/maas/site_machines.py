@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from provisioner_client.simulator.designs import DesignNode, read_design
+from provisioner_client.simulator.designs import read_design
 from provisioner_client.simulator.errors import DesignUnresolvable, SimulatorError
-
-if TYPE_CHECKING:
-    from design_rendering.slipway_nodes import SlipwayNode
 
 _OWN = b"slipway/Node/v1"
 _NOT_IN_TAGS = re.compile(r"[^a-zA-Z0-9_-]")
@@ -19,11 +16,12 @@ _NOT_IN_TAGS = re.compile(r"[^a-zA-Z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class SiteMachine:
-    """A machine that somebody has enlisted: its name, its zone (the rack), its tags."""
+    """An enlisted machine: its name, its zone (the rack), its tags; `address`: what it gets when it is deployed."""
 
     hostname: str
     zone: str = "default"
     tags: tuple[str, ...] = ()
+    address: str = ""
 
 
 def read_site(file: Path) -> list[SiteMachine]:
@@ -40,17 +38,20 @@ def read_site(file: Path) -> list[SiteMachine]:
     try:
         text = file.read_bytes()
         own = read_slipway_nodes(rendered_documents(load_documents(text, str(file)))) if _OWN in text else {}
-        nodes: list[DesignNode | SlipwayNode] = [*read_design(text, str(file)).nodes, *own.values()]
+        machines = [
+            _machine(one.name, one.rack, one.tags, one.labels, one.boot_address)
+            for one in read_design(text, str(file)).nodes
+        ]
     except (OSError, DesignUnresolvable, StrategyLibError) as error:
         raise SimulatorError(f"{file}: {error}") from error
-    return [
-        SiteMachine(
-            node.name,
-            node.rack or "default",
-            tuple(sorted({*(tag_of(tag) for tag in node.tags), *(label_tag(*pair) for pair in node.labels.items())})),
-        )
-        for node in nodes
-    ]
+    return machines + [_machine(one.name, one.rack, one.tags, one.labels, one.address) for one in own.values()]
+
+
+def _machine(
+    name: str, rack: str | None, tags: Iterable[str], labels: Mapping[str, str], address: str | None
+) -> SiteMachine:
+    every = {*(tag_of(tag) for tag in tags), *(label_tag(*pair) for pair in labels.items())}
+    return SiteMachine(name, rack or "default", tuple(sorted(every)), (address or "").partition("/")[0])
 
 
 def plain_machines(count: int) -> list[SiteMachine]:

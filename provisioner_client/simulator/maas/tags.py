@@ -108,11 +108,8 @@ class Tags:
                 self._park.touch(machine)
         return {"added": len(added), "removed": len(removed)}
 
-    def reference_of(self, machine: Machine, comment: str = "") -> str | None:
-        """Return for which wish something is begun: as comment or agent name say, or the newest of its task tags."""
-        for said in (*comment.split(), machine.agent_name):
-            if split_reference(said)[1]:
-                return said
+    def task_of(self, machine: Machine) -> str | None:
+        """Return the newest tag of a machine that is a task's reference: a commission has no comment to say it."""
         rows = self._store.rows("SELECT name FROM maas_tag WHERE NOT gone ORDER BY number DESC")
         mine = set(machine.tags)
         return next((row["name"] for row in rows if row["name"] in mine and split_reference(row["name"])[1]), None)

@@ -82,4 +82,5 @@ class MaasWorld:
     def reset(self) -> None:
         """Begin anew with the machines of the command line."""
         self._store.set_meta("max_in_flight", 0)
+        self._store.set_meta("enlisted", "[]")
         self._preload()
