@@ -265,7 +265,10 @@ class GroupSubject:
         if self._is_beside:
             beside = self._store.tasks.beside_others(*attempt)
             self._others = tuple(sorted(beside.ops))
-        waited_for = self._store.waits.facts(record.action_id, plan.named) if plan.named else {}
+        own = self._store.tasks.attempt_states(*attempt) if beside is None else beside.states
+        rounds = self._rounds()
+        named = plan.named | self._lost_canaries(own, rounds)
+        waited_for = self._store.waits.facts(record.action_id, named) if named else {}
         states = {name: fact.state for name, fact in waited_for.items()}
         readiness = Readiness()
         if record.definition.ready is not None:
@@ -273,11 +276,11 @@ class GroupSubject:
         return Deployment(
             [record.definition],
             {record.name: record.nodes},
-            {**states, **(self._store.tasks.attempt_states(*attempt) if beside is None else beside.states)},
+            {**states, **own},
             self._store.groups.states(record.action_id, record.definition.depends_on),
             withheld=self._store.tasks.withheld(record.action_id, record.name),
             plans={record.name: plan},
-            rounds=self._rounds(),
+            rounds=rounds,
             errors={name: fact.error for name, fact in waited_for.items() if fact.error is not None},
             held={name: fact.held for name, fact in waited_for.items() if fact.held is not None},
             below_criteria=self.request.below_criteria,
@@ -286,7 +289,22 @@ class GroupSubject:
             awaited=readiness.awaited,
             not_ready=readiness.not_ready,
             beside=None if beside is None else beside.phases,
+            sent_before=self._sent_before(),
         )
+
+    def _lost_canaries(self, states: Mapping[str, NodeState], rounds: Sequence[Round]) -> frozenset[str]:
+        """Return nodes of a group with canaries that it has sent, and that failed or are unknown: it says why."""
+        if self.record.definition.canary is None:
+            return frozenset()
+        sent = {name for each in rounds for name in each.nodes}
+        return frozenset(name for name in sent if states.get(name) in _NOT_BACK)
+
+    def _sent_before(self) -> frozenset[str]:
+        """Return the nodes that earlier attempts of a group with canaries have submitted (rule 59)."""
+        if self.record.definition.canary is None or self.record.attempt == 1:
+            return frozenset()
+        operations = self._store.operations.of_action(self.record.action_id, self.record.name)
+        return frozenset(name for one in operations if not self.owner.owns(one) for name in one.nodes)
 
     def _plan(self) -> GroupPlan:
         """Return the plan of the group's nodes; what an earlier attempt has taken away serves no more."""

@@ -62,6 +62,16 @@ def start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) ->
         .where(task.c.action_id == found.action_id, task.c.status == TaskStatus.WITHHELD, task.c.node.in_(members))
         .values(status=TaskStatus.PENDING, error=None, held=None, started=None, ended=None)
     )
+    tx.execute(
+        update(task)
+        .where(
+            task.c.action_id == found.action_id,
+            task.c.status == TaskStatus.PENDING,
+            task.c.held.is_not(None),
+            task.c.node.in_(members),
+        )
+        .values(error=None, held=None)
+    )
     forget_numbers(tx, found.action_id, members)
     verdict = NewEvent(
         EventKind.NEW_ATTEMPT,

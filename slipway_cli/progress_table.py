@@ -40,6 +40,7 @@ _REASONS = {
     "ready_criteria": "criteria not met after ready",
     "dependency": "a group it depends on failed",
     "interrupted": "interrupted",
+    "canary": "a canary failed",
 }
 
 

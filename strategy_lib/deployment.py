@@ -1,4 +1,4 @@
-"""The deployment state machine (rules 8-19, 58): events go in, the next step comes out. It carries out nothing itself.
+"""The deployment state machine (rules 8-19, 58, 59): events go in, the next step comes out. It does nothing itself.
 
 Each group's members are counted when the group is judged, which is twice or three times, so that a whole run costs
 O(nodes x overlap + edges). It can be rebuilt from a store at any time: that is how a crash is survived.
@@ -6,20 +6,21 @@ O(nodes x overlap + edges). It can be rebuilt from a store at any time: that is 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 
+from strategy_lib.batches import CRITERIA_REASONS, Batches, Stop
 from strategy_lib.criteria import CriterionResult, evaluate
 from strategy_lib.group_plan import NO_PLAN, GroupPlan
-from strategy_lib.group_steps import Due, GroupRun, Known, next_due, prepare_again, serving_yet
+from strategy_lib.group_run import Due, GroupRun, Known, prepare_again, successful_nodes
+from strategy_lib.group_steps import next_due
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.rounds_of_group import Round, Rounds
 from strategy_lib.steps import Finished, Step, step_of
 from strategy_lib.strategy import Group
-from strategy_lib.verdict import SUCCESSFUL, GroupCounts, counts_of, verdict_on
+from strategy_lib.verdict import GroupCounts, counts_of, verdict_on
 
 
 class OthersAtWork(Exception):
@@ -62,6 +63,7 @@ _DONE = {
     Phase.READY: NodeState.SUCCESS,
     Phase.RELEASE: NodeState.NOT_STARTED,
 }
+_LOST = (NodeState.FAILURE, NodeState.UNKNOWN)
 _JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
 
 
@@ -97,6 +99,7 @@ class Deployment:
     not_ready : nodes that were deployed and were not ready in time: their state says so.
     beside : nodes that another group has in hand at this moment, each with the phase (rule 11). They are not sent;
         before anything is judged that depends on them, `next` raises `OthersAtWork`.
+    sent_before : nodes that earlier attempts of the first group without a verdict have submitted.
 
     Raises
     ------
@@ -122,6 +125,7 @@ class Deployment:
         awaited: Collection[str] = (),
         not_ready: Collection[str] = (),
         beside: Mapping[str, Phase] | None = None,
+        sent_before: Collection[str] = (),
     ) -> None:
         self._withheld = frozenset(withheld)
         self._states: dict[str, NodeState] = dict(states or {})
@@ -144,6 +148,8 @@ class Deployment:
         self._waiting = [run for run in reversed(self._runs.values()) if run.state is GroupState.PENDING]
         if self._waiting:
             _go_on(self._waiting[-1], phases_done, rounds)
+        # They serve in another design: a group that does not redeploy them leaves them alone.
+        self._serving = {name for run in self._runs.values() for name in run.plan.redeploy | run.plan.later}
         self._known = Known(
             self._states,
             frozenset(self._states).union(*(run.nodes for run in self._runs.values() if plans)),
@@ -154,10 +160,13 @@ class Deployment:
             elsewhere or {},
             taken,
             self._awaited,
+            self._not_ready,
+            self._serving,
+            frozenset(self._beside),
         )
+        self._batches: dict[str, Batches] = {}
+        self._sent_before = {self._waiting[-1].group.name: sent_before} if self._waiting else {}
         self._to_be_ready = {name for run in self._runs.values() if run.group.ready is not None for name in run.nodes}
-        # They serve in another design: a group that does not redeploy them leaves them alone.
-        self._serving = {name for run in self._runs.values() for name in run.plan.redeploy | run.plan.later}
 
     def next(self) -> Step | Finished:
         """Return the next step; the same one until it has been recorded.
@@ -210,6 +219,8 @@ class Deployment:
         self._pending = None
         run = self._runs[step.group]
         run.rounds.add(Round(phase, step.nodes))
+        if step.group in self._batches and phase is not Phase.READY:
+            self._batches[step.group].note(step.nodes)
         if phase is Phase.PREPARE:
             run.over.add(phase)
 
@@ -222,6 +233,8 @@ class Deployment:
         run = self._runs[name]
         counts = counts_of(self._states_of(run.nodes))
         lost = self._lost_in_deploy | self._not_ready
+        if run.group.has_batches:
+            lost |= {each for each in run.rounds.deployed if self.state_of(each) in _LOST}
         if lost:
             counts = replace(counts, prepared=counts.prepared + len(lost.intersection(run.nodes)))
         facts = (name, run.group.critical, run.state, run.reason, run.criteria, run.nodes, counts)
@@ -255,13 +268,16 @@ class Deployment:
         if run.rounds.under_way is not None:
             self._pending = step_of(run.group.name, run.rounds.under_way.phase, run.rounds.under_way.nodes)
             return
-        if Phase.PREPARE not in run.over:
+        if Phase.PREPARE not in run.over and not run.group.has_batches:
             nodes = self._left_in(run, NodeState.PREPARING) or self._eligible(run)
             if nodes:
                 self._pending = step_of(run.group.name, Phase.PREPARE, nodes)
             else:
                 # Where there is nothing to send, the phase is over at once (rule 18).
                 run.over.add(Phase.PREPARE)
+            return
+        if run.group.has_batches and (begun := self._left_in(run, NodeState.PREPARING)):
+            self._pending = step_of(run.group.name, Phase.PREPARE, begun)
             return
         # A deploy under way proves that prepare was judged and met; by now its nodes may have moved on.
         resumed = self._left_in(run, NodeState.DEPLOYING)
@@ -279,6 +295,8 @@ class Deployment:
         """Return what a group sends once it was sent for prepare; None when it can be judged, or was (rule 18)."""
         if Phase.DEPLOY in run.over:
             return None
+        if run.group.has_batches:
+            return self._due_in_batches(run)
         if not run.deploying:
             again = prepare_again(run, self._known)
             if again:
@@ -303,9 +321,30 @@ class Deployment:
         if names:
             raise OthersAtWork(names)
 
+    def _due_in_batches(self, run: GroupRun) -> Due | None:
+        """Return what a group in batches sends; None when it can be judged, or was, as it stops (rule 59)."""
+        name = run.group.name
+        if name not in self._batches:
+            self._batches[name] = Batches(run, self._known, self._sent_before.get(name, ()))
+        if self._beside:
+            self._require_known(other for other in run.plan.named if other in self._beside)
+        due = self._batches[name].next()
+        self._known.held.update(run.held)
+        if not isinstance(due, Due) or due.phase is Phase.READY:
+            self._require_known(other for other in run.nodes if other in self._beside)
+        if not isinstance(due, Stop):
+            return due
+        for phase, reason in CRITERIA_REASONS.items():
+            if reason is due.reason:
+                self._meets(run, phase)
+        self._judge(run, False, due.reason)
+        return None
+
     def _judge_end(self, run: GroupRun) -> None:
         """Judge a group that has nothing more to send: after deploy, and then after ready, if it asks for that."""
-        if not self._meets(run, Phase.DEPLOY):
+        if run.group.has_batches and not self._meets(run, Phase.PREPARE):
+            self._judge(run, False, Reason.PREPARE_CRITERIA)
+        elif not self._meets(run, Phase.DEPLOY):
             self._judge(run, False, Reason.DEPLOY_CRITERIA)
         else:
             met = run.group.ready is None or self._meets(run, Phase.READY)
@@ -323,6 +362,9 @@ class Deployment:
 
     def _eligible(self, run: GroupRun) -> tuple[str, ...]:
         """Return the nodes that are sent for prepare first (rule 11): not those that wait for a batch."""
+        if run.group.has_batches:
+            due = self._due_in_batches(run)
+            return due.nodes if due is not None and due.phase is Phase.PREPARE else ()
         return tuple(
             name
             for name in self._in_state(run, NodeState.NOT_STARTED)
@@ -333,17 +375,7 @@ class Deployment:
         """Judge the criteria of a group after a phase, over all its nodes (rule 15), and keep the results."""
         if run.group.criteria is None:
             return True
-        tally = Counter(self._states_of(run.nodes))
-        successful = sum(tally[state] for state in SUCCESSFUL[phase])
-        if phase is Phase.PREPARE and run.plan.redeploy:
-            # They serve, and are prepared when it is their turn.
-            successful += serving_yet(run, self._known)
-        if run.group.ready is not None and phase is not Phase.READY:
-            # They were prepared and deployed, whatever came afterwards.
-            successful += len(self._not_ready.intersection(run.nodes))
-        if phase is Phase.READY:
-            states = self._states
-            successful -= sum(states.get(name) is NodeState.SUCCESS for name in self._awaited.intersection(run.nodes))
+        successful = len(successful_nodes(run, self._known, phase))
         results = evaluate(run.group.criteria, phase, len(run.nodes), successful)
         run.criteria += results
         return all(result.met for result in results)

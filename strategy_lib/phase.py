@@ -59,7 +59,8 @@ class Reason(StrEnum):
 
     `INTERRUPTED` is only set from outside: the task that drove the group ended without a verdict. `NODE_STEP`: its
     nodes were to be destroyed or relabelled, and not every one of them is proven done (rule 25). `APPROVAL`: it asked a
-    person, who refused, or did not answer in time.
+    person, who refused, or did not answer in time. `CANARY`: of the nodes that it deploys first, one did not succeed
+    (rule 59).
     """
 
     PREPARE_CRITERIA = "prepare_criteria"
@@ -69,6 +70,7 @@ class Reason(StrEnum):
     INTERRUPTED = "interrupted"
     NODE_STEP = "node_step"
     APPROVAL = "approval"
+    CANARY = "canary"
 
 
 class Verdict(StrEnum):

@@ -22,13 +22,14 @@ _MOST_TROUBLED = 500
 _MOST_NAMES = 20
 """Names of nodes on one line."""
 _WHY = {
-    Reason.PREPARE_CRITERIA: "the prepare criteria were not met, so it deployed no node",
+    Reason.PREPARE_CRITERIA: "the prepare criteria were not met, so it deployed no more nodes",
     Reason.DEPLOY_CRITERIA: "the deploy criteria were not met",
     Reason.READY_CRITERIA: "the ready criteria were not met",
     Reason.DEPENDENCY: "a group it depends on failed, so it was not started",
     Reason.INTERRUPTED: "its task ended before it came to a verdict",
     Reason.NODE_STEP: "not every node is proven done",
     Reason.APPROVAL: "it was not approved",
+    Reason.CANARY: "not every canary succeeded, so it began no other node",
 }
 # What has become of the nodes that succeeded, by the action's kind: never "deployed" of one that was destroyed.
 _DONE = {Phase.DESTROY: "destroyed", Phase.RELABEL: "relabelled"}

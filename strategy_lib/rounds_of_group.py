@@ -40,7 +40,9 @@ class Rounds:
     def __init__(self, rounds: Iterable[Round] = ()) -> None:
         self.numbers: Counter[Phase] = Counter()
         self.under_way: Round | None = None
+        self.submitted: set[str] = set()
         self.released: set[str] = set()
+        self.deployed: set[str] = set()
         self._last: dict[str, Phase] = {}
         self._deploys: Counter[str] = Counter()
         # Since the node was last deployed.
@@ -54,14 +56,17 @@ class Rounds:
         """Take a round, the newest."""
         self.under_way = None if this.ended else this
         self.numbers[this.phase] += 1
+        if this.phase is not Phase.READY:
+            self.submitted.update(this.nodes)
         self._last.update(dict.fromkeys(this.nodes, this.phase))
         if this.phase is Phase.DEPLOY:
             self._deploys.update(this.nodes)
+            self.deployed.update(this.nodes)
             for name in this.nodes:
                 self._prepares.pop(name, None)
         elif this.phase is Phase.PREPARE:
             self._prepares.update(this.nodes)
-            if self.numbers[Phase.PREPARE] > 1:
+            if self.numbers[Phase.PREPARE] > 1 or self.numbers[Phase.DEPLOY]:
                 self._prepared_late.update(this.nodes)
         elif this.phase is Phase.RELEASE:
             self.released.update(this.nodes)
@@ -76,8 +81,12 @@ class Rounds:
         """Whether the node was due for the phase and could not be sent."""
         return (phase, name) in self._left_out
 
+    def is_only_released(self, name: str) -> bool:
+        """Whether the node was released, and neither prepared nor deployed: it is still to be begun."""
+        return self.was_released(name) and not self._prepares[name] and name not in self.deployed
+
     def was_prepared_late(self, name: str) -> bool:
-        """Whether the node was sent in another round of prepare than the first."""
+        """Whether the node was sent in another round of prepare than the first, or after a round of deploy."""
         return name in self._prepared_late
 
     def was_released(self, name: str) -> bool:

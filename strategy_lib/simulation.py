@@ -110,10 +110,11 @@ def simulate(
     -------
     dict
         `verdict`: "success" or "failure". `order`: names of all groups in processing order. `groups`: for each name
-        its `state`, `reason` (None, "prepare_criteria", "deploy_criteria", "ready_criteria" or "dependency"),
+        its `state`, `reason` (None, "prepare_criteria", "deploy_criteria", "ready_criteria", "canary" or
+        "dependency"),
         `critical`, `nodes` (sorted) and `failed_criteria` (each `phase`, `criterion`, `needed`, `actual`). `nodes`:
-        name to state. `held`: for nodes that were not deployed because of others that they wait for, why; it is left
-        out where there are none.
+        name to state. `held`: for nodes that were not deployed because of others, why: of those that they wait for,
+        or of those that made their group begin no more batches (rule 59); it is left out where there are none.
         `submissions`: in order, each `group`, `phase`, `nodes` (sorted). `waves`: the rounds, each a list of groups;
         groups that failed by dependency are in none.
 
@@ -143,7 +144,12 @@ def rehearsal_to_dict(rehearsal: Rehearsal, nodes: Sequence[Node]) -> dict[str, 
     groups = deployment.groups
     # Plain text: callers need not know our enumerations.
     states = {state: str(state) for state in NodeState}
-    held = {name: reason for group in groups for name, reason in group.held.items()}
+    held = {
+        name: reason
+        for group in groups
+        for name, reason in group.held.items()
+        if deployment.state_of(name) is not NodeState.SUCCESS
+    }
     return {
         **({"held": held} if held else {}),
         "verdict": str(deployment.verdict or Verdict.FAILURE),

@@ -83,6 +83,9 @@ class Group:
         many as the criteria leave room for.
     monitor : whether its nodes are looked at between actions, and repaired (rule 56).
     ready : how long its nodes may take to become ready once they are deployed; None: they are not asked (rule 58).
+    max_in_flight : how many of its nodes are under way at once: a number, or a percentage as text; None: all of them.
+    canary : how many of its nodes are deployed first, and must all succeed before another begins: a number, or a
+        percentage as text; None: none (rule 59).
     """
 
     name: str
@@ -98,6 +101,13 @@ class Group:
     max_unavailable: int | str | None = None
     monitor: bool = True
     ready: Ready | None = None
+    max_in_flight: int | str | None = None
+    canary: int | str | None = None
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether its nodes are deployed a batch after the other."""
+        return self.max_in_flight is not None or self.canary is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +190,10 @@ def group_to_data(group: Group) -> dict[str, Any]:
         data["monitor"] = False
     if group.ready is not None:
         data["ready"] = {"timeout": group.ready.timeout}
+    if group.max_in_flight is not None:
+        data["max_in_flight"] = group.max_in_flight
+    if group.canary is not None:
+        data["canary"] = group.canary
     return data
 
 

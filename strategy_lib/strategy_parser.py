@@ -81,9 +81,11 @@ def _group(entry: Any) -> Group:
         depends_on_nodes=node_choices(entry.get("depends_on_nodes", ())),
         retries=Retries(**{phase: int(number) for phase, number in entry.get("retries", {}).items()}),
         allow_redeploy=entry.get("allow_redeploy", False),
-        max_unavailable=_max_unavailable(entry.get("max_unavailable")),
+        max_unavailable=_share(entry.get("max_unavailable")),
         monitor=entry.get("monitor", True),
         ready=Ready(int(entry["ready"]["timeout"])) if "ready" in entry else None,
+        max_in_flight=_share(entry.get("max_in_flight")),
+        canary=_share(entry.get("canary")),
     )
 
 
@@ -92,7 +94,7 @@ def node_choices(entries: Sequence[Any]) -> tuple[NodeChoice, ...]:
     return tuple(entry if isinstance(entry, str) else _selector(entry) for entry in entries)
 
 
-def _max_unavailable(value: Any) -> int | str | None:
+def _share(value: Any) -> int | str | None:
     return value if value is None or isinstance(value, str) else int(value)
 
 

@@ -31,6 +31,7 @@ from slipway_cli.output import (
     table,
 )
 from slipway_cli.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members
+from strategy_lib.batch_words import announcements
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.errors import Problem
 from strategy_lib.goals.waves import order_between_groups
@@ -38,6 +39,7 @@ from strategy_lib.node import Node
 from strategy_lib.node_order import node_edges
 from strategy_lib.ordering import order_groups
 from strategy_lib.selectors import resolve
+from strategy_lib.simulation import rehearse
 from strategy_lib.strategy import Group, Strategy, group_to_data
 from strategy_lib.warnings import strategy_warnings
 
@@ -60,12 +62,14 @@ class Plan:
     members : sorted node names of each group; None when no nodes are known.
     overlaps : nodes in more than one group (rule 7).
     unassigned : nodes in no group.
+    batches : what is said of groups whose nodes go in batches, if every node succeeds (rule 59).
     """
 
     groups: tuple[Group, ...]
     members: Mapping[str, tuple[str, ...]] | None
     overlaps: tuple[Overlap, ...]
     unassigned: tuple[str, ...]
+    batches: tuple[str, ...] = ()
 
     def boxes(self) -> list[GroupBox]:
         """Return what a drawing says of each group."""
@@ -99,7 +103,16 @@ def make_plan(strategy: Strategy, nodes: Sequence[Node]) -> Plan:
         if len(its_groups) > 1:
             shared.setdefault(tuple(its_groups), []).append(name)
     overlaps = tuple(Overlap(its_groups, tuple(names)) for its_groups, names in shared.items())
-    return Plan(groups, members, overlaps, tuple(name for name, its_groups in groups_of.items() if not its_groups))
+    unassigned = tuple(name for name, its_groups in groups_of.items() if not its_groups)
+    return Plan(groups, members, overlaps, unassigned, _batches(strategy, nodes, members))
+
+
+def _batches(strategy: Strategy, nodes: Sequence[Node], members: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Say of groups that go in batches how many there are, and which nodes are canaries."""
+    if not any(group.has_batches for group in strategy.groups):
+        return ()
+    sizes = [(group, len(members[group.name])) for group in strategy.groups]
+    return announcements(sizes, rehearse(strategy, nodes).submissions)
 
 
 def criteria_words(criteria: SuccessCriteria | None) -> tuple[str, ...]:
@@ -228,6 +241,7 @@ def _data(wanted: StrategyInput, result: Plan, warnings: list[Problem]) -> dict[
         "groups": groups,
         "overlaps": [{"groups": list(item.groups), "nodes": list(item.nodes)} for item in result.overlaps],
         "unassigned": list(result.unassigned),
+        **({"batches": list(result.batches)} if result.batches else {}),
         "warnings": [problem_data(problem) for problem in warnings],
         **by_policy_data(wanted.by_policy),
     }
@@ -269,6 +283,10 @@ def _show(target: Console, wanted: StrategyInput, result: Plan, warnings: list[P
         target.print()
     for said in asking:
         target.print(Text(printable(said), style="yellow"), soft_wrap=True)
+    if result.batches:
+        target.print()
+    for said in result.batches:
+        target.print(Text(printable(said)), soft_wrap=True)
     if warnings:
         target.print()
         print_problems(target, warnings)

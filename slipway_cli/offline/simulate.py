@@ -38,6 +38,7 @@ REASONS = {
     Reason.DEPLOY_CRITERIA: "deploy criteria",
     Reason.READY_CRITERIA: "ready criteria",
     Reason.DEPENDENCY: "dependency",
+    Reason.CANARY: "canary",
 }
 STATE_STYLES = {GroupState.SUCCESS: "green", GroupState.FAILURE: "bold red"}
 Outcomes = dict[Phase, dict[str, NodeOutcome]]
@@ -210,7 +211,7 @@ def _show_nodes(target: Console, nodes: Mapping[str, str]) -> None:
 
 
 def _show_held(target: Console, held: Mapping[str, str]) -> None:
-    """Say which nodes were not deployed because of others that they wait for, by the reason."""
+    """Say which nodes were not deployed because of others, by the reason."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in sorted(held.items()):
         by_reason.setdefault(reason, []).append(name)

@@ -109,11 +109,11 @@ def _show(target: Console, planned: Mapping[str, Any], *, explain: bool) -> None
 
 
 def _groups(planned: Mapping[str, Any]) -> list[PlannedGroup]:
-    submitted: dict[str, list[str]] = {}
+    submitted: dict[str, dict[str, int]] = {}
     for submission in planned["submissions"]:
         if submission["group"] is not None and submission["phase"] is not None:
-            number = len(submission["nodes"])
-            submitted.setdefault(submission["group"], []).append(f"{submission['phase']} {number}")
+            phases = submitted.setdefault(submission["group"], {})
+            phases[submission["phase"]] = phases.get(submission["phase"], 0) + len(submission["nodes"])
     return [
         PlannedGroup(
             group["name"],
@@ -121,7 +121,7 @@ def _groups(planned: Mapping[str, Any]) -> list[PlannedGroup]:
             group["critical"],
             group["depends_on"],
             group["nodes"],
-            ", ".join(submitted.get(group["name"], ())) or "nothing",
+            ", ".join(f"{phase} {number}" for phase, number in submitted.get(group["name"], {}).items()) or "nothing",
         )
         for position, group in enumerate(planned["groups"], start=1)
     ]

@@ -116,24 +116,25 @@ def room_in_criteria(criteria: SuccessCriteria | None, total: int, serving: int)
     return serving - _fewest_successful(criteria, total)
 
 
-def nodes_at_once(max_unavailable: int | str, total: int) -> int:
-    """Return how many nodes a setting of `max_unavailable` stands for, at least 1.
+def nodes_at_once(share: int | str, total: int, setting: str = "max_unavailable") -> int:
+    """Return how many nodes a setting such as `max_unavailable` stands for, at least 1.
 
     Parameters
     ----------
-    max_unavailable : a number from 1, or a percentage from 1 % to 100 % as text. A percentage is rounded down.
+    share : a number from 1, or a percentage from 1 % to 100 % as text. A percentage is rounded down.
     total : number of nodes of the group.
+    setting : its name.
 
     Raises
     ------
     ValueError : for anything else.
     """
-    if isinstance(max_unavailable, int) and not isinstance(max_unavailable, bool) and max_unavailable >= 1:
-        return max_unavailable
-    found = _PERCENT.fullmatch(max_unavailable) if isinstance(max_unavailable, str) else None
+    if isinstance(share, int) and not isinstance(share, bool) and share >= 1:
+        return share
+    found = _PERCENT.fullmatch(share) if isinstance(share, str) else None
     percent = int(found[1]) if found else 0
     if not percent:
-        raise ValueError(f"max_unavailable is {max_unavailable!r}: it is a number from 1, or a percentage such as 25%")
+        raise ValueError(f"{setting} is {share!r}: it is a number from 1, or a percentage such as 25%")
     return max(1, total * percent // 100)
 
 

@@ -28,6 +28,7 @@ from site_engine.releases import releases_of
 from site_engine.reports import STEP_WARNING
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
+from strategy_lib.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase
@@ -223,7 +224,7 @@ class PlanGroupsOperator(SiteOperator):
             store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
 
     def _tell_approvals(self, store: SiteStore, action: ActionRecord, plan: Plan, refused: Mapping[str, str]) -> None:
-        """Say in the report which groups ask a person: while one waits, the whole action does.
+        """Say in the report which groups ask a person: while one waits, the whole action does; and log the batches.
 
         One with nothing to submit asks nobody.
 
@@ -231,7 +232,7 @@ class PlanGroupsOperator(SiteOperator):
         ----------
         refused : nodes that cannot be prepared as they are.
         """
-        if all(planned.group.approval is None for planned in plan.groups):
+        if all(planned.group.approval is None and not planned.group.has_batches for planned in plan.groups):
             return
         rehearsal = simulate_plan(
             plan.groups,
@@ -239,6 +240,8 @@ class PlanGroupsOperator(SiteOperator):
             withheld={**refused, **plan.withheld},
             below_criteria=parameters_of(action).allows(Override.BELOW_CRITERIA),
         )
+        for line in announcements(((one.group, len(one.nodes)) for one in plan.groups), rehearsal.submissions):
+            self.log.info("%s", line)
         asking = rehearsal.submitting
         for planned in plan.groups:
             if planned.group.approval is not None and planned.group.name in asking:

@@ -17,6 +17,7 @@ from site_engine.planning import idle_groups, plan_action, simulate_plan, strate
 from site_engine.releases import releases_of
 from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.sites.site_statuses import listed_nodes
+from strategy_lib.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
@@ -238,9 +239,12 @@ def messages_of(kind: str, found: Preview | None) -> list[dict[str, Any]]:
 
 
 def gates_of(found: Preview) -> list[dict[str, Any]]:
-    """Return a message for each group that would ask a person: one with nothing to submit asks nobody."""
+    """Return a message for each group that would ask a person, or go in batches: not for one with nothing to submit."""
     asking = found.rehearsal.submitting if found.rehearsal is not None else frozenset()
-    return [
+    sizes = ((planned.group, len(planned.nodes)) for planned in found.groups)
+    sent = found.rehearsal.submissions if found.rehearsal is not None else ()
+    in_batches = [_note(said, "Info") for said in announcements(sizes, sent)]
+    return in_batches + [
         _note(planned.group.approval.announcement(planned.group.name), "Info")
         for planned in found.groups
         if planned.group.approval is not None and planned.group.name in asking

@@ -90,6 +90,13 @@ def test_new_nodes_come_first_and_serving_ones_count_as_successful() -> None:
     assert deployment.group("rack").state is GroupState.SUCCESS
 
 
+def test_rule_11_a_redeploy_behind_nodes_that_were_prepared_for_another_group_is_deployed() -> None:
+    plan = GroupPlan(redeploy=frozenset({"n01"}), serving=frozenset({"n01"}))
+    states = {"n00": NodeState.PREPARED}
+    deployment = Deployment([RACK], {"rack": ("n00", "n01")}, states, plans={"rack": plan})
+    assert play(deployment, {}) == [("deploy", "n00"), ("release", "n01"), ("prepare", "n01"), ("deploy", "n01")]
+
+
 WAITING = GroupPlan(
     waits_for={"n01": ("n00",), "n02": ("n00",), "n03": ("n02",)},
     redeploy=frozenset(NAMES[:6]),

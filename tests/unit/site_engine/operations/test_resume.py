@@ -30,13 +30,13 @@ DEPLOYMENT = [("prepare_nodes", BOTH), ("deploy_nodes", BOTH)]
 class Scene:
     """An action whose one group has the nodes a and b, of which both must succeed; all in memory.
 
-    ``listed`` is the status in which the provisioner lists both at first.
+    ``listed`` is the status in which the provisioner lists both at first. ``more`` is said of the group.
     """
 
-    def __init__(self, *nodes: str, listed: str = "") -> None:
+    def __init__(self, *nodes: str, listed: str = "", **more: Any) -> None:
         self.clock = FakeClock()
         self.fake = FakeProvisioner(self.clock)
-        group = Group("all", True, criteria=EVERY_NODE)
+        group = Group("all", True, criteria=EVERY_NODE, **more)
         self.memory = MemoryStore(self.clock, [PlannedGroup(group, nodes or ("a", "b"))])
         store = cast(SiteStore, self.memory)
         self.driving = Driving(store, self.memory.actions.get(ACTION), "http://design", lambda _: self.fake, self.clock)
@@ -123,6 +123,19 @@ def test_rule_12_a_group_that_dies_anywhere_is_resumed_and_sends_nothing_twice(a
             break
         moments += 1
     assert moments > 30, "the loop has that many steps"
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the call", "after the call"])
+def test_rule_59_a_batch_that_dies_anywhere_is_resumed_and_no_other_is_begun_before(after: bool) -> None:
+    sent = [[phase, nodes] for nodes in (["a"], ["b", "c"], ["d"]) for phase in ("prepare_nodes", "deploy_nodes")]
+    for dies_at in count(1):
+        scene = Scene("a", "b", "c", "d", max_in_flight=2, canary=1)
+        died = crash_then_resume(scene.driving, dies_at, after=after, drive=judged)
+        assert scene.memory.groups.get(ACTION, "all").state is GroupState.SUCCESS, dies_at
+        assert [list(each) for each in scene.fake.submissions()] == sent, dies_at
+        assert scene.fake.double() == [], dies_at
+        if not died:
+            break
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before the call", "after the call"])

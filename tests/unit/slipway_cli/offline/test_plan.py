@@ -262,3 +262,17 @@ def test_a_file_that_cannot_be_written_fails(slipway: Slipway, example: Path, tm
 
 def test_a_graph_and_a_form_are_one_too_many(slipway: Slipway, example: Path) -> None:
     assert slipway("plan", example, "--graph", "svg", "-o", "json").exit_code == 2
+
+
+def test_rule_59_a_plan_says_how_many_batches_there_are_and_which_nodes_are_canaries(
+    slipway: Slipway, write: Write
+) -> None:
+    strategy = STRATEGY.replace("{rack_names: [r1]}]", "{}], canary: 1, max_in_flight: 1") % "mine"
+    sentence = (
+        "Group second goes in 2 batches of at most 1 node, first its canaries: n2. "
+        "If one of them fails, no other node is begun."
+    )
+    files = write("strategy.yaml", strategy), "--site", write("nodes.json", NODES)
+    assert sentence in slipway("plan", *files).stdout.splitlines()
+    data = _plan(slipway("plan", *files, "-o", "json"))
+    assert data["batches"] == [sentence], "n1 is deployed by the group before"

@@ -205,6 +205,22 @@ class TestInventory:
         assert slipway("simulate", "-", "--inventory", "-", stdin=STRATEGY).exit_code == 2
 
 
+class TestBatches:
+    """Rule 59: groups in batches, and canaries."""
+
+    def test_a_canary_that_fails_is_the_reason_of_its_group(self, slipway: Slipway, write: Write) -> None:
+        group = "{name: g, critical: true, depends_on: [], selectors: [], canary: 1, max_in_flight: 2}"
+        strategy = f"schema: shipyard/DeploymentStrategy/v1\nmetadata: {{name: s}}\ndata: {{groups: [{group}]}}\n"
+        nodes = write("nodes.yaml", "[{name: a}, {name: b}, {name: c}]")
+        files = write("s.yaml", strategy), "--inventory", nodes
+        good = json.loads(slipway("simulate", *files, "-o", "json").stdout)
+        assert [item["nodes"] for item in good["submissions"]] == [["a"], ["a"], ["b", "c"], ["b", "c"]]
+        result = slipway("simulate", *files, "--fail", "deploy:a")
+        assert result.exit_code == 1
+        assert "canary" in result.stdout
+        assert "the canaries failed: a (deploy failed)" in result.stdout
+
+
 class TestExampleSite:
     """What the comment at the top of the example site promises."""
 
