@@ -77,12 +77,30 @@ class Drifts(Repository):
 
         return self._database.read_once(work)
 
+    def not_listed(self, site: str) -> frozenset[str]:
+        """Return the nodes of a site that are successes, and that the list which was kept last does not have."""
+        unseen = select(node.c.name).where(node.c.site == site, node.c.provisioner_status.is_(None))
+        # In the order of the index that leads to them: SQLite would go through all nodes.
+        query = unseen.where(node.c.standing == Status.SUCCESS).order_by(node.c.provisioner_status, node.c.name)
+        return self._database.read(lambda tx: frozenset(tx.scalars(query)))
+
+    def a_listed(self, site: str) -> str | None:
+        """Return some node of a site that is a success, and that the list has which was kept last; None: no one is."""
+        listed = select(node.c.name).where(node.c.site == site, node.c.provisioner_status.is_not(None))
+        query = listed.where(node.c.standing == Status.SUCCESS).order_by(node.c.standing, node.c.name).limit(1)
+        return self._database.read(lambda tx: tx.scalar(query))
+
+    def open(self, site: str) -> frozenset[str]:
+        """Return the nodes of a site with a drift that is not over."""
+        query = select(node_drift.c.node).where(node_drift.c.site == site, node_drift.c.ended.is_(None))
+        return self._database.read(lambda tx: frozenset(tx.scalars(query)))
+
     def judged(self, site: str, nodes: Collection[str] | None = None) -> list[JudgedNode]:
         """Return the nodes of a site that are successes, or drifted, and whose user state is up (rule 51).
 
         Parameters
         ----------
-        nodes : of the successes only these; None: all.
+        nodes : only these; None: all.
         """
 
         def work(tx: Connection) -> list[JudgedNode]:
@@ -121,8 +139,7 @@ class Drifts(Repository):
             query = query.where(or_(node.c.standing == Status.SUCCESS, node_drift.c.since.is_not(None)))
             if nodes is not None:
                 # By their names, so that the others are not even looked at.
-                there = select(node_drift.c.node).where(node_drift.c.site == site, node_drift.c.ended.is_(None))
-                query = query.where(among(tx, node.c.name, {*nodes, *tx.scalars(there)}))
+                query = query.where(among(tx, node.c.name, nodes))
             return [
                 JudgedNode(
                     row.name,

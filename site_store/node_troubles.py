@@ -75,7 +75,9 @@ def _edges(tx: Connection, site: str) -> list[dict[str, Any]]:
     rows = tx.execute(select(node_trouble.c.node, node_trouble.c.status).where(node_trouble.c.site == site))
     told: dict[str, str] = {row.node: row.status for row in rows}
     facts = select(node.c.name, node.c.standing, node.c.error, node.c.version).where(node.c.site == site)
-    found = {row.name: row for row in tx.execute(facts.where(node.c.standing.in_(TROUBLED)))}
+    # In the order of the index that leads to them: SQLite would go through all nodes.
+    troubled = facts.where(node.c.standing.in_(TROUBLED)).order_by(node.c.standing, node.c.name)
+    found = {row.name: row for row in tx.execute(troubled)}
     different = [name for name, row in found.items() if told.get(name) != row.standing]
     names = sorted([*different, *(told.keys() - found.keys())])[:MOST_TOLD]
     if not names:

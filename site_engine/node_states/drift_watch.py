@@ -10,7 +10,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,7 @@ from provisioner_client.protocol import NO_ADDRESSES
 from site_engine.designs import read_revision
 from site_engine.errors import EngineError
 from site_engine.node_states.checks import OWN_CHECKS, CheckedNode, NodeCheck
+from site_engine.node_states.suspects import Listed, Suspects
 from site_store.drifts import FoundDrift
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node_states.drift import LOOKS, Drift, drift_status
@@ -33,15 +34,44 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("slipway.controller")
 
+MOST_READ: Final = 20_000
+"""So many nodes of a list are read in one look, and the others in the next ones."""
+MOST_JUDGED: Final = 5_000
+"""So many nodes are judged in one look."""
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks whether there is anything to check."""
 TOLD_EVERY: Final = 60.0
 """Seconds after which it is looked at what is to be told, though nothing was written."""
 _CONDITIONS: Final = {condition.value: condition for condition in NodeCondition}
-Listed = Mapping[str, Mapping[str, Any]]
-"""What the provisioner says of each node."""
 _NO_DRIFT: Final = Drift()
 _NO_LOOKS: Final[Mapping[str, Drift]] = {}
+
+
+@dataclass(slots=True)
+class _Round:
+    """One look of checks at all nodes, which may take several steps.
+
+    Attributes
+    ----------
+    due : the checks.
+    key : of all that is looked at, as it was at the beginning.
+    listed_at : when the list was asked for that there was then.
+    left : the nodes that are to be judged yet; None: it is not known which.
+    """
+
+    due: list[str]
+    key: tuple[object, ...]
+    listed_at: datetime | None
+    left: list[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """What the checks have found of a node that is not well: since its operation `op`, and in which list last."""
+
+    op: int | None
+    listed_at: datetime | None
+    found: Mapping[str, Drift]
 
 
 @dataclass
@@ -52,31 +82,40 @@ class DriftWatch:
     ----------
     checks : by name.
     monotonic : seconds on a clock that only goes forward.
+    most_read, most_judged : nodes of a list that are read, and nodes that are judged, in one look at most.
     """
 
     store: SiteStore
     site: str
     checks: Mapping[str, NodeCheck] = field(default_factory=lambda: OWN_CHECKS)
     monotonic: Callable[[], float] = time.monotonic
+    most_read: int = MOST_READ
+    most_judged: int = MOST_JUDGED
     _due: dict[str, float] = field(default_factory=dict)
     _listed_at: datetime | None = None
-    _looks: dict[str, tuple[int | None, Mapping[str, Drift]]] = field(default_factory=dict)
+    _looks: dict[str, _Looks] = field(default_factory=dict)
+    _round: _Round | None = None
     _revision: int = 0
     _stated: Mapping[str, StatedNode] = field(default_factory=dict)
     _found: tuple[object, ...] | None = None
     _until: float = -math.inf
-    _before: tuple[Listed, int] = field(default_factory=lambda: ({}, 0))
-    _plain: set[str] = field(default_factory=set)
+    _unwatched: frozenset[str] = frozenset()
+    _suspects: Suspects = field(default_factory=Suspects)
     _changes: int = -1
     _told: float = -math.inf
     _broken: set[str] = field(default_factory=set)
 
+    @property
+    def is_amid(self) -> bool:
+        """Whether there are nodes left of a look that was begun."""
+        return self._round is not None
+
     def is_due(self, pulse: Pulse) -> bool:
         """Whether there is anything to do; asks nobody."""
-        return bool(self._due_now(pulse.listed_at)) or self._may_tell(pulse)
+        return self.is_amid or bool(self._due_now(pulse.listed_at)) or self._may_tell(pulse)
 
     def look(self, held: Lease, pulse: Pulse | None = None, listed: Listed | None = None) -> None:
-        """Tell of nodes in trouble, and do the checks that are due.
+        """Tell of nodes in trouble, and do the checks that are due; where there are very many nodes, for some of them.
 
         Parameters
         ----------
@@ -86,26 +125,53 @@ class DriftWatch:
         Raises `LeaseLost`: another process may lead by now; `StoreError`: the store does not answer.
         """
         pulse = pulse or self.store.site_views.pulse(self.site)
-        due = self._due_now(pulse.listed_at)
+        due = [] if self.is_amid else self._due_now(pulse.listed_at)
         if due:
             key = (pulse.listed, pulse.changes, pulse.revision, pulse.users)
-            is_own = self.checks.keys() == OWN_CHECKS.keys()
+            self._round = _Round(due, key, pulse.listed_at)
             # The same nodes, and the same is said of them: all would be found as it was, unless a first look is to be
             # followed by a second one.
-            if not is_own or key != self._found or pulse.now.timestamp() >= self._until:
+            if not self._is_own or key != self._found or pulse.now.timestamp() >= self._until:
                 self.store.drifts.close_others(held, self.site)
-                self._read_design(pulse.revision)
-                self._check(held, due, pulse.now, self._list() if listed is None else listed)
                 self._until = self._next_end(pulse.now)
-                is_open = any(0 < one.looks < LOOKS for _, looks in self._looks.values() for one in looks.values())
-                self._found = None if is_open or pulse.listed is None else key
-            self._listed_at = pulse.listed_at
-            self._due.update((name, self.monotonic() + self.checks[name].interval) for name in due)
+            else:
+                self._round.left = []
+        if self._round is not None:
+            if self._go_on(self._round, held, pulse, listed):
+                self._end(self._round)
             # What was just found is told at once.
             pulse = self.store.site_views.pulse(self.site)
         if self._may_tell(pulse):
             self.store.node_troubles.tell(held, self.site)
             self._changes, self._told = pulse.changes, self.monotonic()
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether Slipway's own check is alone: there are nodes of which it can only find that all is well."""
+        return self.checks.keys() == OWN_CHECKS.keys()
+
+    def _go_on(self, this: _Round, held: Lease, pulse: Pulse, listed: Listed | None) -> bool:
+        """Judge the next nodes; return whether those were the last."""
+        if this.left == []:
+            return True
+        said = self._list() if listed is None else listed
+        self._read_design(pulse.revision)
+        if self._is_own:
+            self._suspects.follow(said, self._stated)
+            if not self._suspects.read(self.most_read):
+                return False
+        if this.left is None:
+            this.left = sorted(self._nodes(said))
+        some = this.left[: self.most_judged]
+        self._check(held, this.due, pulse, said, some)
+        del this.left[: self.most_judged]
+        return not this.left
+
+    def _end(self, this: _Round) -> None:
+        is_open = any(0 < one.looks < LOOKS for looks in self._looks.values() for one in looks.found.values())
+        self._found = None if is_open or this.key[0] is None else this.key
+        self._listed_at, self._round = this.listed_at, None
+        self._due.update((name, self.monotonic() + self.checks[name].interval) for name in this.due)
 
     def _may_tell(self, pulse: Pulse) -> bool:
         return pulse.changes != self._changes or self.monotonic() - self._told > TOLD_EVERY
@@ -124,11 +190,13 @@ class DriftWatch:
     def _read_design(self, revision: int) -> None:
         if revision == self._revision:
             return
-        self._revision, self._stated = revision, {}
+        stated: Mapping[str, StatedNode] = {}
         try:
-            self._stated = stated_nodes(read_revision(self.store, self.site, revision)[1])
+            stated = stated_nodes(read_revision(self.store, self.site, revision)[1])
         except (EngineError, StrategyLibError) as error:
             log.warning("What the design of site %s states is not known: %s", self.site, error)
+        self._unwatched = self._read_unwatched()
+        self._revision, self._stated = revision, stated
 
     def _list(self) -> Listed:
         kept = self.store.provisioner_lists.get(self.site)
@@ -139,60 +207,54 @@ class DriftWatch:
         states = self.store.user_states.of_site(self.site).values()
         return min((one.until.timestamp() for one in states if one.until and one.until > now), default=math.inf)
 
-    def _nodes(self, due: list[str], listed: Listed) -> tuple[list[JudgedNode], bool]:
-        """Return the nodes to look at, and whether the list says anything of the site's nodes.
+    def _nodes(self, listed: Listed) -> Set[str]:
+        """Return the nodes to judge: none where the list says nothing of the site's, as an empty one does.
 
         Where the own check is alone, those are left out of which it can only find that all is well.
         """
-        if self.checks.keys() != OWN_CHECKS.keys() or set(due) != OWN_CHECKS.keys():
-            nodes = self.store.drifts.judged(self.site)
-            return nodes, any(node.name in listed for node in nodes)
-        before, revision = self._before
-        plain = {
-            name
-            for name, said in listed.items()
-            if (revision == self._revision and before.get(name) is said and name in self._plain)
-            or _is_plain(said, self._stated.get(name))
-        }
-        self._before, self._plain = (listed, self._revision), plain
-        names = self.store.drifts.names(self.site)
-        nodes = self.store.drifts.judged(self.site, (names - plain).union(self._looks))
-        return nodes, not names.isdisjoint(listed) or any(node.name in listed for node in nodes)
+        drifts = self.store.drifts
+        others = {*self._looks, *drifts.open(self.site)}
+        if not self._is_own:
+            successes = drifts.names(self.site)
+            return frozenset() if listed.keys().isdisjoint(successes | others) else successes | others
+        known = drifts.a_listed(self.site)
+        # One that the newest list has, and this one does not: the newest one comes at the next look.
+        is_listed = known in listed if known is not None else not others.isdisjoint(listed)
+        return self._suspects.names | drifts.not_listed(self.site) | others if is_listed else frozenset()
 
-    def _check(self, held: Lease, due: list[str], now: datetime, listed: Listed) -> None:
-        found_nodes, is_listed = self._nodes(due, listed)
-        if not is_listed:
-            # An empty list says nothing of any node: its own error is elsewhere.
-            return
-        nodes = [node for node in found_nodes if self._is_monitored(node.name)]
-        unwatched = self._unwatched()
+    def _check(self, held: Lease, due: list[str], pulse: Pulse, listed: Listed, names: list[str]) -> None:
+        judged = self.store.drifts.judged(self.site, names) if names else []
+        nodes = {node.name: node for node in judged if self._is_monitored(node.name)}
         found = []
-        for node in nodes:
-            if node.name in unwatched:
+        for node in nodes.values():
+            if node.name in self._unwatched:
                 continue
-            drift = self._judge(node, _seen(self.site, node, listed.get(node.name), self._stated), due, now)
+            drift = self._judge(node, _seen(self.site, node, listed.get(node.name), self._stated), due, pulse)
             if drift is not None:
                 found.append(drift)
-        judged = {node.name for node in nodes}
-        for name in [name for name in self._looks if name not in judged]:
-            del self._looks[name]
+        for name in names:
+            if name not in nodes:
+                self._looks.pop(name, None)
         written = self.store.drifts.record(held, self.site, found) if found else frozenset()
         for one in found:
             if one.node.name in written:
                 log.warning("Node %s of site %s: %s.", one.node.name, self.site, one.said or "as it was left again")
 
-    def _judge(self, node: JudgedNode, seen: CheckedNode, due: list[str], now: datetime) -> FoundDrift | None:
+    def _judge(self, node: JudgedNode, seen: CheckedNode, due: list[str], pulse: Pulse) -> FoundDrift | None:
         """Return what is to be written of a node; None: nothing new."""
-        op, looks = self._looks.get(node.name, (node.op, _NO_LOOKS))
-        if op != node.op:
-            looks = _NO_LOOKS
+        now, before = pulse.now, self._looks.get(node.name)
+        if before is not None and before.op != node.op:
+            before = None
+        looks = _NO_LOOKS if before is None else before.found
         for name in due:
+            if before is not None and before.listed_at == pulse.listed_at and not self.checks[name].interval:
+                # The same list twice is one look.
+                continue
             reason = self._ask(name, seen)
             if reason is not None:
-                before = looks.get(name, _NO_DRIFT)
-                looks = {**looks, name: before.looked(reason, now.timestamp())}
+                looks = {**looks, name: looks.get(name, _NO_DRIFT).looked(reason, now.timestamp())}
         if any(look.looks for look in looks.values()) or node.drifted_since is not None:
-            self._looks[node.name] = (node.op, looks)
+            self._looks[node.name] = _Looks(node.op, pulse.listed_at, looks)
         else:
             self._looks.pop(node.name, None)
         drifted = [look for look in looks.values() if look.confirmed]
@@ -227,7 +289,7 @@ class DriftWatch:
         stated = self._stated.get(name)
         return stated is None or stated.monitored
 
-    def _unwatched(self) -> frozenset[str]:
+    def _read_unwatched(self) -> frozenset[str]:
         """Return the nodes of groups that say `monitor: false`."""
         of_site = self.store.site_groups.of_site(self.site)
         groups = [group.name for group in of_site if not group.definition.get("monitor", True)]
@@ -235,16 +297,6 @@ class DriftWatch:
             return frozenset()
         members = self.store.site_groups.nodes(self.site)
         return frozenset(name for group in groups for name in members.get(group, ()))
-
-
-def _is_plain(said: Mapping[str, Any], stated: StatedNode | None) -> bool:
-    """Whether `check_as_left` finds nothing in this: deployed, not off, and at no other address than a stated one."""
-    if said["condition"] != NodeCondition.DEPLOYED or said["power"] == "off":
-        return False
-    addresses = said.get("addresses")
-    if stated is None or not addresses:
-        return True
-    return all(stated.address_instead_of(seen) is None for seen in addresses.values())
 
 
 def _seen(site: str, node: JudgedNode, said: Mapping[str, Any] | None, stated: Mapping[str, StatedNode]) -> CheckedNode:

@@ -288,7 +288,9 @@ class SiteLeaders:
             if not watch.answer.done():
                 return
             problem, watch.answer = watch.answer.exception(), None
-            watch.due = now + (POLL_SECONDS if problem is not None else LOOK_EVERY)
+            # The rest of very many nodes is looked at as soon as the others had their turn.
+            usual = 0.0 if watch.drifts.is_amid else LOOK_EVERY
+            watch.due = now + (POLL_SECONDS if problem is not None else usual)
             watch.failures = watch.failures + 1 if problem is not None else 0
             if watch.failures == 1 and isinstance(problem, StoreError):
                 log.warning("The nodes of site %s are not checked: %s", leader.site, problem)
