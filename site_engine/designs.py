@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 ADDRESSES: Final = 3
 """How many addresses of a design are tried at most, in one check."""
 
+DRYDOCK: Final = "Drydock"
+"""What people call the backend of which alone some of these sentences are true."""
 INGESTER: Final = "drydock_provisioner.ingester.plugins.deckhand.DeckhandIngester"
 REFUSAL_STAYS: Final = (
     "Drydock keeps a refusal for a design's text until it is started again: what was mended elsewhere, such as a "
@@ -48,12 +50,14 @@ class DesignCheck:
     nodes, missing : how many nodes the design has, and which of them the provisioner does not see; nothing is known of
         that where it refuses the design.
     fetch : which address was used last, for `ProvisionerConnection.design_address`.
+    backend : what people call the provisioner.
     """
 
     validation: DesignValidation
     nodes: int
     missing: tuple[str, ...]
     fetch: int
+    backend: str = DRYDOCK
 
     @property
     def shortage(self) -> str:
@@ -65,11 +69,19 @@ class DesignCheck:
                 f"the provisioner sees only {self.nodes - len(self.missing)} of the design's {self.nodes} nodes, and "
                 f"not: {names(self.missing)}. What did it get from the design's address?"
             )
+        none = f"the provisioner accepts the design and sees none of its {self.nodes} nodes."
+        if self.backend != DRYDOCK:
+            return f"{none} Does its connection lead to the part of {self.backend} in which they are?"
         return (
-            f"the provisioner accepts the design and sees none of its {self.nodes} nodes. Is its ingester the one for "
+            f"{none} Is its ingester the one for "
             f"these documents (drydock.conf: [plugins] ingester = {INGESTER}; the default, YamlIngester, finds no "
             "nodes in them)? Or did something else than Slipway answer at the design's address?"
         )
+
+
+def refusal_stays(backend: str) -> str:
+    """Say what is to be known of a design that was refused, of this backend; nothing of those that forget it."""
+    return REFUSAL_STAYS if backend == DRYDOCK else ""
 
 
 def check_design(
@@ -80,6 +92,7 @@ def check_design(
     fetch: int,
     *,
     patience: float = float("inf"),
+    backend: str = DRYDOCK,
     clock: Callable[[], float] = time.monotonic,
 ) -> DesignCheck:
     """Have a design checked, and look whether the provisioner sees its nodes.
@@ -90,6 +103,7 @@ def check_design(
     text : the design's documents.
     nodes : the names of the design's nodes. Others that the provisioner sees are of no interest.
     fetch : the address to begin with: the one that was good before, or 0.
+    backend : what people call the provisioner, for messages.
     patience : seconds after which no further address is tried. Drydock takes half a minute for one that leads nowhere.
 
     Raises
@@ -101,7 +115,7 @@ def check_design(
     for number in range(1, ADDRESSES + 1):
         last = number == ADDRESSES or clock() - started > patience
         try:
-            found = _checked(provisioner, DesignSource(address(fetch), lambda: text), nodes, fetch)
+            found = _checked(provisioner, DesignSource(address(fetch), lambda: text), nodes, fetch, backend)
         except DesignUnreadable as error:
             if last or clock() - started > patience:
                 raise
@@ -114,15 +128,17 @@ def check_design(
     raise AssertionError("the last round returns or raises")  # pragma: no cover
 
 
-def _checked(provisioner: Provisioner, design: DesignSource, nodes: Collection[str], fetch: int) -> DesignCheck:
+def _checked(
+    provisioner: Provisioner, design: DesignSource, nodes: Collection[str], fetch: int, backend: str
+) -> DesignCheck:
     validation = provisioner.validate_design(design)
     if not validation.valid or not nodes:
-        return DesignCheck(validation, len(nodes), (), fetch)
+        return DesignCheck(validation, len(nodes), (), fetch, backend)
     try:
         seen = provisioner.select_nodes(design, [Selector()])
     except DesignEmpty:
         seen = frozenset()
-    return DesignCheck(validation, len(nodes), tuple(sorted(set(nodes) - seen)), fetch)
+    return DesignCheck(validation, len(nodes), tuple(sorted(set(nodes) - seen)), fetch, backend)
 
 
 def _counts(check: DesignCheck) -> tuple[int, int]:

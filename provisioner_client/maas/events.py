@@ -41,7 +41,7 @@ class Event:
     @property
     def is_trouble(self) -> bool:
         """Whether it says why something failed."""
-        return self.type.startswith(_TROUBLE)
+        return self.type.startswith(_TROUBLE) or self.level in ("ERROR", "CRITICAL")
 
     @property
     def said(self) -> str:

@@ -16,7 +16,7 @@ from site_engine.actions.admission import (
 )
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
-from site_engine.designs import REFUSAL_STAYS, DesignCheck, check_design
+from site_engine.designs import DesignCheck, check_design, refusal_stays
 from site_engine.errors import StepError
 from site_engine.log_messages import count
 from site_engine.node_lists import read_list
@@ -135,6 +135,7 @@ class ValidateDesignOperator(SiteOperator):
             revision.text or "",
             [node.name for node in nodes_from_documents(documents)],
             action.design_fetch or store.actions.design_fetch(action.site, action.revision),
+            backend=connection.backend,
         )
         store.actions.mark_design_fetch(action.id, check.fetch)
         for message in check.validation.messages:
@@ -142,7 +143,9 @@ class ValidateDesignOperator(SiteOperator):
         if check.validation.omitted:
             self.log.info("  and %d more", check.validation.omitted)
         if not check.validation.valid:
-            raise StepError(f"the provisioner refuses the design: {check.validation.reasons()}. {REFUSAL_STAYS}")
+            why = f"the provisioner refuses the design: {check.validation.reasons()}"
+            stays = refusal_stays(connection.backend)
+            raise StepError(f"{why}. {stays}" if stays else why)
         if not check.nodes:
             raise StepError("the design has no nodes")
         if check.shortage:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.errors import ProvisionerError, SubmissionRefused
-from site_engine.designs import REFUSAL_STAYS, DesignCheck, check_design
+from site_engine.designs import DesignCheck, check_design, refusal_stays
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.owners import ProvisionerObserver
 from site_engine.provisioners import ProvisionerConnection
@@ -93,6 +93,7 @@ def ask(
                     nodes,
                     fetch,
                     patience=PATIENCE / 3,
+                    backend=source,
                 )
             finally:
                 provisioner.close()
@@ -134,7 +135,11 @@ def _stand_in(kind: str) -> ProvisionerConnection:
     """Return what checks the names of nodes where the site's connection cannot be used; nothing is sent."""
     from provisioner_client.factory import FACTORY
 
-    return ProvisionerConnection(ConnectionValues(FACTORY.used_type(kind), "", "http://unreachable.invalid"))
+    # What a backend must be given to be made at all, and is of no use here.
+    key = "no:such:key"
+    used = FACTORY.used_type(kind)
+    values = ConnectionValues(used, "", "http://unreachable.invalid", password=key, extra={"pool": "none"})
+    return ProvisionerConnection(values)
 
 
 def _forget(store: SiteStore, candidate: str) -> None:
@@ -156,8 +161,8 @@ def messages_of(validation: DesignValidation, source: str) -> Messages:
         found.append(plain_message(text, "Error", source, NAME))
     if validation.omitted:
         found.append(plain_message(f"and {validation.omitted} more remarks", "Info", source, NAME))
-    if not validation.valid:
-        found.append(plain_message(REFUSAL_STAYS, "Info", source, NAME))
+    if not validation.valid and (stays := refusal_stays(source)):
+        found.append(plain_message(stays, "Info", source, NAME))
     return found
 
 

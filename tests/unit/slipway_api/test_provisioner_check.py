@@ -14,7 +14,7 @@ from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import SubmissionRefused
 from provisioner_client.factory import ProvisionerFactory
 from provisioner_client.protocol import DesignMessage, DesignValidation
-from site_engine.designs import REFUSAL_STAYS
+from site_engine.designs import REFUSAL_STAYS, DesignCheck
 from site_engine.errors import SettingsError
 from site_engine.provisioners import ProvisionerConnection
 from slipway_api.sites import provisioner_check
@@ -43,6 +43,12 @@ def test_what_the_provisioner_says() -> None:
     assert _said(True, ("Error", "odd")) == [("Warning", False)]
     assert _said(False, ("Warning", "odd")) == [("Warning", False), ("Error", True)]
     assert _said(False) == [("Error", True)]
+
+
+def test_only_drydock_is_said_to_keep_a_refusal() -> None:
+    refused = messages_of(DesignValidation(False, (DesignMessage("Error", "bad", ()),)), "MAAS")
+    assert [message["message"] for message in refused] == ["bad"]
+    assert "ingester" not in DesignCheck(DesignValidation(True, ()), 1, ("n1",), 0, "MAAS").shortage
 
 
 def test_the_documents_that_the_provisioner_names() -> None:
@@ -81,11 +87,13 @@ def test_names_are_checked_also_where_no_provisioner_can_be_asked(monkeypatch: p
     assert "no provisioner for site lab7" in found[0]["message"]
 
 
-@pytest.mark.parametrize("named", ["n1", "x" * 33])
+@pytest.mark.parametrize(
+    ("kind", "named"), [("drydock", "n1"), ("drydock", "x" * 33), ("maas", "n1"), ("maas", "no.host")]
+)
 def test_names_are_checked_also_where_a_field_of_the_connection_is_wrong(
-    named: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    values = ConnectionValues("drydock", "p", "http://drydock.test", extra={"poll_interval": "soon"})
+    values = ConnectionValues(kind, "p", "http://drydock.test", extra={"poll_interval": "soon"})
     connected = SimpleNamespace(for_site=lambda site: ProvisionerConnection(values))
     monkeypatch.setattr(provisioner_check, "provisioners", lambda: connected)
     removed: list[str] = []
@@ -93,7 +101,7 @@ def test_names_are_checked_also_where_a_field_of_the_connection_is_wrong(
     store = SimpleNamespace(revisions=revisions, location="memory")
     found = provisioner_check.ask(cast("SiteStore", store), "lab7", "", [named], str)()
     assert [message["name"] for message in found][1:] == (["NodeNames"] if named != "n1" else [])
-    assert removed == ["token"]
+    assert removed == (["token"] if kind == "drydock" else []), "one of MAAS could not even be made"
 
 
 class Refusing:

@@ -1,0 +1,71 @@
+"""A simulated MAAS in this process, with three machines; a second of its clock takes two microseconds."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from provisioner_client.maas.provisioner import MaasProvisioner
+from provisioner_client.protocol import DesignSource, ProvisionerTask, TaskState
+from provisioner_client.simulator.http.request import Request
+from provisioner_client.simulator.maas.auth import DEFAULT_KEY, parse_key
+from provisioner_client.simulator.maas.simulation import MaasSimulation
+from provisioner_client.simulator.settings import Settings
+from strategy_lib.phase import Phase
+from tests.support.maas_clients import design, wire
+
+__all__ = ["wire"]
+
+NAMES = ["m0001", "m0002", "m0003"]
+BOB, CLERK = "b:b:b", "c:c:c"
+USERS = (parse_key(DEFAULT_KEY), parse_key(f"bob={BOB}"), parse_key(f"clerk={CLERK}", is_admin=False))
+
+Admin = Callable[..., Any]
+Finish = Callable[..., ProvisionerTask]
+
+
+@pytest.fixture
+def simulation(tmp_path: Path) -> Iterator[MaasSimulation]:
+    made = MaasSimulation(tmp_path / "maas.db", Settings(speed=500_000, users=USERS, machines=3))
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def admin(simulation: MaasSimulation) -> Admin:
+    """Ask or tell the simulator's own API: `admin("POST", "scripts", {...})`."""
+
+    def ask(method: str, path: str, data: object = None) -> Any:
+        body = b"" if data is None else json.dumps(data).encode()
+        answer = simulation.admin(Request(method, f"/_sim/{path}", "", {}, body))
+        assert answer.status in (200, 201), answer.body
+        return json.loads(answer.body)
+
+    return ask
+
+
+@pytest.fixture
+def three() -> DesignSource:
+    """A design of the three machines, of which one gets user data."""
+    return design({"m0001": "{user_data: secret, tags: [ctl]}", "m0002": "{}", "m0003": "{}"}, "#cloud-config")
+
+
+@pytest.fixture
+def finish(three: DesignSource) -> Finish:
+    """Ask after a task until it is over."""
+
+    def wait(client: MaasProvisioner, reference: str, phase: Phase, source: DesignSource | None = None) -> Any:
+        until = time.monotonic() + 300
+        while True:
+            task = client.task(reference, phase=phase, reference=reference, design=source or three)
+            if task.state is TaskState.COMPLETE:
+                return task
+            assert time.monotonic() < until, task
+
+    return wait

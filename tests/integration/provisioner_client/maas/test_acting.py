@@ -1,0 +1,317 @@
+"""What is done to machines and what is left alone, and what is told of it: against a simulated MAAS in this process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+
+from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused, TaskNotFound
+from provisioner_client.maas.selection import LabelWords
+from provisioner_client.protocol import DesignSource, TaskState
+from strategy_lib.outcome import NodeCondition, judge
+from strategy_lib.phase import Phase
+from strategy_lib.strategy import Label, Selector
+from tests.integration.provisioner_client.maas.conftest import BOB, CLERK, NAMES, Admin, Finish
+from tests.support.maas_clients import Wire, body_of, client, design
+
+pytestmark = pytest.mark.usefixtures("wire")
+Outcome = Callable[..., tuple[Any, Any]]
+BEFORE = {Phase.PREPARE: (), Phase.DEPLOY: (Phase.PREPARE,), Phase.DESTROY: (Phase.PREPARE, Phase.DEPLOY)}
+
+
+@pytest.fixture
+def run(three: DesignSource, finish: Finish) -> Outcome:
+    """Carry out a task with a client of its own, and judge what became of its nodes."""
+
+    def carry(phase: Phase, reference: str, names: list[str] | None = None, **options: Any) -> tuple[Any, Any]:
+        worker = client(**options)
+        worker.submit(phase, three, names or NAMES, reference)
+        task = finish(worker, reference, phase)
+        evidence = worker.evidence(reference, names or NAMES, phase=phase, reference=reference)
+        assert evidence.listed
+        assert evidence.over
+        return judge(phase, names or NAMES, evidence), task
+
+    return carry
+
+
+def acts(admin: Admin, name: str) -> tuple[int, int, int]:
+    (node,) = [one for one in admin("GET", "nodes") if one["name"] == name]
+    return node["prepares"], node["deploys"], node["destroys"]
+
+
+def test_a_machine_from_new_to_deployed_and_back(run: Outcome, admin: Admin) -> None:
+    for number, phase in enumerate((Phase.PREPARE, Phase.DEPLOY, Phase.RELABEL, Phase.DESTROY)):
+        judged, task = run(phase, f"slipway-a-{number}")
+        assert judged.succeeded == set(NAMES), phase
+        assert (task.result, task.successes) == ("success", set(NAMES))
+    assert acts(admin, "m0001") == (1, 1, 1)
+    assert {one.condition for one in client().nodes().values()} == {NodeCondition.READY}
+
+
+def test_the_list_of_nodes_says_what_a_machine_has(run: Outcome) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    node = client().nodes()["m0001"]
+    assert (node.status_name, node.power_state) == ("Ready", "off")
+    assert (node.cores or 0, node.memory or 0) > (0, 0)
+
+
+def test_what_somebody_else_owns_is_left_alone_and_he_is_named(run: Outcome, admin: Admin) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-b-1", ["m0002"], key=BOB)
+    for number, phase in enumerate((Phase.PREPARE, Phase.DEPLOY, Phase.DESTROY, Phase.RELABEL)):
+        judged, _ = run(phase, f"slipway-c-{number}", ["m0002"])
+        assert judged.failed == {"m0002"}
+        assert "owned by bob" in judged.notes["m0002"]
+    assert acts(admin, "m0002") == (1, 1, 0)
+
+
+def test_one_that_is_refused_does_not_stop_the_others(run: Outcome) -> None:
+    run(Phase.PREPARE, "slipway-a-1", ["m0001", "m0003"])
+    judged, task = run(Phase.DEPLOY, "slipway-a-2")
+    assert (judged.succeeded, judged.failed) == ({"m0001", "m0003"}, {"m0002"})
+    assert task.result == "partial_success"
+    assert "m0002 is New in MAAS and cannot be deployed" in judged.notes["m0002"]
+
+
+def test_a_locked_machine_says_so(run: Outcome, wire: Wire, admin: Admin) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2")
+    owner = client()
+    (machine,) = owner._api.machines_of("hostname", ["m0001"])
+    owner._api.act(machine.system_id, "lock", [])
+    judged, _ = run(Phase.DESTROY, "slipway-a-3")
+    assert (judged.failed, judged.succeeded) == ({"m0001"}, {"m0002", "m0003"})
+    assert "locked" in judged.notes["m0001"]
+    assert acts(admin, "m0001")[2] == 0
+
+
+def test_nothing_outside_the_pool_is_shown_or_touched(run: Outcome, wire: Wire, admin: Admin, simulation: Any) -> None:
+    foreign = client(pool="elsewhere")
+    with pytest.raises(ProvisionerRefused):
+        foreign.nodes()
+    foreign._api.http.form("/api/2.0/resourcepools/", {"name": "elsewhere"})
+    assert foreign.nodes() == {}
+    foreign.submit(Phase.PREPARE, design({"m0001": "{}"}), ["m0001"], "slipway-a-1")
+    task = foreign.task("slipway-a-1")
+    assert task.state is TaskState.COMPLETE
+    assert task.failures == {"m0001"}
+    assert "no machine m0001 in pool elsewhere" in task.messages[0].text
+    assert acts(admin, "m0001") == (0, 0, 0)
+
+
+def test_every_list_of_machines_is_limited_and_no_filter_is_empty(
+    run: Outcome, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    send = wire.send
+
+    def note(request: requests.PreparedRequest) -> requests.Response:
+        asked.append(f"{request.method} {request.url}")
+        return send(request)
+
+    monkeypatch.setattr(wire, "send", note)
+    for number, phase in enumerate((Phase.PREPARE, Phase.DEPLOY, Phase.RELABEL, Phase.DESTROY)):
+        run(phase, f"slipway-a-{number}", default_image="jammy")
+    client().nodes()
+    lists = [
+        parse_qs(urlsplit(one).query, keep_blank_values=True) for one in asked if "GET" in one and "/machines/?" in one
+    ]
+    assert len(lists) > 5
+    for query in lists:
+        assert query.get("pool") == ["default"] or (query["status"], query["owner"]) == (["deploying"], ["slipway"])
+        assert all(value for values in query.values() for value in values)
+
+
+def test_so_many_are_deployed_at_once_and_who_asks_sends_the_rest(
+    run: Outcome, admin: Admin, three: DesignSource, finish: Finish
+) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    admin("POST", "scripts", {"node": "*", "phase": "deploy", "behaviour": "stuck"})
+    first, second = client(parallel=2), client(parallel=2)
+    first.submit(Phase.DEPLOY, three, NAMES[:2], "slipway-a-2")
+    second.submit(Phase.DEPLOY, three, NAMES[2:], "slipway-a-3")
+    assert [acts(admin, name)[1] for name in NAMES] == [1, 1, 0], "also across tasks"
+    waiting = second.task("slipway-a-3", phase=Phase.DEPLOY, design=three)
+    assert (waiting.state, acts(admin, NAMES[2])[1]) == (TaskState.QUEUED, 0)
+    assert second.evidence("slipway-a-3", NAMES[2:]).condition == {}
+    admin("POST", "release")
+    finish(first, "slipway-a-2", Phase.DEPLOY)
+    third = client(parallel=2)
+    assert third.task("slipway-a-3", phase=Phase.DEPLOY, design=three).state is TaskState.RUNNING
+    assert acts(admin, NAMES[2])[1] == 1
+    admin("POST", "release")
+    assert finish(third, "slipway-a-3", Phase.DEPLOY).successes == set(NAMES[2:])
+
+
+def test_user_data_waits_for_somebody_who_has_the_design(run: Outcome, admin: Admin, three: DesignSource) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    admin("POST", "scripts", {"node": "m0002", "phase": "deploy", "behaviour": "stuck"})
+    worker = client(parallel=1)
+    worker.submit(Phase.DEPLOY, three, ["m0002"], "slipway-a-2")
+    worker.submit(Phase.DEPLOY, three, ["m0001"], "slipway-a-3")
+    admin("POST", "release")
+    while worker.task("slipway-a-2").state is not TaskState.COMPLETE:
+        pass
+    assert worker.task("slipway-a-3").state is TaskState.QUEUED
+    assert worker.task("slipway-a-3", design=three).state is not TaskState.QUEUED
+    assert acts(admin, "m0001")[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("phase", "behaviour", "expected"),
+    [
+        (Phase.PREPARE, "fail", "1 commissioning script failed: 50-maas-01-commissioning\nscript "),
+        (Phase.PREPARE, "power", "New: "),
+        (Phase.DEPLOY, "fail", "Failed deployment: Marking node failed: Installation failed"),
+        (Phase.DEPLOY, "power", "Failed deployment: Marking node failed: Node could not be powered on"),
+        (Phase.DEPLOY, "no_network", "Node must be configured to use a network"),
+        (Phase.DEPLOY, "no_addresses", "No more IPs available"),
+        (Phase.DESTROY, "power", "Deployed: "),
+        (Phase.DESTROY, "fail", "Releasing failed: Marking node failed: "),
+    ],
+)
+def test_why_a_machine_failed_is_told_in_maas_words(
+    run: Outcome, admin: Admin, phase: Phase, behaviour: str, expected: str
+) -> None:
+    for number, earlier in enumerate(BEFORE[phase]):
+        run(earlier, f"slipway-b-{number}")
+    work = phase.value.removesuffix("_nodes")
+    admin("POST", "scripts", {"node": "m0002", "phase": work, "behaviour": behaviour})
+    judged, _ = run(phase, "slipway-a-1")
+    assert (judged.succeeded, judged.failed) == ({"m0001", "m0003"}, {"m0002"})
+    said = f"{judged.notes['m0002']} {judged.texts.get('m0002', '')}"
+    assert expected in said
+    tree = client().task_tree("slipway-a-1", "m0002")
+    assert any(message.error for one in tree.children for message in one.task.messages)
+
+
+def test_a_half_released_machine_is_not_deployed_and_can_be_released_again(run: Outcome, admin: Admin) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2")
+    admin("POST", "scripts", {"node": "m0001", "phase": "destroy", "behaviour": "power", "attempt": 1})
+    run(Phase.DESTROY, "slipway-a-3", ["m0001"])
+    node = client().nodes()["m0001"]
+    assert (node.condition, node.status_name) == (NodeCondition.FAILED_RELEASE, "Deployed, half released")
+    judged, _ = run(Phase.DEPLOY, "slipway-a-4", ["m0001"])
+    assert "half released" in judged.notes["m0001"]
+    judged, _ = run(Phase.RELEASE, "slipway-a-5", ["m0001"])
+    assert judged.succeeded == {"m0001"}
+
+
+def test_ready_machines_can_be_left_alone(run: Outcome, admin: Admin) -> None:
+    run(Phase.PREPARE, "slipway-a-1", ["m0001"])
+    judged, _ = run(Phase.PREPARE, "slipway-a-2", recommission=False)
+    assert judged.succeeded == set(NAMES)
+    assert [acts(admin, name)[0] for name in NAMES] == [1, 1, 1]
+
+
+def test_labels_are_tags_of_machines_and_annotations_of_ours(run: Outcome, wire: Wire, finish: Finish) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2", ["m0001"])
+    for number, role in enumerate(("control", "compute")):
+        source = design({"m0001": f"{{tags: [gpu], labels: {{role: {role}}}}}", "m0002": "{labels: {role: compute}}"})
+        worker = client()
+        wire.seen.clear()
+        worker.submit(Phase.RELABEL, source, ["m0001", "m0002"], f"slipway-b-{number}")
+        assert finish(worker, f"slipway-b-{number}", Phase.RELABEL, source).successes == {"m0001", "m0002"}
+    assert sum("role__compute/op-update_nodes" in one for one in wire.changes) == 1, "one request per tag"
+    machines = {one.name: one for one in client()._api.machines()}
+    assert {"gpu", "role__compute"} <= machines["m0001"].tags
+    assert "role__control" not in machines["m0001"].tags
+    data = client()._api.http.get(f"/api/2.0/machines/{machines['m0001'].system_id}/").data
+    assert data["workload_annotations"] == {"role": "compute"}
+
+
+def test_tags_of_earlier_tasks_are_deleted_when_the_next_is_submitted(run: Outcome) -> None:
+    for number, phase in enumerate((Phase.PREPARE, Phase.DEPLOY, Phase.DESTROY)):
+        run(phase, f"slipway-a-{number}")
+    tags = {one["name"] for one in client()._api.http.get("/api/2.0/tags/").data if one["name"].startswith("slipway-")}
+    assert tags == {"slipway-a-2"}
+    with pytest.raises(TaskNotFound):
+        client().task("slipway-a-1")
+
+
+def test_no_secret_is_told(
+    run: Outcome, wire: Wire, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2")
+    comments = [one["comment"] for one in client()._api.http.get("/api/2.0/tags/").data]
+    assert not any("cloud-config" in one for one in comments)
+    # Told a wrong secret, MAAS answers with the right one.
+    with pytest.raises(AuthenticationFailed) as caught:
+        client(key="simulator:simulator:canary").check()
+    assert "the credentials are refused" in str(caught.value)
+    assert "canary" not in str(caught.value)
+    assert "simulator:" not in str(caught.value)
+    assert "&" not in str(caught.value)
+    assert "canary" not in caplog.text
+    assert "cloud-config" not in caplog.text
+
+
+def test_a_clock_that_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch, wire: Wire) -> None:
+    send = wire.send
+
+    def late(request: requests.PreparedRequest) -> requests.Response:
+        header = request.headers["Authorization"]
+        before, _, rest = header.partition('oauth_timestamp="')
+        request.headers["Authorization"] = f'{before}oauth_timestamp="1000000000"{rest[rest.index(chr(34)) + 1 :]}'
+        answer = send(request)
+        answer.headers["Date"] = "Mon, 23 Nov 2099 09:00:00 GMT"
+        return answer
+
+    monkeypatch.setattr(wire, "send", late)
+    with pytest.raises(AuthenticationFailed, match=r"s ahead of this machine's.*synchronize the clocks"):
+        client().check()
+
+
+def test_an_account_that_is_no_administrator_is_named() -> None:
+    with pytest.raises(AuthenticationFailed, match="the account clerk is no administrator"):
+        client(key=CLERK).check()
+
+
+def test_nodes_are_selected_by_the_design_and_by_the_tags_of_maas(run: Outcome, finish: Finish) -> None:
+    source = design({"m0001": "{labels: {role: control}}", "m0002": "{}"})
+    worker = client(words=LabelWords(template="{key}-{value}"))
+    worker.submit(Phase.RELABEL, source, ["m0001"], "slipway-a-1")
+    finish(worker, "slipway-a-1", Phase.RELABEL, source)
+    unlabelled = design({"m0001": "{}", "m0002": "{}", "m0099": "{}"})
+    choose = client(words=LabelWords(template="{key}-{value}")).select_nodes
+    assert choose(unlabelled, [Selector(node_labels=(Label("role", "control"),))]) == {"m0001"}
+    assert choose(unlabelled, [Selector()]) == {"m0001", "m0002"}, "those that MAAS has"
+
+
+def test_user_data_image_and_kernel_are_sent_with_the_deploy(
+    run: Outcome, wire: Wire, monkeypatch: pytest.MonkeyPatch, finish: Finish
+) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    bodies: dict[str, dict[str, list[str]]] = {}
+    send = wire.send
+
+    def note(request: requests.PreparedRequest) -> requests.Response:
+        bodies[str(request.url).rpartition("/")[2]] = parse_qs(body_of(request))
+        return send(request)
+
+    monkeypatch.setattr(wire, "send", note)
+    data = "{image: ubuntu/jammy, kernel: ga-22.04, ephemeral: true, storage: lvm, user_data: secret}"
+    source = design({"m0001": data}, "#cloud-config")
+    worker = client()
+    worker.submit(Phase.DEPLOY, source, ["m0001"], "slipway-a-2")
+    task = finish(worker, "slipway-a-2", Phase.DEPLOY, source)
+    assert task.successes == {"m0001"}, task.messages
+    assert bodies["op-deploy"] == {
+        "comment": ["slipway-a-2"],
+        "distro_series": ["ubuntu/jammy"],
+        "hwe_kernel": ["ga-22.04"],
+        "ephemeral_deploy": ["true"],
+        "user_data": ["I2Nsb3VkLWNvbmZpZw=="],
+    }
+    assert bodies["op-set_storage_layout"] == {"storage_layout": ["lvm"]}
+    assert bodies["op-allocate"]["agent_name"] == ["slipway-a-2"]

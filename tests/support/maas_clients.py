@@ -1,0 +1,114 @@
+"""Clients of a simulated MAAS in this process: their requests go to it without a network, and can be cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from urllib3 import HTTPResponse
+
+from provisioner_client.maas.api_key import ApiKey
+from provisioner_client.maas.driver import DriverSettings
+from provisioner_client.maas.provisioner import MaasProvisioner
+from provisioner_client.protocol import DesignSource
+from provisioner_client.retry import RetryPolicy
+from provisioner_client.simulator.http.request import Request
+from provisioner_client.simulator.maas.auth import DEFAULT_KEY
+from provisioner_client.simulator.maas.simulation import MaasSimulation
+
+URL = "http://maas.test/MAAS"
+_DOCUMENT = """---
+schema: {schema}
+metadata: {{schema: metadata/Document/v1, name: {name}, layeringDefinition: {{abstract: false, layer: site}}}}
+data: {data}
+"""
+
+
+def body_of(request: requests.PreparedRequest) -> str:
+    """Return a request's body, which is a text here."""
+    body = request.body or b""
+    return body if isinstance(body, str) else bytes(body).decode()
+
+
+class Killed(BaseException):
+    """The process of a client was killed; nothing in it goes on."""
+
+
+@dataclass
+class Wire:
+    """What goes between a client and the simulated MAAS.
+
+    Attributes
+    ----------
+    seen : method and path of each request since the beginning, as far as it reached MAAS.
+    cut : given method, path and how many were seen, it says whether the client is killed `before` or `after` it takes
+        effect, or its answer is `lost`.
+    """
+
+    simulation: MaasSimulation
+    seen: list[tuple[str, str]] = field(default_factory=list)
+    cut: Callable[[str, str, int], str] = lambda method, path, number: ""
+
+    def send(self, request: requests.PreparedRequest) -> requests.Response:
+        """Have MAAS answer a request."""
+        parts = urlsplit(request.url or "")
+        method, path = str(request.method), str(parts.path)
+        how = self.cut(method, path, len(self.seen) + 1)
+        if how == "before":
+            raise Killed
+        self.seen.append((method, path))
+        given = body_of(request).encode()
+        headers = {name.lower(): str(value) for name, value in request.headers.items()}
+        answer = self.simulation.handle(Request(method, path, str(parts.query), headers, given))
+        if how == "after":
+            raise Killed
+        if how == "lost":
+            raise requests.ReadTimeout("no answer")
+        response = requests.Response()
+        response.status_code = answer.status
+        response.headers.update({"Content-Type": answer.content_type or "text/plain", **dict(answer.headers)})
+        response.raw = HTTPResponse(BytesIO(answer.body), preload_content=False)
+        response.request, response.url = request, str(request.url)
+        return response
+
+    @property
+    def changes(self) -> list[str]:
+        """The paths of the requests that change something, below the API."""
+        return [path.partition("/api/2.0/")[2] for method, path in self.seen if method != "GET"]
+
+
+@pytest.fixture
+def wire(simulation: MaasSimulation, monkeypatch: pytest.MonkeyPatch) -> Wire:
+    """Send all requests of this process to the simulated MAAS."""
+    made = Wire(simulation)
+    monkeypatch.setattr(requests.Session, "send", lambda _, request, **__: made.send(request))
+    return made
+
+
+def client(key: str = DEFAULT_KEY, pool: str = "default", **options: Any) -> MaasProvisioner:
+    """Return a client without patience, of a MAAS in which a lost request takes effect at once or never."""
+    settings = {name: options.pop(name) for name in ("parallel", "recommission", "words") if name in options}
+    return MaasProvisioner(
+        URL,
+        ApiKey.parse(key),
+        pool=pool,
+        settings=DriverSettings(settle=options.pop("settle", 0.002), **settings),
+        retry=RetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.002, longest_retry_after=0.01),
+        first_look=0.001,
+        **options,
+    )
+
+
+def design(nodes: dict[str, str], user_data: str = "") -> DesignSource:
+    """Return a design of these nodes, each with its data in YAML; `user_data` is that named ``secret``."""
+    text = _DOCUMENT.format(schema="slipway/Site/v1", name="site", data="{provisioner: maas}")
+    for name, data in nodes.items():
+        text += _DOCUMENT.format(schema="slipway/Node/v1", name=name, data=data)
+    if user_data:
+        text += _DOCUMENT.format(schema="slipway/UserData/v1", name="secret", data=f"{{content: {user_data!r}}}")
+    return DesignSource(f"design:{hash(text)}", lambda: text)
