@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from provisioner_client.errors import DesignUnreadable
 from provisioner_client.maas.machine import Machine
 from provisioner_client.protocol import DesignMessage, DesignSource, DesignValidation
 from strategy_lib.did_you_mean import did_you_mean
-from strategy_lib.errors import StrategyLibError
+from strategy_lib.errors import Problem, StrategyLibError
 
 NODE: Final = "slipway/Node/v1"
 STORAGE_LAYOUTS: Final = frozenset({"flat", "lvm", "bcache", "blank", "custom", "vmfs6", "vmfs7"})
@@ -42,7 +42,10 @@ def read_design(source: DesignSource) -> Design:
     try:
         return Design(digest, read_slipway_nodes(load_documents(text, "the design")))
     except StrategyLibError as error:
-        return Design(digest, problems=tuple(map(str, getattr(error, "problems", None) or [error])))
+        problems: Sequence[Problem] = getattr(error, "problems", ())
+        # The lines are those of the rendered text, which nobody has written.
+        said = [f"{one.document}: {one.path}: {one.message}" if one.document else str(one) for one in problems]
+        return Design(digest, problems=tuple(said or [str(error)]))
 
 
 class DesignReader:

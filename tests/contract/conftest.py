@@ -1,4 +1,7 @@
-"""What the contract suite runs against: a simulator process of its own, or any Drydock (`make contract URL=http://…`).
+"""What the contract suite runs against: a Drydock and a MAAS, simulated, each a process of its own; or any Drydock.
+
+`make contract URL=http://…` is for the latter. What is true of Drydock alone carries the mark `drydock_alone`, with the
+reason; all else is tried on both.
 
 Of a Drydock these are read from the environment:
 
@@ -15,7 +18,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,12 +31,15 @@ from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.factory import ProvisionerFactory
+from provisioner_client.maas.api_key import ApiKey
+from provisioner_client.maas.driver import DriverSettings
+from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
 from strategy_lib.phase import Phase
+from tests.contract.servers import ContractDrydock, ContractMaas
 from tests.support.file_server import FileServer
-from tests.support.simulators import SimulatorProcess
 
 SPEED = "8000"
 URL = os.environ.get("CONTRACT_URL", "")
@@ -42,17 +48,29 @@ TOKEN = os.environ.get("CONTRACT_TOKEN", "")
 SECONDS = float(os.environ.get("CONTRACT_SECONDS") or 1800) if URL else 15.0
 _HERE = Path(__file__).parent
 _ONLY_SIMULATED = {"simulator", "mortal"}
+_SITES = {"drydock": "site.yaml", "maas": "site_maas.yaml"}
+_IMPATIENT = RetryPolicy(attempts=4, first_wait=0.005, longest_wait=0.05, longest_retry_after=5.0)
 
 Connect = Callable[..., Provisioner]
 Finish = Callable[..., ProvisionerTask]
 Publish = Callable[[str], DesignSource]
 
 
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Skip what only a simulator can show, where the suite runs against another server."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is true of Drydock alone for MAAS, and skip what only a simulator can show elsewhere."""
+    ours = [item for item in items if item.path.is_relative_to(_HERE)]
+    away = [item for item in ours if _backend_of(item) == "maas" and (URL or item.get_closest_marker("drydock_alone"))]
+    if away:
+        config.hook.pytest_deselected(items=away)
+        items[:] = [item for item in items if item not in away]
     for item in items:
         if URL and item.path.is_relative_to(_HERE) and _ONLY_SIMULATED & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.skip(reason="needs the simulator's admin API"))
+
+
+def _backend_of(item: pytest.Item) -> object:
+    called = getattr(item, "callspec", None)
+    return None if called is None else called.params.get("backend")
 
 
 class ServerInUse(DrydockProvisioner):
@@ -71,16 +89,26 @@ class ServerInUse(DrydockProvisioner):
         return super().find(reference + self._own)
 
 
+@pytest.fixture(scope="session", params=list(_SITES))
+def backend(request: pytest.FixtureRequest) -> str:
+    """Which provisioner a test is for: each of them."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="session")
-def site_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site_file(tmp_path_factory: pytest.TempPathFactory, backend: str) -> Path:
+    """The design, in documents that this provisioner takes."""
     file = tmp_path_factory.mktemp("s") / "site.yaml"
-    file.write_text((_HERE / "site.yaml").read_text())
+    file.write_text((_HERE / _SITES[backend]).read_text())
     return file
 
 
 @pytest.fixture(scope="session")
-def publish(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Publish]:
+def publish(tmp_path_factory: pytest.TempPathFactory, backend: str) -> Iterator[Publish]:
     """Put a design where the provisioner finds it, at an address that it has never seen, and return the address."""
+    if backend == "maas":
+        yield lambda text: DesignSource(f"nowhere:{secrets.token_hex(8)}", lambda: text)
+        return
     if not DESIGNS:
         folder = tmp_path_factory.mktemp("designs")
 
@@ -102,20 +130,28 @@ def publish(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Publish]:
 
 
 @pytest.fixture(scope="session")
-def design(site_file: Path, publish: Publish) -> DesignSource:
-    return publish(site_file.read_text()) if URL else DesignSource(f"file://{site_file}")
+def design(site_file: Path, publish: Publish, backend: str) -> DesignSource:
+    if URL or backend == "maas":
+        return publish(site_file.read_text())
+    return DesignSource(f"file://{site_file}")
+
+
+def _server(backend: str, *more: str) -> ContractDrydock:
+    # The machines of a simulated MAAS are those of Drydock's documents: the same names, zones and tags.
+    options = ("--site", str(_HERE / "site.yaml"), "--speed", SPEED, *more)
+    return ContractMaas(*options) if backend == "maas" else ContractDrydock(*options)
 
 
 @pytest.fixture(scope="session")
-def _process(site_file: Path) -> Iterator[SimulatorProcess]:
-    process = SimulatorProcess("--site", str(site_file), "--speed", SPEED)
+def _process(backend: str) -> Iterator[ContractDrydock]:
+    process = _server(backend)
     process.start()
     yield process
     process.stop()
 
 
 @pytest.fixture
-def simulator(_process: SimulatorProcess) -> Iterator[SimulatorProcess]:
+def simulator(_process: ContractDrydock) -> Iterator[ContractDrydock]:
     """A simulator in which nothing has happened; at the end, no node must have been submitted twice at once."""
     _process.post("reset")
     yield _process
@@ -123,33 +159,47 @@ def simulator(_process: SimulatorProcess) -> Iterator[SimulatorProcess]:
 
 
 @pytest.fixture
-def mortal(site_file: Path, tmp_path: Path) -> Iterator[SimulatorProcess]:
+def mortal(backend: str, tmp_path: Path) -> Iterator[ContractDrydock]:
     """A simulator of one test, to be killed and started again; the test starts it."""
-    process = SimulatorProcess("--site", str(site_file), "--speed", SPEED, "--state", str(tmp_path / "state.db"))
+    process = _server(backend, "--state", str(tmp_path / "state.db"))
     yield process
     if process.url:
         _no_double_submissions(process)
     process.stop()
 
 
-def _no_double_submissions(process: SimulatorProcess) -> None:
+def _no_double_submissions(process: ContractDrydock) -> None:
     doubles = process.get("double-submissions")
     assert doubles["overlapping"] == []
     assert doubles["same_reference"] == []
 
 
 @pytest.fixture
-def connect() -> Iterator[Connect]:
+def connect(backend: str) -> Iterator[Connect]:
     """Build clients of a second backend, through the factory, as a new one would be."""
     made: list[Provisioner] = []
 
+    def maas(url: str, redact: Redact, read_timeout: float = 5.0, settle: float = 0.3) -> Provisioner:
+        return MaasProvisioner(
+            url,
+            ApiKey.parse(ContractMaas.key),
+            pool="default",
+            settings=DriverSettings(settle=settle),
+            read_timeout=read_timeout,
+            retry=_IMPATIENT,
+            redact=redact,
+            first_look=0.01,
+        )
+
     def build(url: str, **options: Any) -> Provisioner:
         def impatient(connection: ConnectionValues, redact: Redact, context_marker: str | None) -> Provisioner:
+            if backend == "maas":
+                return maas(connection.url, redact, **options)
             return DrydockProvisioner(
                 connection.url,
                 options.pop("tokens", None),
                 read_timeout=options.pop("read_timeout", 5.0),
-                retry=RetryPolicy(attempts=4, first_wait=0.005, longest_wait=0.05, longest_retry_after=5.0),
+                retry=_IMPATIENT,
                 submission=SubmissionPolicy(attempts=4, look_delay=0.01, settle=options.pop("settle", 0.3)),
                 context_marker=context_marker,
                 redact=redact,
@@ -167,9 +217,9 @@ def connect() -> Iterator[Connect]:
 
 
 @pytest.fixture
-def provisioner(request: pytest.FixtureRequest) -> Iterator[Provisioner]:
+def provisioner(request: pytest.FixtureRequest, backend: str) -> Iterator[Provisioner]:
     if not URL:
-        yield request.getfixturevalue("connect")(request.getfixturevalue("simulator").url)
+        yield request.getfixturevalue("connect")(request.getfixturevalue("simulator").address)
         return
     client = ServerInUse(URL, StaticToken(TOKEN) if TOKEN else None)
     yield client

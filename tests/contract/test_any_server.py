@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.simulators import SimulatorProcess
+from tests.contract.servers import ContractDrydock
 
 CHOSEN = "test_nodes_are_prepared_and_then_deployed or test_a_bad_design or test_one_task or relabelled"
 
 
 @pytest.mark.endurance
-def test_the_suite_runs_against_a_url(simulator: SimulatorProcess) -> None:
+@pytest.mark.drydock_alone("MAAS has no such way to be named")
+def test_the_suite_runs_against_a_url(simulator: ContractDrydock) -> None:
     """Twice: nothing is reset in between, and a server remembers designs and tasks."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -9,17 +9,17 @@ import pytest
 from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.errors import AuthenticationFailed, ProvisionerUnavailable
 from provisioner_client.protocol import Provisioner
-from tests.support.simulators import SimulatorProcess
+from tests.contract.servers import ContractDrydock
 
 Connect = Callable[..., Provisioner]
 
 
-def test_check_answers_a_sentence_and_leaves_no_tasks(simulator: SimulatorProcess, provisioner: Provisioner) -> None:
+def test_check_answers_a_sentence_and_leaves_no_tasks(simulator: ContractDrydock, provisioner: Provisioner) -> None:
     sentence = provisioner.check()
     assert simulator.url in sentence
     assert sentence.endswith(".")
-    assert simulator.get("tasks") == []
-    assert simulator.get("state")["tasks"] == 0
+    assert simulator.tasks() == []
+    assert simulator.get("state").get("tasks", 0) == 0
     assert not simulator.get("journal", path="/api/v1.0/health")
 
 
@@ -32,10 +32,11 @@ def test_check_of_nobody(connect: Connect) -> None:
         connect("http://127.0.0.1:9").check()
 
 
-def test_check_with_and_without_the_right_token(mortal: SimulatorProcess, connect: Connect) -> None:
+@pytest.mark.drydock_alone("MAAS has no tokens")
+def test_check_with_and_without_the_right_token(mortal: ContractDrydock, connect: Connect) -> None:
     mortal.start("--token", "right-canary")
-    assert connect(mortal.url, tokens=StaticToken("right-canary")).check()
+    assert connect(mortal.address, tokens=StaticToken("right-canary")).check()
     for tokens in (None, StaticToken("wrong-canary")):
         with pytest.raises(AuthenticationFailed) as caught:
-            connect(mortal.url, tokens=tokens).check()
+            connect(mortal.address, tokens=tokens).check()
         assert "canary" not in str(caught.value)

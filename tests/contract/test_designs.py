@@ -11,7 +11,7 @@ from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from provisioner_client.protocol import DesignSource, Provisioner
 from strategy_lib.strategy import Label, Selector
 from tests.contract.conftest import Publish
-from tests.support.simulators import SimulatorProcess
+from tests.contract.servers import ContractDrydock
 
 ONE_NODE = "{filter_set_type: union, filter_set: [{filter_type: union, node_names: [c1]}]}"
 SEED = secrets.token_hex(8)
@@ -24,12 +24,13 @@ def test_a_good_design_is_valid(provisioner: Provisioner, design: DesignSource) 
 
 
 def test_a_bad_design_says_what_is_wrong(provisioner: Provisioner, site_file: Path, publish: Publish) -> None:
-    text = site_file.read_text().replace("host_profile: compute", "host_profile: lost")
+    text = site_file.read_text().replace("host_profile: compute", "host_profile: lost").replace(", compute]", ", lost]")
     answer = provisioner.validate_design(publish(text))
     assert not answer.valid
     assert any("w1" in str(message) and message.level == "Error" for message in answer.messages)
 
 
+@pytest.mark.drydock_alone("trap 22")
 def test_what_is_said_of_a_design_is_said_once_however_often_it_is_used(
     provisioner: Provisioner, site_file: Path, publish: Publish
 ) -> None:
@@ -52,6 +53,7 @@ def test_trap_6_a_design_that_is_not_there_is_no_empty_group(provisioner: Provis
         provisioner.select_nodes(DesignSource(f"file://{tmp_path}/none.yaml"), [Selector(node_tags=("ctl",))])
 
 
+@pytest.mark.drydock_alone("trap 14; MAAS does not fetch designs")
 def test_a_design_whose_address_is_too_long_is_refused(provisioner: Provisioner) -> None:
     with pytest.raises(ProvisionerRefused, match="128"):
         provisioner.validate_design(DesignSource("http://" + "x" * 122))
@@ -120,7 +122,7 @@ def test_selection(provisioner: Provisioner, design: DesignSource, selectors: li
     assert provisioner.select_nodes(design, selectors) == chosen
 
 
-def test_selecting_leaves_no_tasks(simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource) -> None:
+def test_selecting_leaves_no_tasks(simulator: ContractDrydock, provisioner: Provisioner, design: DesignSource) -> None:
     provisioner.validate_design(design)
     provisioner.select_nodes(design, [])
-    assert simulator.get("tasks") == []
+    assert simulator.tasks() == []

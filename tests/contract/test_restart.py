@@ -13,7 +13,7 @@ from provisioner_client.errors import ProvisionerUnavailable, TaskNotFound
 from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState
 from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
-from tests.support.simulators import SimulatorProcess
+from tests.contract.servers import ContractDrydock
 
 Connect = Callable[..., Provisioner]
 Finish = Callable[..., ProvisionerTask]
@@ -23,11 +23,11 @@ REFERENCE = "slipway-a-1"
 
 
 @pytest.fixture
-def in_the_middle(mortal: SimulatorProcess, connect: Connect, design: DesignSource) -> tuple[Provisioner, str]:
+def in_the_middle(mortal: ContractDrydock, connect: Connect, design: DesignSource) -> tuple[Provisioner, str]:
     """A task of three nodes of which one hangs, under way, and its provisioner just killed."""
     mortal.start()
     mortal.script("c2", "prepare", "stuck")
-    provisioner = connect(mortal.url)
+    provisioner = connect(mortal.address)
     task_id = provisioner.submit(Phase.PREPARE, design, NODES, REFERENCE)
     deadline = time.monotonic() + 15
     while len(provisioner.evidence(task_id, NODES).child_success) < 2:
@@ -43,7 +43,7 @@ def in_the_middle(mortal: SimulatorProcess, connect: Connect, design: DesignSour
 
 @pytest.mark.endurance
 def test_rule_23_a_resumed_task_is_joined_and_ends(
-    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design: DesignSource, finish: Finish
+    mortal: ContractDrydock, in_the_middle: tuple[Provisioner, str], design: DesignSource, finish: Finish
 ) -> None:
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "resume")
@@ -53,12 +53,13 @@ def test_rule_23_a_resumed_task_is_joined_and_ends(
     evidence = provisioner.evidence(task_id, NODES)
     assert evidence.over
     assert judge(Phase.PREPARE, NODES, evidence).succeeded == set(NODES)
-    assert mortal.posts_of_tasks() == 1
+    assert mortal.posts() == 1
 
 
 @pytest.mark.endurance
+@pytest.mark.drydock_alone("no task of MAAS depends on a process")
 def test_trap_5_an_orphaned_task_runs_for_ever_and_is_not_repeated(
-    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design: DesignSource
+    mortal: ContractDrydock, in_the_middle: tuple[Provisioner, str], design: DesignSource
 ) -> None:
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "orphan")
@@ -71,12 +72,13 @@ def test_trap_5_an_orphaned_task_runs_for_ever_and_is_not_repeated(
     answer = judge(Phase.PREPARE, NODES, evidence)
     assert answer.succeeded == {"c1", "w1"}
     assert answer.unknown == {"c2"}
-    assert mortal.posts_of_tasks() == 1
+    assert mortal.posts() == 1
 
 
 @pytest.mark.endurance
+@pytest.mark.drydock_alone("no task of MAAS depends on a process")
 def test_trap_17_an_orphaned_task_is_dead_once_a_newer_root_task_has_begun(
-    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design: DesignSource, finish: Finish
+    mortal: ContractDrydock, in_the_middle: tuple[Provisioner, str], design: DesignSource, finish: Finish
 ) -> None:
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "orphan", "--grace", "1000000")
@@ -95,13 +97,14 @@ def test_trap_17_an_orphaned_task_is_dead_once_a_newer_root_task_has_begun(
     assert answer.unknown == {"c2"}
 
 
+@pytest.mark.drydock_alone("no task of MAAS depends on a process")
 def test_trap_17_a_task_that_runs_is_not_dead_whatever_stands_beside_it(
-    mortal: SimulatorProcess, connect: Connect, design: DesignSource
+    mortal: ContractDrydock, connect: Connect, design: DesignSource
 ) -> None:
     """Its own tasks without a parent, which are newer and over; a health check's; and tasks that wait behind it."""
     mortal.start()
     mortal.script("c1", "prepare", "stuck")
-    provisioner = connect(mortal.url)
+    provisioner = connect(mortal.address)
     task_id = provisioner.submit(Phase.PREPARE, design, ["c1", "c2"], REFERENCE)
     provisioner.submit(Phase.DEPLOY, design, ["w1"], "slipway-a-2")
     deadline = time.monotonic() + 15
@@ -114,8 +117,9 @@ def test_trap_17_a_task_that_runs_is_not_dead_whatever_stands_beside_it(
     assert not provisioner.is_dead(task_id)
 
 
+@pytest.mark.drydock_alone("MAAS loses no tags")
 def test_a_lost_task_is_gone_and_the_node_list_still_proves(
-    mortal: SimulatorProcess, in_the_middle: tuple[Provisioner, str], design: DesignSource
+    mortal: ContractDrydock, in_the_middle: tuple[Provisioner, str], design: DesignSource
 ) -> None:
     provisioner, task_id = in_the_middle
     mortal.start("--restart-mode", "lost")
@@ -131,13 +135,13 @@ def test_a_lost_task_is_gone_and_the_node_list_still_proves(
 
 
 def test_a_restart_between_two_attempts_is_waited_out(
-    mortal: SimulatorProcess, connect: Connect, design: DesignSource
+    mortal: ContractDrydock, connect: Connect, design: DesignSource
 ) -> None:
     """A connection kept open to a process that has gone is noticed and replaced."""
     mortal.start()
-    provisioner = connect(mortal.url)
+    provisioner = connect(mortal.address)
     assert provisioner.nodes()
     mortal.kill()
     mortal.start()
     provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
-    assert len(mortal.get("tasks")) == 1
+    assert len(mortal.tasks()) == 1

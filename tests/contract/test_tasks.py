@@ -12,12 +12,13 @@ from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTa
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.phase import NODE_STEPS, SUBMITTED_PHASES, Phase
 from tests.contract.conftest import URL
-from tests.support.simulators import SimulatorProcess
+from tests.contract.servers import ContractDrydock
 
 Run = Callable[..., str]
 Finish = Callable[..., ProvisionerTask]
 
 NODES = ["c1", "c2", "w1"]
+LISTS = pytest.mark.drydock_alone("MAAS has no lists of results that could lie")
 
 
 def outcome(provisioner: Provisioner, phase: Phase, task_id: str, sent: Collection[str]) -> Outcome:
@@ -68,7 +69,7 @@ def test_a_task_of_the_whole_site_is_found_again_too(provisioner: Provisioner, r
 
 
 def test_trap_3_lists_come_at_the_end_and_children_before(
-    simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource, finish: Finish
+    simulator: ContractDrydock, provisioner: Provisioner, design: DesignSource, finish: Finish
 ) -> None:
     simulator.script("c2", "prepare", "stuck")
     task_id = provisioner.submit(Phase.PREPARE, design, NODES, "slipway-a-1")
@@ -86,7 +87,7 @@ def test_trap_3_lists_come_at_the_end_and_children_before(
 
 @pytest.mark.parametrize("phase", SUBMITTED_PHASES)
 def test_a_partial_failure_names_the_node_and_says_why(
-    simulator: SimulatorProcess, provisioner: Provisioner, run: Run, phase: Phase
+    simulator: ContractDrydock, provisioner: Provisioner, run: Run, phase: Phase
 ) -> None:
     if phase is Phase.DEPLOY:
         run(Phase.PREPARE, NODES, "slipway-a-0")
@@ -102,16 +103,16 @@ def test_a_partial_failure_names_the_node_and_says_why(
 @pytest.mark.parametrize(
     ("behaviour", "expected"),
     [
-        pytest.param("both_lists", "failed", id="trap 4: in both lists"),
-        pytest.param("false_success", "failed", id="trap 9: false success"),
-        pytest.param("unreported", "unknown", id="trap 2: in no list"),
-        pytest.param("unreported_done", "succeeded", id="rule 13: in no list, proven by the node list"),
+        pytest.param("both_lists", "failed", id="trap 4: in both lists", marks=LISTS),
+        pytest.param("false_success", "failed", id="trap 9: false success", marks=LISTS),
+        pytest.param("unreported", "unknown", id="trap 2: in no list", marks=LISTS),
+        pytest.param("unreported_done", "succeeded", id="rule 13: in no list, proven by the node list", marks=LISTS),
         pytest.param("slow", "succeeded", id="slow"),
     ],
 )
 @pytest.mark.parametrize("nodes", [NODES, ["c2"]], ids=["among others", "alone"])
 def test_what_becomes_of_a_node(
-    simulator: SimulatorProcess,
+    simulator: ContractDrydock,
     provisioner: Provisioner,
     run: Run,
     phase: Phase,
@@ -128,8 +129,9 @@ def test_what_becomes_of_a_node(
     assert answer.succeeded >= set(nodes) - {"c2"}
 
 
+@pytest.mark.drydock_alone("trap 26; of MAAS such a node has failed")
 def test_a_node_whose_ipmi_does_not_answer_is_in_no_list(
-    simulator: SimulatorProcess, provisioner: Provisioner, run: Run
+    simulator: ContractDrydock, provisioner: Provisioner, run: Run
 ) -> None:
     simulator.script("c2", "prepare", "power")
     answer = outcome(provisioner, Phase.PREPARE, run(Phase.PREPARE, NODES, "slipway-a-1"), NODES)
@@ -146,9 +148,11 @@ def tasks_of(tree: TaskTree) -> Iterator[TaskTree]:
 @pytest.mark.parametrize("nodes", [NODES, ["c2"]], ids=["among others", "alone"])
 @pytest.mark.parametrize("phase", [Phase.DEPLOY, Phase.DESTROY])
 def test_the_tree_of_a_task_is_that_of_one_node(
-    simulator: SimulatorProcess, provisioner: Provisioner, run: Run, phase: Phase, nodes: list[str]
+    simulator: ContractDrydock, provisioner: Provisioner, run: Run, phase: Phase, nodes: list[str]
 ) -> None:
     run(Phase.PREPARE, nodes, "slipway-a-0")
+    if phase is Phase.DESTROY:
+        run(Phase.DEPLOY, nodes, "slipway-a-00")
     simulator.script("c2", phase.value.removesuffix("_nodes"), "fail")
     task_id = run(phase, nodes, "slipway-a-1")
     tree = provisioner.task_tree(task_id, "c2", phase=phase, reference="slipway-a-1")
@@ -209,8 +213,9 @@ def test_relabelled_nodes_stay_as_they_are(provisioner: Provisioner, run: Run) -
         ),
     ],
 )
+@pytest.mark.drydock_alone("its lists and its relabelling can lie; MAAS has neither")
 def test_rule_25_what_becomes_of_a_node(
-    simulator: SimulatorProcess,
+    simulator: ContractDrydock,
     provisioner: Provisioner,
     run: Run,
     step: Phase,
@@ -229,7 +234,7 @@ def test_rule_25_what_becomes_of_a_node(
 
 @pytest.mark.usefixtures("deployed")
 def test_rule_25_a_destroy_that_is_under_way_proves_nothing(
-    simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource, finish: Finish
+    simulator: ContractDrydock, provisioner: Provisioner, design: DesignSource, finish: Finish
 ) -> None:
     simulator.script("c1", "destroy", "stuck")
     task_id = provisioner.submit(Phase.DESTROY, design, ["c1"], "slipway-b-1")
@@ -240,14 +245,16 @@ def test_rule_25_a_destroy_that_is_under_way_proves_nothing(
     assert outcome(provisioner, Phase.DESTROY, task_id, ["c1"]).succeeded == {"c1"}
 
 
+@pytest.mark.drydock_alone("MAAS says that it has no such machine")
 def test_trap_2_an_unknown_name_is_not_done(provisioner: Provisioner, run: Run) -> None:
     task_id = run(Phase.PREPARE, ["nobody"], "slipway-a-1")
     assert provisioner.task(task_id).result == "success"
     assert outcome(provisioner, Phase.PREPARE, task_id, ["nobody"]).unknown == {"nobody"}
 
 
+@pytest.mark.drydock_alone("it does one task at a time")
 def test_rule_14_a_task_behind_another_is_queued_and_proves_nothing(
-    simulator: SimulatorProcess, provisioner: Provisioner, run: Run, design: DesignSource, finish: Finish
+    simulator: ContractDrydock, provisioner: Provisioner, run: Run, design: DesignSource, finish: Finish
 ) -> None:
     run(Phase.PREPARE, ["c1"], "slipway-a-0")
     simulator.script("c2", "prepare", "stuck")
@@ -262,7 +269,7 @@ def test_rule_14_a_task_behind_another_is_queued_and_proves_nothing(
 
 
 def test_rule_14_late_truth_is_told(
-    simulator: SimulatorProcess, provisioner: Provisioner, design: DesignSource, finish: Finish
+    simulator: ContractDrydock, provisioner: Provisioner, design: DesignSource, finish: Finish
 ) -> None:
     simulator.script("c2", "prepare", "stuck")
     task_id = provisioner.submit(Phase.PREPARE, design, ["c2"], "slipway-a-1")
@@ -273,9 +280,7 @@ def test_rule_14_late_truth_is_told(
     assert outcome(provisioner, Phase.PREPARE, task_id, ["c2"]).succeeded == {"c2"}
 
 
-def test_a_node_changed_behind_our_back_is_seen(
-    simulator: SimulatorProcess, provisioner: Provisioner, run: Run
-) -> None:
+def test_a_node_changed_behind_our_back_is_seen(simulator: ContractDrydock, provisioner: Provisioner, run: Run) -> None:
     run(Phase.PREPARE, ["c1"], "slipway-a-1")
     simulator.post("nodes/c1", {"status": "Broken", "power_state": "off"})
     node = provisioner.nodes()["c1"]
@@ -299,7 +304,7 @@ def test_an_unknown_reference(provisioner: Provisioner, run: Run) -> None:
 @pytest.mark.parametrize("nodes", [[], None], ids=["none", "the whole site"])
 @pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.DESTROY, Phase.RELABEL])
 def test_nodes_must_be_named(
-    simulator: SimulatorProcess,
+    simulator: ContractDrydock,
     provisioner: Provisioner,
     design: DesignSource,
     phase: Phase,
@@ -307,4 +312,4 @@ def test_nodes_must_be_named(
 ) -> None:
     with pytest.raises(ProvisionerRefused):
         provisioner.submit(phase, design, nodes, "slipway-a-1")
-    assert simulator.get("tasks") == []
+    assert simulator.tasks() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -9,15 +10,18 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
+from airflow.sdk import Connection
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused, TaskNotFound
 from provisioner_client.maas.selection import LabelWords
 from provisioner_client.protocol import DesignSource, TaskState
+from provisioner_client.simulator.maas.auth import DEFAULT_KEY
+from slipway_airflow.hook import MaasHook
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Label, Selector
 from tests.integration.provisioner_client.maas.conftest import BOB, CLERK, NAMES, Admin, Finish
-from tests.support.maas_clients import Wire, body_of, client, design
+from tests.support.maas_clients import URL, Wire, body_of, client, design
 
 pytestmark = pytest.mark.usefixtures("wire")
 Outcome = Callable[..., tuple[Any, Any]]
@@ -211,6 +215,20 @@ def test_ready_machines_can_be_left_alone(run: Outcome, admin: Admin) -> None:
     assert [acts(admin, name)[0] for name in NAMES] == [1, 1, 1]
 
 
+def test_the_forms_test_says_whether_a_connection_can_be_used() -> None:
+    for extra, expected in (
+        ({"pool": "default"}, "accepts the credentials of the administrator slipway"),
+        ({}, "pool"),
+    ):
+        hook = MaasHook("north")
+        made = Connection(
+            conn_id="north", conn_type="maas", host=URL, password=DEFAULT_KEY, extra=json.dumps(extra), port=0
+        )
+        hook.use_connection(made)
+        works, said = hook.test_connection()
+        assert (works, expected in said) == (bool(extra), True)
+
+
 def test_labels_are_tags_of_machines_and_annotations_of_ours(run: Outcome, wire: Wire, finish: Finish) -> None:
     run(Phase.PREPARE, "slipway-a-1")
     run(Phase.DEPLOY, "slipway-a-2", ["m0001"])
@@ -235,6 +253,18 @@ def test_tags_of_earlier_tasks_are_deleted_when_the_next_is_submitted(run: Outco
     assert tags == {"slipway-a-2"}
     with pytest.raises(TaskNotFound):
         client().task("slipway-a-1")
+
+
+def test_a_task_whose_tag_was_deleted_is_gone_and_the_machines_still_tell(run: Outcome) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    client()._api.delete_tag("slipway-a-1")
+    worker = client()
+    assert worker.find("slipway-a-1") is None
+    with pytest.raises(TaskNotFound):
+        worker.task("slipway-a-1")
+    evidence = worker.evidence("slipway-a-1", NAMES)
+    assert evidence.over
+    assert judge(Phase.PREPARE, NAMES, evidence).succeeded == set(NAMES)
 
 
 def test_no_secret_is_told(

@@ -1,0 +1,63 @@
+"""The provisioners that the suite runs against, as processes of its own: what is the same of them under one name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import requests
+
+from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
+from tests.support.simulators import MaasProcess, SimulatorProcess
+
+
+class ContractDrydock(SimulatorProcess):
+    """A simulated Drydock."""
+
+    submissions_path = "tasks"
+    nodes_path = "nodes"
+
+    @property
+    def address(self) -> str:
+        """Where a client finds it."""
+        return self.url
+
+    def tasks(self) -> list[tuple[str, str | None]]:
+        """Return id and reference of each task."""
+        return [(task["task_id"], task["reference"]) for task in self.get("tasks")]
+
+    def reading_paths(self, task_id: str) -> list[tuple[str, str]]:
+        """Return what is asked for to read tasks and nodes, and to select nodes."""
+        paths = [("POST", "validatedesign"), ("POST", "nodefilter"), ("GET", "tasks"), ("GET", "nodes")]
+        return [*paths, ("GET", f"tasks/{task_id}")]
+
+    def posts(self) -> int:
+        """Return how many submissions were seen, whether or not they took effect."""
+        seen = self.get("journal", method="POST")
+        return sum(one["path"] == f"{self.api}/{self.submissions_path}" for one in seen)
+
+
+class ContractMaas(MaasProcess, ContractDrydock):
+    """A simulated MAAS. Its tasks are tags."""
+
+    submissions_path = "tags/"
+    nodes_path = "machines/"
+
+    def start(self, *more: str) -> None:
+        """Start it. Its machines go on where they would be by now: it has no other way to begin again."""
+        super().start(*(one for one in more if one not in ("--restart-mode", "resume")))
+
+    @property
+    def address(self) -> str:
+        """Where a client finds it."""
+        return f"{self.url}/MAAS"
+
+    def tasks(self) -> list[tuple[str, str | None]]:
+        """Return the tags that are tasks."""
+        auth = PlaintextAuth(ApiKey.parse(self.key))
+        answer = requests.get(f"{self.url}{self.api}/tags/", auth=auth, timeout=10)
+        tags: list[dict[str, Any]] = answer.json()
+        return [(one["name"], one["name"]) for one in tags if one["name"].startswith("slipway-")]
+
+    def reading_paths(self, task_id: str) -> list[tuple[str, str]]:
+        """Return what is asked for to read tasks and nodes, and to select nodes."""
+        return [("GET", "machines/"), ("GET", f"tags/{task_id}/"), ("GET", "events/op-query")]
