@@ -38,6 +38,28 @@ class Acts:
         """Return on how many machines something is under way."""
         return int(self._store.value("SELECT count(*) FROM maas_act WHERE over IS NULL"))
 
+    def tasks(self) -> list[dict[str, Any]]:
+        """Return what was begun for each wish, with the fields that a Drydock's tasks have, as they began."""
+        found: dict[tuple[str | None, str], dict[str, Any]] = {}
+        for row in self._store.rows("SELECT * FROM maas_act ORDER BY id"):
+            task = found.setdefault(
+                (row["reference"], row["phase"]),
+                {
+                    "task_id": row["reference"],
+                    "action": f"{row['phase']}_nodes",
+                    "status": "complete",
+                    "reference": row["reference"],
+                    "nodes": [],
+                    "created": row["at"],
+                    "ended": 0.0,
+                },
+            )
+            task["nodes"].append(row["node"])
+            is_over = row["over"] is not None and task["ended"] is not None
+            task["ended"] = max(task["ended"], row["over"]) if is_over else None
+            task["status"] = "complete" if is_over else "running"
+        return list(found.values())
+
     def doubles(self) -> dict[str, list[dict[str, Any]]]:
         """Return the four lists that the README describes; of these only `repeated` may ever hold something."""
         found: dict[str, list[dict[str, Any]]] = {

@@ -39,8 +39,8 @@ class EventLedger:
         )
 
     def requested(self, machine: Machine, kind: str, user: str, comment: str = "") -> None:
-        """Write what a user asked for; his comment stands behind his name."""
-        self.add(machine, DEBUG, kind, f"({user})" + (f" - {comment}" if comment else ""), user)
+        """Write what a user asked for. His name stands in the text, with the comment behind it, and nowhere else."""
+        self.add(machine, DEBUG, kind, f"({user})" + (f" - {comment}" if comment else ""))
 
     def drop(self, system_id: str) -> None:
         """Forget the events of a machine that was deleted, as MAAS does."""

@@ -151,7 +151,8 @@ class Lifecycle:
         erase = can_erase and is_true(form, "erase")
         script, attempt = self._script(machine, Work.DESTROY, machine.destroys + 1)
         comment, before = first(form, "comment"), machine.status
-        self._events.requested(machine, "User releasing node", user.name, comment)
+        # A release that erases is written down as an erasing.
+        self._events.requested(machine, "User erasing disk" if erase else "User releasing node", user.name, comment)
         machine.destroys = attempt
         machine.agent_name, machine.osystem, machine.distro_series = "", "", ""
         machine.owner_data, machine.netboot, machine.ephemeral_deploy, machine.hwe_kernel = {}, True, False, None

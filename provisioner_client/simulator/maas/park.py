@@ -6,8 +6,9 @@ import hashlib
 import heapq
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import NoneType
 from typing import Any
 
 from provisioner_client.simulator.errors import BadAdminRequest
@@ -20,19 +21,17 @@ from provisioner_client.simulator.machines import MachineStatus, power_of
 from provisioner_client.simulator.store import Store
 
 _LETTERS = "abcdefghkmnpqrtwxy346789"
-_CHANGEABLE = (
-    "status",
-    "power_state",
-    "owner",
-    "locked",
-    "osystem",
-    "distro_series",
-    "pool",
-    "zone",
-    "agent_name",
-    "hidden",
-    "site",
-)
+# What may be changed behind everybody's back, and the types of each.
+_CHANGEABLE: Mapping[str, tuple[type, ...]] = {
+    "power_state": (str,),
+    "owner": (str, NoneType),
+    "locked": (bool,),
+    "osystem": (str,),
+    "distro_series": (str,),
+    "pool": (str,),
+    "zone": (str,),
+    "agent_name": (str,),
+}
 
 
 class MachinePark:
@@ -150,11 +149,12 @@ class MachinePark:
     def change(self, name: str, data: dict[str, Any]) -> dict[str, Any] | None:
         """Change a machine behind everybody's back, without events; None when there is none of this name.
 
-        Raises `BadAdminRequest` on an unknown field or status.
+        Raises `BadAdminRequest` on an unknown field, status or type.
         """
-        unknown = set(data) - set(_CHANGEABLE)
-        if unknown:
-            raise BadAdminRequest(f"unknown field of a machine: {', '.join(sorted(unknown))}")
+        for field, value in data.items():
+            if field != "status" and not isinstance(value, _CHANGEABLE.get(field, ())):
+                known = ", ".join(["status", *_CHANGEABLE])
+                raise BadAdminRequest(f"{field} is no field of a machine, or {value!r} no value of it: {known}")
         machine = self._names.get(name)
         if machine is None:
             return None
@@ -165,9 +165,8 @@ class MachinePark:
             machine.power_state = power_of(machine.status)
             self._acts.end(machine, time.time())
             self.follow(machine, [])
-        for field in ("power_state", "owner", "locked", "osystem", "distro_series", "pool", "zone", "agent_name"):
-            if field in data:
-                setattr(machine, field, data[field])
+        for field in _CHANGEABLE.keys() & data.keys():
+            setattr(machine, field, data[field])
         self.touch(machine)
         return machine.describe()
 

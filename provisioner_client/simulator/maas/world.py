@@ -11,6 +11,7 @@ from provisioner_client.simulator.maas.acts import Acts
 from provisioner_client.simulator.maas.cost import CostBook
 from provisioner_client.simulator.maas.course import MAAS_SCRIPTS
 from provisioner_client.simulator.maas.park import MachinePark
+from provisioner_client.simulator.maas.places import POOL, ZONE, Places
 from provisioner_client.simulator.scripts import ScriptForm
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
@@ -27,11 +28,12 @@ class MaasWorld:
         park: MachinePark,
         acts: Acts,
         cost: CostBook,
+        places: Places,
         settings: Settings,
         preload: Callable[[], None],
     ) -> None:
         self._store, self._park, self._acts, self._cost = store, park, acts, cost
-        self._settings, self._preload = settings, preload
+        self._places, self._settings, self._preload = places, settings, preload
 
     def advance(self) -> None:
         """Carry out everything that is due by now."""
@@ -62,6 +64,8 @@ class MaasWorld:
     def change(self, name: str, data: dict[str, Any]) -> dict[str, Any] | None:
         """Change a machine behind everybody's back; no event tells of it."""
         changed = self._park.change(name, data)
+        for kind in {ZONE, POOL} & data.keys():
+            self._places.ensure(kind, [data[kind]])
         self._park.save()
         return changed
 
@@ -76,8 +80,8 @@ class MaasWorld:
         return self._acts.doubles()
 
     def lists(self) -> dict[str, Callable[[dict[str, str]], object]]:
-        """Return MAAS's own: what the requests would cost a real one."""
-        return {"cost": lambda _: self._cost.describe()}
+        """Return what was begun for each wish, and MAAS's own: what the requests would cost a real one."""
+        return {"tasks": lambda _: self._acts.tasks(), "cost": lambda _: self._cost.describe()}
 
     def reset(self) -> None:
         """Begin anew with the machines of the command line."""

@@ -184,6 +184,11 @@ def test_a_machine_is_changed_behind_everybodys_back(maas: MaasCaller, admin: Ad
     assert maas.events() == []
     machine: dict[str, Any] = maas.machine("m0001")
     assert (machine["status"], machine["osystem"], machine["locked"]) == (6, "ubuntu", True)
+    admin("POST", "nodes/m0001", {"pool": "others"})
+    assert maas.machines(pool="others") == ["m0001"]
+    for wrong in ({"status": "Tired"}, {"colour": "red"}, {"owner": 7}, {"pool": None}):
+        with pytest.raises(AssertionError, match="is no"):
+            admin("POST", "nodes/m0001", wrong)
 
 
 def test_the_way_into_rescue_mode_and_back(maas: MaasCaller) -> None:

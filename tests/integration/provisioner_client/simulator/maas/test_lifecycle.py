@@ -217,15 +217,22 @@ def test_releasing_many_is_all_or_none_and_erases_nothing(maas: MaasCaller) -> N
     assert "Disk erasing" not in _changes(maas, "m0001")
 
 
+def _erasing(maas: MaasCaller, name: str, comment: str) -> str:
+    released = maas.act(name, "release", erase="true", quick_erase="true", comment=comment)
+    return str(released.data["status_name"])
+
+
 def test_erasing_is_asked_for_with_erase(maas: MaasCaller) -> None:
     _deployed(maas, "m0001")
     assert maas.act("m0001", "release", quick_erase="true").data["status_name"] == "Releasing", "a kind, no wish"
     maas.wait("m0001", "Ready")
     maas.act("m0001", "deploy")
     maas.wait("m0001", "Deployed")
-    assert maas.act("m0001", "release", erase="true", quick_erase="true").data["status_name"] == "Disk erasing"
+    assert _erasing(maas, "m0001", "slipway-a-3") == "Disk erasing"
     maas.wait("m0001", "Ready")
     assert _changes(maas, "m0001")[-3:] == ["Disk erasing", "Releasing", "Ready"]
+    users = [entry for entry in maas.ledger("m0001") if entry[0].startswith("User")]
+    assert users[-1] == ("User erasing disk", "(slipway) - slipway-a-3"), "and no release"
 
 
 def test_a_machine_that_is_off_is_released_at_once(maas: MaasCaller) -> None:

@@ -90,6 +90,11 @@ def test_the_detector_goes_by_the_comment_of_a_deploy_and_by_tags_that_were_made
         maas.wait("m0001", "Deployed")
         maas.act("m0001", "release")
         maas.wait("m0001", "Ready")
+    tasks = [(one["action"], one["reference"], one["nodes"], one["status"]) for one in admin("GET", "tasks")]
+    assert tasks[:2] == [
+        ("prepare_nodes", "slipway-a-1", ["m0001"], "complete"),
+        ("deploy_nodes", "slipway-a-2", ["m0001", "m0001"], "complete"),
+    ]
     (entry,) = admin("GET", "double-submissions")["overlapping"]
     assert (entry["phase"], entry["node"], entry["first"]["reference"]) == ("deploy", "m0001", "slipway-a-2")
     maas.call("DELETE", "tags/slipway-a-1/")
