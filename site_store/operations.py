@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, case, exists, func, or_, select, update
+from sqlalchemy import Connection, Row, and_, case, delete, exists, func, or_, select, update
 
 from site_store.claims import claim
 from site_store.database import Repository
@@ -14,7 +14,7 @@ from site_store.errors import OperationConflict, OperationNotFound
 from site_store.node_status import follow_operation
 from site_store.outcomes import apply_late_outcome, apply_outcome
 from site_store.records import Operation, OperationStatus
-from site_store.tables import operation, site_lock
+from site_store.tables import node_question, operation, site_lock
 from strategy_lib.node_states.publication import Version
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
@@ -51,9 +51,12 @@ def abandon_operations(tx: Connection, now: datetime, action_id: str, group: str
         .where(operation.c.action_id == action_id, operation.c.status.in_(LIVE))
         .values(status=OperationStatus.ABANDONED, ended=now, over=case((never_sent, now)))
     )
+    asked = select(operation.c.op).where(operation.c.action_id == action_id)
     if group is not None:
         query = query.where(operation.c.group_name == group)
+        asked = asked.where(operation.c.group_name == group)
     tx.execute(query)
+    tx.execute(delete(node_question).where(node_question.c.op.in_(asked)))
 
 
 def finish(tx: Connection, now: datetime, op: int, status: OperationStatus, result: str | None) -> bool:

@@ -30,6 +30,7 @@ from site_store.orphans import Orphans
 from site_store.outbox import Outbox
 from site_store.owners import Owners
 from site_store.provisioner_lists import ProvisionerLists
+from site_store.questions import Questions
 from site_store.repair_switches import RepairSwitches
 from site_store.repairs import Repairs
 from site_store.reporters import Reporters
@@ -80,6 +81,7 @@ class SiteStore:
         self.approvals = Approvals(database)
         self.tasks = Tasks(database)
         self.operations = Operations(database)
+        self.questions = Questions(database)
         self.orphans = Orphans(database)
         self.events = Events(database)
         self.leases = Leases(database)

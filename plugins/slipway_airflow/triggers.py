@@ -166,7 +166,7 @@ class NodesReadyTrigger(BaseTrigger):
         from site_store import SiteStore
         from strategy_lib.goals.actors import Actor
 
-        # SQL blocks, and reading a design takes its time: both are for threads. The questions are not.
+        # SQL blocks, and is for threads; the questions do not. Whom to ask is written down with the operation.
         store = await asyncio.to_thread(SiteStore.open, actor=Actor.STEP)
         started = time.monotonic()
         try:

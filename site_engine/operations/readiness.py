@@ -19,6 +19,7 @@ from site_engine import log_messages
 from site_engine.designs import read_revision
 from site_engine.measurements import measure_operation
 from site_store import OperationStatus
+from site_store.questions import KeptQuestion
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.outcome import Outcome
@@ -72,15 +73,19 @@ class Question:
 
 
 def read_question(store: SiteStore, op: int, timeout: float) -> Question:
-    """Return whom an operation asks.
+    """Return whom an operation asks. The design is read once; the triggerer, and who comes back, find what was kept.
 
     Raises `EngineError`: there is no design to work with; `StoreError`: the store does not answer.
     """
     operation = store.operations.get(op)
+    kept = store.questions.get(op)
+    if kept is not None:
+        return Question(operation, kept.urls, kept.most, timeout)
     documents = read_revision(store, operation.site, store.actions.get(operation.action_id).revision)[1]
     settings = read_site_settings(documents)
     urls = node_urls(documents, settings.health_url) if settings.health_url else {}
     wanted = {name: urls[name] for name in operation.nodes if name in urls}
+    store.questions.keep(op, KeptQuestion(wanted, settings.max_agent_connections))
     return Question(operation, wanted, settings.max_agent_connections, timeout)
 
 
@@ -105,6 +110,7 @@ def end_asking(store: SiteStore, question: Question, answers: Mapping[str, Answe
     result = "not ready" if left else "ready"
     op = question.operation.op
     store.operations.record_outcome(op, outcome, status=OperationStatus.COMPLETE, result=result)
+    store.questions.forget(op)
     measure_operation(store.operations.get(op))
 
 
@@ -189,7 +195,7 @@ async def ask_in_turn(
 ) -> bool:
     """Ask in an event loop that belongs to others, too, until all nodes are ready or the time is over.
 
-    What needs the store or reads the design runs in threads. Which nodes were ready is kept on the way; the end is
+    What needs the store runs in threads. Which nodes were ready is kept on the way; the end is
     left to who comes back. Returns whether all were ready.
     """
     question = await asyncio.to_thread(read_question, store, op, timeout)

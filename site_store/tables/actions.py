@@ -243,3 +243,12 @@ operation = Table(
     Index("ix_operation_not_over", "site", sqlite_where=text("over IS NULL"), postgresql_where=text("over IS NULL")),
     sqlite_autoincrement=True,
 )
+
+# Where the nodes of an operation that is not over are asked whether they are ready, and how many at once (rule 58).
+node_question = Table(
+    "node_question",
+    metadata,
+    Column("op", Serial, ForeignKey("operation.op", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("urls", Json, nullable=False),
+    Column("most", Integer, nullable=False),
+)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from provisioner_client.errors import ProvisionerError
+from site_engine.operations import readiness
 from site_engine.operations.readiness import Answer, StillAsking, ask_in_turn
 from site_store import ActionState, GroupRecord, NodeRecord, OperationStatus
 from strategy_lib.node import NodeState, TaskStatus
@@ -196,12 +197,16 @@ def test_rule_39_a_node_waits_until_another_one_is_ready(begin: Begin, agents: A
     assert phases == [Phase.PREPARE, Phase.DEPLOY, Phase.READY, Phase.DEPLOY, Phase.READY]
 
 
-def test_the_triggerer_keeps_who_is_ready_and_leaves_the_end_to_the_task(begin: Begin, agents: Agents) -> None:
+def test_the_triggerer_keeps_who_is_ready_and_leaves_the_end_to_the_task(
+    begin: Begin, agents: Agents, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agents.after = {"a": 20, "b": 1000}
     driving = started(begin, agents, design("ab"))
     driving.patience = 3.0
     still = driving.group("g")
     assert isinstance(still, StillAsking)
+    # A design of 10,000 nodes takes seconds to read: it was, before there was anything to wait for.
+    monkeypatch.delattr(readiness, "read_revision")
     clock = agents.clock
 
     async def turns() -> bool:
@@ -215,6 +220,9 @@ def test_the_triggerer_keeps_who_is_ready_and_leaves_the_end_to_the_task(begin: 
     operation = driving.store.operations.get(still.op)
     assert operation.ended is None
     assert driving.store.tasks.left_to_ask(still.op) == ["b"]
+    assert driving.store.questions.get(still.op) is not None
+    assert drive(driving).state is GroupState.SUCCESS, "who comes back reads it no more, either"
+    assert driving.store.questions.get(still.op) is None
 
 
 def test_the_triggerer_says_once_that_it_cannot_ask_and_goes_on(
