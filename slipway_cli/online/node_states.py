@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,6 +11,8 @@ from urllib.parse import quote
 import click
 from rich.text import Text
 
+from api_client.session import ApiError, ApiRefused, ApiUnreachable
+from slipway_cli.follow import Absence
 from slipway_cli.online.completion import GROUP_OF_SITE, NODES
 from slipway_cli.online.online_command import (
     TargetGroup,
@@ -21,13 +24,17 @@ from slipway_cli.online.online_command import (
     show_data,
 )
 from slipway_cli.online.repair import repair_line
-from slipway_cli.online.server import Failed, SiteServer
+from slipway_cli.online.server import READING, Failed, SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
 
 STATES = ("up", "retired", "maintenance", "down")
 _STYLES = {"up": "green", "retired": "cyan", "initializing": "cyan", "stopping": "yellow", "maintenance": "yellow"}
 _LINGER = 60.0
+"""Seconds for which a server holds an answer back, here and where it waits until a state is published."""
+_ANSWER = _LINGER + READING
+_REST = 2.0
+"""Seconds between two attempts at a server that does not answer."""
 
 
 def _path(server: SiteServer, rest: str) -> str:
@@ -47,13 +54,33 @@ def get_site_state(server: SiteServer, output: str, watch: bool) -> None:
     show_data(found, output, _show_site)
     if output == OutputFormat.TABLE:
         click.echo(printable(repair_line(server.get(_path(server, "repair")).json())))
+    absence = Absence(lambda line: click.echo(line, err=True))
     while watch:
-        since = f"{found['epoch']}.{found['version']}"
-        answer = server.get(_path(server, "state"), since=since, wait=_LINGER)
-        if answer.status_code == 204:
-            continue
-        found = answer.json()
-        show_data(found, output, _show_changes)
+        newer = _newer(server, f"{found['epoch']}.{found['version']}", absence)
+        if newer is not None:
+            found = newer
+            show_data(found, output, _show_changes)
+
+
+def _newer(server: SiteServer, since: str, absence: Absence) -> Any:
+    """Return what has changed since a version, None while nothing has, or nobody answers; for minutes.
+
+    Raises `Failed`: it is refused; there was no answer for too long.
+    """
+    try:
+        answer = server.send("GET", _path(server, "state"), {"since": since, "wait": _LINGER}, timeout=_ANSWER)
+    except Failed as failed:
+        error = failed.__cause__
+        if not isinstance(error, ApiUnreachable | ApiRefused):
+            raise
+        try:
+            absence.bear(error)
+        except ApiError:
+            raise failed from error
+        time.sleep(_REST)
+        return None
+    absence.end()
+    return None if answer.status_code == 204 else answer.json()
 
 
 def _show_site(found: Mapping[str, Any]) -> None:
@@ -173,7 +200,7 @@ def set_node_state(
         against = f" against: {judged['reason']}" if judged["reason"] else ""
         which = f"{counted(len(judged['nodes']), 'node')} ({listed(judged['nodes'])})"
         confirm(printable(f"site {server.where.site} at {server.where.url}: set {which} to {state}{against}?"), "--yes")
-    answer = server.send("PUT", _path(server, "states"), {}, headers=headers, json=body)
+    answer = server.send("PUT", _path(server, "states"), {}, headers=headers, json=body, timeout=_ANSWER)
     found = answer.json()
     if output != OutputFormat.TABLE:
         show_data(found, output, lambda _: None)

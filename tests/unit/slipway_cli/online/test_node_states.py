@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from slipway_cli.online import node_states
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import AT, Server
 
@@ -58,13 +59,17 @@ def test_without_racks_there_is_no_column_of_them(slipway: Slipway, server: Serv
     assert lines[2].split() == ["Node", "State", "Reason"]
 
 
-def test_watching_shows_each_newer_version_and_goes_on_after_silence(slipway: Slipway, server: Server) -> None:
+def test_watching_shows_each_newer_version_and_goes_on_after_silence(
+    slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_states, "_REST", 0.0)
     server.on("GET", STATE, VIEW)
     server.on("GET", "/sites/lab-7/repair", {**REPAIR, "stopped_at": None})
     server.on("GET", STATE, None, 204)
     newer = {**VIEW, "version": 4, "since": "7.3", "nodes": {"n1": {"state": "down", "reason": "why"}, "n2": None}}
+    server.refuse("GET", STATE, 503, "it is being started again")
     server.on("GET", STATE, newer)
-    server.refuse("GET", STATE, 503, "over")
+    server.refuse("GET", STATE, 404, "there is no site 'lab-7'")
     result = slipway("get", "site-state", "--watch", "--site", "lab-7")
     assert result.stdout.splitlines()[-2:] == [
         "2026-03-01 12:00:00 7.4 n1 down: why",
@@ -72,7 +77,11 @@ def test_watching_shows_each_newer_version_and_goes_on_after_silence(slipway: Sl
     ]
     asked = [str(call.request.url) for call in server.mock.calls]
     asked = [url.partition("?")[2] for url in asked if "/repair" not in url]
-    assert asked[:4] == ["", "since=7.3&wait=60.0", "since=7.3&wait=60.0", "since=7.4&wait=60.0"]
+    again = ["since=7.3&wait=60.0"] * 3
+    assert asked[:5] == ["", *again, "since=7.4&wait=60.0"]
+    assert (result.exit_code, "there is no site 'lab-7'" in result.stderr) == (1, True)
+    lingering: list[Any] = [call.request for call in server.mock.calls if "wait=" in str(call.request.url)]
+    assert {each.req_kwargs["timeout"] > 60 for each in lingering} == {True}, "an answer may take as long as it lingers"
 
 
 def test_the_three_states_of_a_node(slipway: Slipway, server: Server) -> None:
