@@ -77,7 +77,7 @@ class Lifecycle:
             raise BadParameters({"testing_scripts": [said]})
         script, attempt = self._script(machine, Work.PREPARE, machine.prepares + 1)
         self._events.requested(machine, "User starting node commissioning", user.name)
-        machine.prepares, machine.owner, machine.error_description = attempt, user.name, ""
+        machine.prepares, machine.owner = attempt, user.name
         if behaviour_of(script, attempt) is Behaviour.POWER:
             self._park.become(machine, S.COMMISSIONING)
             self._power_trouble(machine, S.NEW)
@@ -89,7 +89,8 @@ class Lifecycle:
         if tested:
             machine.testing_id = self._sets.begin(machine.system_id, TESTING)
         stages = ("commissioning", "testing") if tested else ("commissioning",)
-        ready = Step(0, status=S.READY, power="off", events=((INFO, "Ready", ""),), fields={"owner": None})
+        power = "on" if is_true(form, "enable_ssh") else "off"
+        ready = Step(0, status=S.READY, power=power, events=((INFO, "Ready", ""),), fields={"owner": None})
         self._park.follow(machine, course(stages, ready, script, attempt, self._pace(machine)))
 
     def acquire(self, user: User, machine: Machine, agent_name: str, comment: str) -> None:
@@ -127,7 +128,7 @@ class Lifecycle:
             self.acquire(user, machine, first(form, "agent_name"), comment)
         self._events.requested(machine, "User starting deployment", user.name, comment)
         self._acts.begin(Work.DEPLOY, machine, find_reference(comment, machine.agent_name))
-        machine.deploys, machine.error_description = attempt, ""
+        machine.deploys = attempt
         machine.osystem, machine.distro_series = image
         machine.hwe_kernel, machine.ephemeral_deploy = first(form, "hwe_kernel") or None, is_ephemeral
         machine.installation_id = self._sets.begin(machine.system_id, INSTALLATION)
@@ -162,7 +163,7 @@ class Lifecycle:
             raise PowerTrouble
         self._acts.begin(Work.DESTROY, machine, find_reference(comment))
         after = S.READY if machine.commissioning_id is not None else S.NEW
-        freed = {"owner": None, "installation_id": None, "error_description": ""}
+        freed = {"owner": None, "installation_id": None}
         if erase:
             self._park.become(machine, S.DISK_ERASING)
             end = Step(0, status=after, power="off", fields=freed)

@@ -47,12 +47,11 @@ class MachinesApi:
 
     def show(self, machines: Sequence[Machine]) -> list[dict[str, Any]]:
         """Return machines as the API shows them."""
-        statuses = self._sets.statuses() if len(machines) > 1 else None
+        runs = [one for machine in machines for one in (machine.commissioning_id, machine.testing_id)]
+        statuses = self._sets.statuses([one for one in runs if one is not None])
         places = {(kind, one["name"]): one for kind in (ZONE, POOL) for one in self._places.all(kind)}
 
         def status_of(set_id: int | None) -> str:
-            if statuses is None:
-                return self._sets.status(set_id)
             return "Unknown" if set_id is None else statuses.get(set_id, "Unknown")
 
         return [represent(one, status_of, lambda kind, name: places[kind, name]) for one in machines]

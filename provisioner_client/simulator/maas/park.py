@@ -21,6 +21,9 @@ from provisioner_client.simulator.machines import MachineStatus, power_of
 from provisioner_client.simulator.store import Store
 
 _LETTERS = "abcdefghkmnpqrtwxy346789"
+# Statuses that leave the message of the one before; and those whose failure leaves no description.
+_SILENT = frozenset({MachineStatus.TESTING, MachineStatus.ALLOCATED})
+_UNDESCRIBED = frozenset({MachineStatus.COMMISSIONING, MachineStatus.TESTING})
 # What may be changed behind everybody's back, and the types of each.
 _CHANGEABLE: Mapping[str, tuple[type, ...]] = {
     "power_state": (str,),
@@ -113,7 +116,8 @@ class MachinePark:
             machine.previous_status, machine.status = machine.status, status
         if status not in UNDER_WAY:
             self._acts.end(machine, time.time() if at is None else at)
-        machine.status_message = str(status)
+        if status not in _SILENT:
+            machine.status_message = str(status)
         self.touch(machine)
 
     def follow(self, machine: Machine, steps: list[Step]) -> None:
@@ -179,7 +183,7 @@ class MachinePark:
             machine.power_state = step.power
         for level, kind, text in step.events:
             self._events.add(machine, level, kind, text, at=due)
-            if (level, kind) == (ERROR, MARKED_FAILED):
+            if (level, kind) == (ERROR, MARKED_FAILED) and machine.status not in _UNDESCRIBED:
                 machine.error_description = text
         ids = {COMMISSIONING: machine.commissioning_id, TESTING: machine.testing_id}
         ids[INSTALLATION] = machine.installation_id

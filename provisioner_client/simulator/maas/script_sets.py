@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from email.utils import formatdate
 from typing import Any
 
@@ -52,14 +53,10 @@ class ScriptSets:
             (status, at if status in _OVER else None, output, set_id),
         )
 
-    def status(self, set_id: int | None) -> str:
-        """Return the status of a run; `Unknown` if there is none."""
-        found = self._store.value("SELECT status FROM maas_script_set WHERE id = ?", (set_id,))
-        return "Unknown" if found is None else str(found)
-
-    def statuses(self) -> dict[int, str]:
-        """Return the statuses of all runs, for long lists."""
-        return {row["id"]: row["status"] for row in self._store.rows("SELECT id, status FROM maas_script_set")}
+    def statuses(self, ids: Collection[int]) -> dict[int, str]:
+        """Return the statuses of runs."""
+        statement = "SELECT id, status FROM maas_script_set WHERE id IN (SELECT value FROM json_each(?))"
+        return {row["id"]: row["status"] for row in self._store.rows(statement, (json.dumps([*ids]),))}
 
     def of(self, system_id: str, kind: str | None = None) -> list[sqlite3.Row]:
         """Return the runs of a machine, oldest first."""

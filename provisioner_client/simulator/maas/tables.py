@@ -80,6 +80,7 @@ CREATE TABLE IF NOT EXISTS maas_act (
     at REAL NOT NULL,
     over REAL
 );
+CREATE INDEX IF NOT EXISTS maas_act_under_way ON maas_act (id) WHERE over IS NULL;
 CREATE INDEX IF NOT EXISTS maas_act_machine ON maas_act (system_id, over);
 
 -- nonces of the last minutes: each is taken once, also after a restart

@@ -76,7 +76,9 @@ def test_releases_fail(maas: MaasCaller, script: Admin, form: dict[str, str], st
     machine = maas.wait("m0001", status)
     assert machine["owner"] == "slipway"
     maas.act("m0001", "release")
-    assert maas.wait("m0001", "Ready")["owner"] is None
+    free = maas.wait("m0001", "Ready")
+    assert free["owner"] is None
+    assert free["error_description"] == machine["error_description"] != "", "it is left, and says nothing of now"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ import pytest
 from provisioner_client.simulator.maas import statuses
 from provisioner_client.simulator.maas.filters import FILTERS, NOT_PLAYED
 from provisioner_client.simulator.machines import MachineStatus
-from tests.support.maas_reference import DESCRIPTION, IS_HERE, STATUSES
+from tests.integration.provisioner_client.simulator.maas.conftest import Admin
+from tests.support.maas_calls import MaasCaller
+from tests.support.maas_reference import DESCRIPTION, FIELDS, IS_HERE, STATUSES
 
 pytestmark = pytest.mark.skipif(not IS_HERE, reason="what is known of a real MAAS is not here")
 
@@ -41,6 +43,34 @@ def test_what_may_be_released_what_fails_and_what_has_a_time_limit() -> None:
         assert known["becomes"] == statuses.FAILURE_OF[status]
         if known["minutes"] == 5:
             assert seconds == 300
+
+
+@pytest.mark.parametrize(
+    "status", ["New", "Commissioning", "after commissioning", "Ready", "Allocated", "Deploying", "Deployed"]
+)
+def test_what_a_machine_says_of_itself_in_each_status(maas: MaasCaller, script: Admin, status: str) -> None:
+    """Its message may be that of an earlier status, as MAAS's are; power was simulated there, and ids are its own."""
+    ways = {
+        "Commissioning": ("prepare", "commissioning"),
+        "after commissioning": ("prepare", "testing"),
+        "Deploying": ("deploy", "deploying"),
+    }
+    if status in ways:
+        phase, stage = ways[status]
+        script("m0001", phase, "stuck", stage=stage)
+    known = FIELDS["statuses"][status]
+    for at, act in (("Commissioning", "commission"), ("Allocated", "allocate"), ("Deploying", "deploy")):
+        order = ("New", "Commissioning", "after commissioning", "Ready", "Allocated", "Deploying", "Deployed")
+        if order.index(at) > order.index(status):
+            break
+        if act == "allocate":
+            maas.post("machines/", act, system_id=maas.wait("m0001", "Ready")["system_id"])
+        else:
+            maas.act("m0001", act)
+    machine = maas.wait("m0001", known["status_name"])
+    left_out = {"power_state", "netboot", "current_commissioning_result_id", "current_installation_result_id"}
+    compared = known.keys() - left_out
+    assert {name: machine[name] for name in compared} == {name: known[name] for name in compared}
 
 
 def test_every_filter_of_the_list_is_played_or_refused() -> None:
