@@ -5,14 +5,15 @@ Commands, routes and pages call the functions of this module alone. They ask nob
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from site_engine.trees.action import action_entry, action_header, judges_of, reports_of_action
-from site_engine.trees.nodes import TROUBLED, leaves_to_dict
+from site_engine.trees.nodes import TROUBLED, leaves_to_dict, place_of
 from site_engine.trees.site import reports_of_site, site_entry, site_header
+from site_store.tree_facts import LeafPage
 from strategy_lib.status.entry import Entry, entry_to_dict
 
 if TYPE_CHECKING:
@@ -120,6 +121,36 @@ def action_tree_with_troubles(store: SiteStore, action_id: str, most: int) -> tu
     facts = replace(page.facts, leaves=())
     judges = judges_of(facts)
     return _of_action(facts, judges), leaves_to_dict(page, judges[1])
+
+
+def action_tree_with_group(
+    store: SiteStore,
+    action_id: str,
+    group: str,
+    limit: int,
+    after: Sequence[str] | None = None,
+    most_troubled: int = 0,
+) -> tuple[StatusTree, dict[str, Any], list[dict[str, Any]]]:
+    """Return how an action stands, a page of the nodes of one of its groups, and its first nodes that failed.
+
+    All are of one moment. Nodes are as `site_engine.trees.nodes.action_nodes` returns them.
+
+    Parameters
+    ----------
+    group : "" for the nodes of steps on nodes.
+    limit, after : of the page: how many tasks of nodes, and what the page before said.
+    most_troubled : how many tasks that failed at most.
+
+    Raises
+    ------
+    site_store.ActionNotFound : no action has this id.
+    """
+    behind = place_of(after)
+    page, troubled = store.trees.group_with_troubles(action_id, group, limit, behind, TROUBLED, most_troubled)
+    facts = replace(page.facts, leaves=())
+    judges = judges_of(facts)
+    failed = leaves_to_dict(LeafPage(replace(facts, leaves=troubled), None), judges[1])["nodes"]
+    return _of_action(facts, judges), leaves_to_dict(page, judges[1]), failed
 
 
 def _of_action(facts: ActionFacts, judges: tuple[Steps, Groups] | None = None) -> StatusTree:

@@ -9,7 +9,21 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Integer, Select, and_, bindparam, func, literal, null, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Integer,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+)
 
 from site_store.database import Repository
 from site_store.dialects import among, clock
@@ -20,10 +34,11 @@ from site_store.node_past import groups_in, groups_of_node, read_past
 from site_store.node_versions import read_versions
 from site_store.owner_queries import default_owner, owners_now
 from site_store.status_records import TOUCH, SitePart
-from site_store.tables import node, operation, site_group_node, status_count
-from site_store.tree_facts import NodePage, NodePastFacts, NodeQuery, SiteNodeFacts
+from site_store.tables import node, node_view, operation, site_group_node, status_count, user_state
+from site_store.tree_facts import NodePage, NodePastFacts, NodeQuery, NodeStates, SiteNodeFacts
 from site_store.tree_queries import changes, dag_at_work, is_leased
 from site_store.tree_rows import change_token, moment, owners_by_name, site_node_facts
+from strategy_lib.node_states.generated import NodeAvailability
 
 MOST_COUNTED = 1000
 """A total is counted up to this, and no further."""
@@ -75,6 +90,7 @@ class SiteNodes(Repository):
                 default_owner=about.default_owner or "",
                 dag_id=about.dag_id,
                 leased=bool(about.leased),
+                states={row.name: _states(row) for row in rows[:limit]} if query.with_states else {},
             )
 
         return self._database.read(work)
@@ -138,7 +154,21 @@ def _facts(dialect: str, site: str, query: NodeQuery, given: datetime | None) ->
     same = and_(page.c.site == node.c.site, page.c.name == node.c.name)
     number = select(func.count()).select_from(keys).scalar_subquery() if counted else null()
     columns = (*node.c, page.c.sorted_by, groups_of_node(dialect), number.label("total"))
-    return in_order(select(*columns).join(page, same), query, page.c.sorted_by, node.c.name)
+    joined: FromClause = node.join(page, same)
+    if query.with_states:
+        now = clock(dialect) if given is None else literal(given, user_state.c.until.type)
+        seen = and_(node_view.c.site == node.c.site, node_view.c.node == node.c.name)
+        until = or_(user_state.c.until.is_(None), user_state.c.until > now)
+        is_set = (user_state.c.site == node.c.site, user_state.c.node == node.c.name)
+        joined = joined.outerjoin(node_view, seen)
+        joined = joined.outerjoin(user_state, and_(*is_set, user_state.c.state != NodeAvailability.UP, until))
+        published = (node_view.c.state.label("published"), node_view.c.reason.label("published_why"))
+        columns = (*columns, *published, user_state.c.state.label("user"), user_state.c.reason.label("user_why"))
+    return in_order(select(*columns).select_from(joined), query, page.c.sorted_by, node.c.name)
+
+
+def _states(row: Row[*tuple[Any, ...]]) -> NodeStates:
+    return NodeStates(row.published, row.published_why, row.user, row.user_why)
 
 
 @lru_cache(maxsize=_KEPT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, Select, exists, or_, select, union
+from sqlalchemy import ColumnElement, Connection, Select, exists, literal, or_, select, union
 
 from site_store.contents import Part, changed, digests, newest_number, posted_parts, read_texts, revision_parts
 from site_store.database import Repository
@@ -27,6 +27,11 @@ _MISSING = {
 
 # Where a site that exists is named.
 _PLACES = (site_table.c.name, buffer.c.site, action.c.site)
+
+
+def is_known(site: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether a site has a revision, a buffer or an action."""
+    return or_(*(exists().where(column == site) for column in _PLACES))
 
 
 def _known(tx: Connection, after: str | None, limit: int | None) -> Select[tuple[str]]:
@@ -68,7 +73,7 @@ class Sites(Repository):
 
     def exists(self, site: str) -> bool:
         """Whether a site has a revision, a buffer or an action: one that is only asked for does not exist."""
-        query = select(or_(*(exists().where(column == site) for column in _PLACES)))
+        query = select(is_known(literal(site)))
         return self._database.read_once(lambda tx: bool(tx.scalar(query)))
 
     def known(self, after: str | None = None, limit: int | None = None) -> list[str]:

@@ -252,6 +252,7 @@ class NodeQuery:
     sort : one of `node_order.SORTED_BY`; `descending` from its end. Nodes that are alike are sorted by name.
     limit : how many at most.
     after : what `NodePage.after` said; None: the first page.
+    with_states : also what is published of each node, and what is set for it.
     """
 
     group: str | None = None
@@ -263,6 +264,17 @@ class NodeQuery:
     descending: bool = False
     limit: int = 100
     after: str | None = None
+    with_states: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStates:
+    """What is published of a node, and what is set for it, each with its reason; None: nothing."""
+
+    published: str | None
+    published_why: str | None
+    user: str | None
+    user_why: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +295,7 @@ class NodePage:
     default_owner: str = ""
     dag_id: str | None = None
     leased: bool = False
+    states: Mapping[str, NodeStates] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

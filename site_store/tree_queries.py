@@ -17,10 +17,12 @@ from sqlalchemy import (
     case,
     exists,
     func,
+    literal,
     null,
     or_,
     select,
     union,
+    union_all,
 )
 
 from site_store.action_rows import FACTS, OPEN
@@ -29,6 +31,7 @@ from site_store.events import EventKind
 from site_store.owner_queries import default_owner, owners_now
 from site_store.records import ActionState, OperationStatus
 from site_store.site_troubles import MOST_TROUBLES
+from site_store.sites import is_known
 from site_store.status_records import TOUCH, SitePart
 from site_store.tables import (
     action,
@@ -301,6 +304,12 @@ def site_token_query(dialect: str) -> Select[Any]:
     return select(changes("", _THIS_SITE).label("changes"), *owners_now(dialect))
 
 
+@cache
+def known_site_query(dialect: str) -> Select[Any]:
+    """Select the same, and whether the site exists."""
+    return site_token_query(dialect).add_columns(is_known(_THIS_SITE).label("known"))
+
+
 def _cells(dialect: str, of: FromClause, *conditions: ColumnElement[bool]) -> ColumnElement[str]:
     """Return a column of `of`: the cells of a scope of the roll-up, summed over their parts."""
     cell = status_count.c
@@ -370,6 +379,16 @@ def leaf_page(
         later = or_(under > in_group, and_(under == in_group, task.c.phase > in_phase))
         query = query.where(task.c.node >= name, or_(task.c.node > name, later))
     return query.order_by(task.c.node, under, task.c.phase)
+
+
+def leaf_pages(listed: Select[Any], troubled: Select[Any]) -> Select[Any]:
+    """Select two pages of tasks by one statement, each in its order; `is_troubled` tells them apart."""
+    pages = [
+        select(*page.subquery().c, literal(is_troubled).label("is_troubled"))
+        for is_troubled, page in ((False, listed), (True, troubled))
+    ]
+    both = union_all(*pages).subquery().c
+    return select(*both).order_by(both.is_troubled, both.node, both.group_name, both.phase)
 
 
 def worst_leaves(action_ids: Iterable[str], most: int) -> Select[Any]:

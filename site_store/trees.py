@@ -25,7 +25,9 @@ from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, S
 from site_store.tree_queries import (
     action_query,
     action_token_query,
+    known_site_query,
     leaf_page,
+    leaf_pages,
     site_token_query,
     sites_query,
     worst_leaves,
@@ -94,6 +96,15 @@ class Trees(Repository):
         def work(tx: Connection) -> str:
             row = tx.execute(site_token_query(tx.dialect.name), {"site": site}).one()
             return change_token(row.changes, owners_by_name(row.owners), self._moment(row.now))
+
+        return self._database.read_once(work)
+
+    def known_site_token(self, site: str) -> str | None:
+        """Return the same; None where the site does not exist (`Sites.exists`). It takes one statement."""
+
+        def work(tx: Connection) -> str | None:
+            row = tx.execute(known_site_query(tx.dialect.name), {"site": site}).one()
+            return change_token(row.changes, owners_by_name(row.owners), self._moment(row.now)) if row.known else None
 
         return self._database.read_once(work)
 
@@ -198,6 +209,52 @@ class Trees(Repository):
                 self._action(rows[0], counts, touched, found[:limit]),
                 (last.node, last.group, last.phase) if last is not None else None,
             )
+
+        return self._database.read(work)
+
+    def group_with_troubles(
+        self,
+        action_id: str,
+        group: str,
+        limit: int = 100,
+        after: tuple[str, str, str] | None = None,
+        statuses: Collection[str] = (),
+        most: int = 0,
+    ) -> tuple[LeafPage, list[LeafFacts]]:
+        """Return a page of the nodes of a group of an action, and beside it the first of its nodes in trouble.
+
+        Both are of one moment, and take one statement beside that of the action.
+
+        Parameters
+        ----------
+        group, limit, after : as for `group_nodes`.
+        statuses : the stored statuses that are trouble.
+        most : how many tasks in trouble at most; 0: none are looked for.
+
+        Raises
+        ------
+        ActionNotFound : no action has this id.
+        """
+
+        def work(tx: Connection) -> tuple[LeafPage, list[LeafFacts]]:
+            rows = self._action_rows(tx, [action_id])
+            if not rows:
+                raise _unknown(action_id)
+            counts, touched = counts_of(rows[0].cells)
+            present = {cell.status for cell in counts if not cell.group}
+            wanted = [status for status in statuses if status in present] if most else []
+            query = leaf_page(action_id, group, None, (), after).limit(limit + 1)
+            found: list[LeafFacts] = []
+            troubled: list[LeafFacts] = []
+            if not wanted:
+                found = [leaf_facts(leaf) for leaf in tx.execute(query)]
+            else:
+                troubles = leaf_page(action_id, group, None, wanted, None).limit(most)
+                for row in tx.execute(leaf_pages(query, troubles)):
+                    (troubled if row.is_troubled else found).append(leaf_facts(row))
+            last = found[limit - 1] if len(found) > limit else None
+            behind = (last.node, last.group, last.phase) if last is not None else None
+            return LeafPage(self._action(rows[0], counts, touched, found[:limit]), behind), troubled
 
         return self._database.read(work)
 

@@ -33,7 +33,7 @@ def site_nodes(store: SiteStore, site: str, query: NodeQuery | None = None) -> d
 
     Parameters
     ----------
-    query : which of them, in which order; None: the first by name.
+    query : which of them, in which order; None: the first by name. Where it asks for states, each node has them.
 
     Raises
     ------
@@ -47,7 +47,11 @@ def site_nodes(store: SiteStore, site: str, query: NodeQuery | None = None) -> d
         "read_at": page.read_at.isoformat(),
         "total": page.total,
         "after": page.after,
-        "nodes": [node_to_dict(node, owners, page.default_owner, airflow) for node in page.nodes],
+        "nodes": [
+            node_to_dict(node, owners, page.default_owner, airflow)
+            | ({"states": page.states[node.node]} if page.states else {})
+            for node in page.nodes
+        ],
     }
 
 
@@ -116,10 +120,14 @@ def action_nodes(
     ------
     site_store.ActionNotFound : no action has this id.
     """
-    behind = None if after is None or len(after) != 3 else (after[0], after[1], after[2])
     statuses = TROUBLED if troubled else ()
-    page = store.trees.group_nodes(action_id, group, phase, statuses, max(1, min(limit, 1000)), behind)
+    page = store.trees.group_nodes(action_id, group, phase, statuses, max(1, min(limit, 1000)), place_of(after))
     return leaves_to_dict(page)
+
+
+def place_of(after: Sequence[str] | None) -> tuple[str, str, str] | None:
+    """Return the place in the nodes of an action that a page said to go on behind; None: the beginning."""
+    return None if after is None or len(after) != 3 else (after[0], after[1], after[2])
 
 
 def leaves_to_dict(page: LeafPage, groups: Groups | None = None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from fastapi.responses import Response
 
 from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, kind_of
 from site_engine.actions.parameters import parameters_of
-from site_engine.status_trees import action_tree, action_tree_with_troubles
+from site_engine.status_trees import action_tree_with_group, action_tree_with_troubles
 from site_engine.trees.nodes import action_nodes
 from site_engine.trees.reported import SEPARATOR
 from slipway_api import airflow_access as access
@@ -98,14 +98,13 @@ def group(
     root = request.scope.get("root_path", "")
 
     def values() -> dict[str, Any]:
-        tree = action_tree(store, record.id)
+        most = 0 if after else FAILED_SHOWN
+        tree, listed, failed = action_tree_with_group(store, record.id, name, NODES_SHOWN, after, most)
         found = next((entry for entry in groups_of(tree.root) if entry.name == name), None)
         own = next((entry for entry in groups_of(tree.own) if entry.name == name), found)
         if found is None:
             raise ApiError(404, f"action {record.id} has no group {name[:64]!r}")
         log = group_log(root, record, found.group)
-        listed = action_nodes(store, record.id, group=name, limit=NODES_SHOWN, after=after or None)
-        failed = [] if after else action_nodes(store, record.id, group=name, troubled=True, limit=FAILED_SHOWN)["nodes"]
         return {
             "group": found,
             "own": own,
@@ -129,9 +128,9 @@ def nodes_of_steps(request: Request, action_id: str, store: Store, caller: acces
     after = request.query_params.getlist("after")
 
     def values() -> dict[str, Any]:
-        listed = action_nodes(store, record.id, group="", limit=NODES_SHOWN, after=after or None)
+        tree, listed, _ = action_tree_with_group(store, record.id, "", NODES_SHOWN, after)
         return {
-            "node_steps": node_steps(action_tree(store, record.id).root),
+            "node_steps": node_steps(tree.root),
             "nodes": listed["nodes"],
             "next": urlencode({"after": listed["after"]}, doseq=True) if listed["after"] else "",
         }

@@ -64,9 +64,7 @@ _ASKED = ("q", "standing", "group", "rack", *_BY_TEXT)
 @router.get("/sites/{site}/nodes", dependencies=[access.may_read])
 def nodes(request: Request, site: str, store: Store) -> Response:
     """Show the nodes of a site alone: the part of its page that renews itself."""
-    if not store.sites.exists(site):
-        raise ApiError(404, f"there is no site {site[:64]!r}", "Site not found")
-    part = nodes_part(request, store, site)
+    part = nodes_part(request, store, site, token_of(store, site))
     values = {
         **part.fresh,
         "filters": asked(request),
@@ -134,8 +132,21 @@ def kept(request: Request) -> dict[str, str]:
     return {name: text[:200] for name in _KEPT if (text := request.query_params.get(name, ""))}
 
 
-def nodes_part(request: Request, store: SiteStore, site: str) -> LivePart:
-    """Return the table of a site's nodes as the query asks for it, as a part that renews itself."""
+def token_of(store: SiteStore, site: str) -> str:
+    """Return the change token of a site. Raises `ApiError` 404: nothing is known of it."""
+    token = store.trees.known_site_token(site)
+    if token is None:
+        raise ApiError(404, f"there is no site {site[:64]!r}", "Site not found")
+    return token
+
+
+def nodes_part(request: Request, store: SiteStore, site: str, token: str) -> LivePart:
+    """Return the table of a site's nodes as the query asks for it, as a part that renews itself.
+
+    Parameters
+    ----------
+    token : the site's change token, which was read in this request.
+    """
     filters = asked(request)
     sort = request.query_params.get("sort", "node")
     descending = request.query_params.get("order") == "desc"
@@ -150,6 +161,7 @@ def nodes_part(request: Request, store: SiteStore, site: str) -> LivePart:
         descending=descending,
         limit=NODES_SHOWN,
         after=after,
+        with_states=True,
     )
     root = request.scope.get("root_path", "")
 
@@ -163,7 +175,7 @@ def nodes_part(request: Request, store: SiteStore, site: str) -> LivePart:
     def values() -> Mapping[str, Any]:
         refused = ""
         try:
-            found = _with_states(store, site, site_nodes(store, site, query))
+            found = _with_states(site_nodes(store, site, query))
         except ValueRefused as error:
             if not filters:
                 raise
@@ -184,20 +196,16 @@ def nodes_part(request: Request, store: SiteStore, site: str) -> LivePart:
     address = f"{root}/ui/sites/{segment(site)}/nodes"
     asked_for = {name: value for name, value in request.query_params.items() if name != "part"}
     url = f"{address}?{urlencode({**asked_for, 'part': 'live'})}"
-    return LivePart("nodes.html", url, store.trees.site_token(site), values, {"site": site})
+    return LivePart("nodes.html", url, token, values, {"site": site})
 
 
-def _with_states(store: SiteStore, site: str, found: dict[str, Any]) -> dict[str, Any]:
+def _with_states(found: dict[str, Any]) -> dict[str, Any]:
     """Say of each node of a page what is published of it and what an administrator set, where it is not up."""
-    names = [node["node"] for node in found["nodes"]]
-    known = store.site_views.memory(site, names) if names else {}
-    users = store.user_states.in_force(site) if names else {}
     for node in found["nodes"]:
-        name, said = node["node"], []
-        view = known[name].view if name in known else None
-        if name in users:
-            said.append(("set", str(users[name].state), users[name].reason))
-        if view is not None and view.state is not NodeAvailability.UP:
-            said.append(("published", str(view.state), view.reason))
+        states, said = node["states"], []
+        if states.user is not None:
+            said.append(("set", states.user, states.user_why or ""))
+        if states.published not in (None, NodeAvailability.UP):
+            said.append(("published", states.published, states.published_why or ""))
         node["states"] = said
     return found

@@ -16,7 +16,7 @@ from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages import group_graph
 from slipway_api.pages.live import live_page
-from slipway_api.pages.nodes import asked, kept, nodes_part
+from slipway_api.pages.nodes import asked, kept, nodes_part, token_of
 from slipway_api.pages.rendering import page
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import segment
@@ -63,7 +63,7 @@ def site(
     revisions_before: Annotated[int | None, Query()] = None,
 ) -> Response:
     """Show a site; with the newest actions and revisions, or those that are older than the ones that are named."""
-    require_site(store, site)
+    token = token_of(store, site)
     may = frozenset(kind for kind in KINDS if caller.may_create(kind))
     readable = frozenset(kind for kind in KINDS if caller.may_read(kind))
     root = request.scope.get("root_path", "")
@@ -76,11 +76,10 @@ def site(
     fresh = {"site": site, "may": may, "may_control": control}
 
     def rest() -> dict[str, Any]:
-        part = nodes_part(request, store, site)
+        part = nodes_part(request, store, site, token)
         shown = {"nodes": part.html(request), "nodes_url": part.url}
         return {**shown, "filters": asked(request), "kept": kept(request), "statuses": list(Status)}
 
-    token = store.trees.site_token(site)
     return live_page(request, store, "site.html", token=token, reader=reader, values=values, fresh=fresh, rest=rest)
 
 

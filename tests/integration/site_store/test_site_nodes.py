@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, insert
 
 from site_store import NodeQuery, ValueRefused
 from site_store.node_filters import FILTERED_BY
 from site_store.site_nodes import _facts
-from site_store.tables import node
+from site_store.tables import node, node_view, user_state
+from site_store.tree_facts import NodeStates
 from tests.integration.site_engine.trees.tree_scenario import PROVISIONER, change, commit
-from tests.integration.site_store.scenario import SITE, Scenario
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario
 
 
 def names(site: Scenario, **query: Any) -> list[str]:
@@ -72,6 +75,29 @@ def test_a_query_that_is_asked_again_is_not_made_again_and_another_is_not_taken_
     columns["power"] = "off"
     assert [found.node for found in site.store.site_nodes.page(SITE, query).nodes] == []
     assert names(site, columns={"power": "on"}) == ["n1"]
+
+
+def test_nodes_come_with_what_is_published_and_what_is_set_for_them(site: Scenario, clock: FakeClock) -> None:
+    names_ = ["n1", "n2", "n3", "n4"]
+    commit(site, 1, dict.fromkeys(names_, "a"), one=names_)
+    facts = {"site": SITE, "set_by": "ann", "set_at": clock.time, "reason": "fans"}
+    later, before = (clock.time + timedelta(seconds=seconds) for seconds in (60, -60))
+    view = {"site": SITE, "crashes": 0, "history": {}, "reason": "silent", "since": 0.0, "user_since": 0.0}
+
+    def work(tx: Connection) -> None:
+        sets = (("n1", "down", later), ("n2", "down", before), ("n3", "up", None))
+        tx.execute(insert(user_state), [{**facts, "node": n, "state": s, "until": u} for n, s, u in sets])
+        tx.execute(insert(node_view).values(**view, node="n2", state="down"))
+
+    site.store._database.write(work)
+    page = site.store.site_nodes.page(SITE, NodeQuery(with_states=True))
+    assert page.states == {
+        "n1": NodeStates(None, None, "down", "fans"),
+        "n2": NodeStates("down", "silent", None, None),
+        "n3": NodeStates(None, None, None, None),
+        "n4": NodeStates(None, None, None, None),
+    }
+    assert site.store.site_nodes.page(SITE, NodeQuery()).states == {}
 
 
 @pytest.mark.parametrize("expected", [PROVISIONER, None], ids=["named", "of the last action"])

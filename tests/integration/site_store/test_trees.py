@@ -13,7 +13,7 @@ from sqlalchemy import Connection, event, insert, update
 
 from site_store import ActionNotFound, ActionState, NodeQuery, SiteStore, ValueRefused
 from site_store.tables import action as action_table
-from site_store.tables import approval, node, revision, site_group, site_group_node
+from site_store.tables import approval, node, revision, site_group, site_group_node, task
 from site_store.tables import site as site_table
 from strategy_lib.phase import Phase, Reason
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
@@ -137,6 +137,33 @@ def test_the_nodes_of_an_action_come_in_pages(site: Scenario) -> None:
     ]
     assert len(site.store.trees.group_nodes(action.id, "two").facts.leaves) == 2
     assert site.store.trees.group_nodes(action.id, statuses=["error"]).facts.leaves == []
+
+
+def test_the_nodes_of_a_group_come_with_those_that_failed(site: Scenario) -> None:
+    action = site.running({"one": ["n1", "n2", "n3"], "two": ["n2"]})
+    failed = (task.c.action_id == action.id, task.c.node.in_(("n2", "n3")), task.c.phase == "deploy")
+    site.store._database.write(
+        lambda tx: tx.execute(update(task).where(*failed).values(status="error", owner_group="one"))
+    )
+    ask = site.store.trees.group_with_troubles
+    page, troubled = ask(action.id, "one", 3, None, ["error", "unknown"], 5)
+    seen = [(leaf.node, leaf.phase) for leaf in page.facts.leaves]
+    assert seen == [("n1", "deploy"), ("n1", "prepare"), ("n2", "deploy")]
+    assert [(leaf.node, leaf.phase, leaf.status) for leaf in troubled] == [
+        ("n2", "deploy", "error"),
+        ("n3", "deploy", "error"),
+    ]
+    assert page.after == ("n2", "one", "deploy")
+    rest, none = ask(action.id, "one", 3, page.after)
+    assert [(leaf.node, leaf.phase) for leaf in rest.facts.leaves] == [
+        ("n2", "prepare"),
+        ("n3", "deploy"),
+        ("n3", "prepare"),
+    ]
+    assert (rest.after, none) == (None, [])
+    assert [leaf.node for leaf in ask(action.id, "one", 3, None, ["error"], 1)[1]] == ["n2"]
+    with pytest.raises(ActionNotFound, match="no action 'nobody'"):
+        ask("nobody", "one")
 
 
 def test_a_site_is_read_in_two_statements(site: Scenario, clock: FakeClock) -> None:
