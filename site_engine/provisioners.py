@@ -71,6 +71,11 @@ class ProvisionerConnection:
         return FACTORY.name(self.values.type)
 
     @property
+    def one_task_at_a_time(self) -> bool:
+        """Whether the provisioner does one task after the other, so that groups side by side gain nothing."""
+        return self.backend == "Drydock"
+
+    @property
     def kind(self) -> str:
         """The kind of provisioner that it leads to, as a site's document writes it (`slipway/Site/v1`)."""
         return self.backend.lower()

@@ -16,9 +16,10 @@ from site_engine.design_changes import DesignUnreadable, documents_between
 from site_engine.differences import NodeDifference, node_difference, why_kept
 from site_engine.node_lists import last_conditions
 from site_engine.planned_differences import leave_out
+from site_engine.schedules import WaitingGroup, rounds_of
 from site_engine.site_rehearsals import UPDATE, changes_of, rehearse_update
 from strategy_lib.goals.update import Change
-from strategy_lib.goals.waves import find_node_cycles, used_edges, waves
+from strategy_lib.goals.waves import find_node_cycles, order_between_groups, used_edges, waves
 from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class SitePlan:
     order : waves of nodes that would be submitted: each waits for those before.
     edges : by which edges groups and nodes with something to submit wait for each other, also through others.
     refusal : why the whole update would be refused; None where it would not.
+    max_parallel_groups, waves : how many groups run side by side, and in which rounds.
     """
 
     site: str
@@ -108,6 +110,8 @@ class SitePlan:
     order: tuple[tuple[str, ...], ...] = ()
     edges: tuple[Edge, ...] = ()
     refusal: str | None = None
+    max_parallel_groups: int = 1
+    waves: tuple[tuple[str, ...], ...] = ()
 
     @property
     def counts(self) -> Mapping[Change, int]:
@@ -131,7 +135,8 @@ def plan_site(store: SiteStore, site: str, *, explained: int = MOST_EXPLAINED) -
     out_of_use = store.user_states.left_out(site, UPDATE)
     found = leave_out(differences, out_of_use)
     rehearsal = rehearse_update(store, site, goals, found, conditions, out_of_use)
-    return explain(store, site, goals, found, read_at, rehearsal, explained=explained)
+    at_once = store.revisions.settings(site).max_parallel_groups
+    return explain(store, site, goals, found, read_at, rehearsal, explained=explained, at_once=at_once)
 
 
 def _of_update(record: NodeRecord, condition: NodeCondition | None) -> NodeDifference:
@@ -157,6 +162,7 @@ def explain(
     rehearsal: SiteRehearsal,
     *,
     explained: int = MOST_EXPLAINED,
+    at_once: int = 1,
 ) -> SitePlan:
     """Say group by group, in which order, and by which documents and fields, what follows from differences of nodes.
 
@@ -165,6 +171,7 @@ def explain(
     goals : what is wanted: its `clean` nodes are as wanted, whatever `found` says of others.
     found : of each other node what has to be done to it.
     rehearsal : what would be submitted.
+    at_once : how many groups run side by side.
     """
     changed = changes_of(found, rehearsal.redeploy)
     groups_of: dict[str, list[str]] = {}
@@ -183,16 +190,31 @@ def explain(
         for name, each in changed.items()
     }
     as_wanted = {name: (each.done_version, each.done_revision) for name, each in found.items() if name not in changed}
+    groups = tuple(_of_group(group, nodes, rehearsal.failing.get(group.name)) for group in goals.groups)
     return SitePlan(
         site,
         goals.revision,
         listed_at,
         nodes,
         {**goals.clean, **as_wanted} if as_wanted else goals.clean,
-        tuple(_of_group(group, nodes, rehearsal.failing.get(group.name)) for group in goals.groups),
+        groups,
         *_order(goals, nodes),
         rehearsal.refusal,
+        at_once,
+        _waves(goals, groups, at_once),
     )
+
+
+def _waves(goals: SiteGoals, groups: tuple[GroupChanges, ...], at_once: int) -> tuple[tuple[str, ...], ...]:
+    """Return the rounds of the groups that have something to submit."""
+    after = order_between_groups({group.name: group.nodes for group in goals.groups}, goals.edges)
+    waiting = [
+        WaitingGroup(
+            group.name, group.depends_on, after.get(group.name, ()), group.submitted > 0, group.failing is not None
+        )
+        for group in groups
+    ]
+    return rounds_of(waiting, at_once)
 
 
 def _of_group(group: GroupGoal, nodes: Mapping[str, PlannedNode], failing: str | None) -> GroupChanges:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
+from statistics import median
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, case, delete, exists, func, or_, select, update
@@ -19,6 +21,8 @@ from strategy_lib.node_states.publication import Version
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 
+_NEWEST = 60
+"""So many operations tell how long the next ones take."""
 LIVE = (OperationStatus.INTENDED, OperationStatus.SUBMITTED)
 UNFINISHED = (OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED)
 
@@ -87,6 +91,28 @@ class Operations(Repository):
     def of_action(self, action_id: str, group: str | None = None) -> list[Operation]:
         """Return the operations of an action, with and without a group, or those of one of its groups; oldest first."""
         return self._database.read(lambda tx: read_operations(tx, action_id, group))
+
+    def usual_seconds(self, site: str, phases: Collection[Phase]) -> dict[Phase, float]:
+        """Return how long operations on a site took at the provisioner: the median of the newest of each phase.
+
+        A phase of which none was seen over is left out.
+        """
+        facts = (operation.c.phase, operation.c.running_since, operation.c.submitted, operation.c.ended)
+        query = (
+            select(*facts)
+            .where(
+                operation.c.site == site,
+                operation.c.phase.in_([str(phase) for phase in phases]),
+                operation.c.status == OperationStatus.COMPLETE,
+                operation.c.submitted.is_not(None),
+            )
+            .order_by(operation.c.op.desc())
+            .limit(_NEWEST)
+        )
+        taken: defaultdict[Phase, list[float]] = defaultdict(list)
+        for row in self._database.read(lambda tx: tx.execute(query).all()):
+            taken[Phase(row.phase)].append((row.ended - (row.running_since or row.submitted)).total_seconds())
+        return {phase: max(0.0, median(seconds)) for phase, seconds in taken.items()}
 
     def begin(
         self,

@@ -48,6 +48,17 @@ def print_groups(target: Console, groups: Iterable[PlannedGroup], last: str) -> 
     target.print(rows)
 
 
+def print_rounds(target: Console, waves: Sequence[Sequence[str]]) -> None:
+    """Print which groups run side by side, where any do."""
+    if all(len(wave) == 1 for wave in waves):
+        return
+    rows = table("Round", "Groups side by side", right=("Round",), folds=("Groups side by side",))
+    for number, wave in enumerate(waves, start=1):
+        rows.add_row(str(number), Text(", ".join(map(printable, wave))))
+    target.print()
+    target.print(rows)
+
+
 def print_members(target: Console, groups: Iterable[PlannedGroup]) -> None:
     """Print the nodes of each group."""
     names = table("Group", "Its nodes", folds=("Group", "Its nodes"))

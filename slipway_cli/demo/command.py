@@ -26,7 +26,7 @@ from slipway_cli.follow import Clock, follow, show_report
 from slipway_cli.output import OutputFormat, console, listed, output_option, print_problems
 
 DAG = "deploy_site"
-GROUP_TASK = "deploy_group"
+GROUP_TASKS = ("deploy_group", "deploy_group_beside")
 INTERRUPTED_EXIT = 130
 _SPEED = 800.0
 """Simulated seconds per second: a group is deployed within seconds, and can still be watched."""
@@ -206,7 +206,7 @@ def failed_tasks(tasks: Sequence[TaskInstance], groups: Sequence[GroupProgress])
     for task in tasks:
         if task.state != "failed":
             continue
-        group = mapped.get(task.map_index) if task.task_id == GROUP_TASK and task.map_index >= 0 else None
+        group = mapped.get(task.map_index) if task.task_id in GROUP_TASKS and task.map_index >= 0 else None
         if group is not None:
             if group.state != "success":
                 names.append(group.name)

@@ -24,6 +24,7 @@ from slipway_cli.output import (
     serialised,
     table,
 )
+from slipway_cli.plan_table import print_rounds
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GROUP_PHASES, SUBMITTED_PHASES, GroupState, Phase, Reason, Verdict
@@ -152,7 +153,7 @@ def _show(target: Console, name: str, result: Mapping[str, Any], outcomes: Outco
     target.print(rows)
     also = ", and asked whether they are ready" if asks else ""
     target.print(Text(f"Sent: nodes sent for prepare and for deploy{also}.", style="dim"))
-    _show_rounds(target, result["waves"])
+    print_rounds(target, result["waves"])
     _show_criteria(target, result)
     _show_nodes(target, nodes)
     _show_held(target, result.get("held", {}))
@@ -173,17 +174,6 @@ def _show_idle(target: Console, result: Mapping[str, Any], outcomes: Outcomes) -
     idle = [f"{phase}:{node}" for phase, fates in outcomes.items() for node in fates if (phase, node) not in sent]
     if idle:
         target.print(Text(f"Made no difference, because the node was never sent: {listed(idle)}", style="yellow"))
-
-
-def _show_rounds(target: Console, waves: Sequence[Sequence[str]]) -> None:
-    """Say which groups run side by side, where any do."""
-    if all(len(wave) == 1 for wave in waves):
-        return
-    rows = table("Round", "Groups side by side", right=("Round",), folds=("Groups side by side",))
-    for number, wave in enumerate(waves, start=1):
-        rows.add_row(str(number), Text(", ".join(map(printable, wave))))
-    target.print()
-    target.print(rows)
 
 
 def _show_criteria(target: Console, result: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from slipway_cli.online.online_command import node_names, online, show_answer
 from slipway_cli.online.server import SiteServer, print_messages
 from slipway_cli.options import REVISION, examples, site_state_option
 from slipway_cli.output import console, counted, listed, printable
-from slipway_cli.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members
+from slipway_cli.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members, print_rounds
 from strategy_lib.duration import duration_words
 from strategy_lib.phase import Verdict
 
@@ -35,6 +35,7 @@ from strategy_lib.phase import Verdict
     "--target-node", "-n", "targets", multiple=True, type=NODES, metavar="NODE", help="Only this node; or a,b."
 )
 @click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
+@click.option("--max-parallel-groups", type=click.IntRange(1, 16), metavar="NUMBER", help="So many groups at once.")
 @click.option("--redo-done", is_flag=True, help="Also nodes that are as wanted.")
 @click.option("--allow-redeploy", is_flag=True, help="Also nodes that are deployed in another design.")
 @click.option("--many-redeploys", is_flag=True, help="More of these than the site's settings allow.")
@@ -50,6 +51,7 @@ def plan_action(
     fresh: bool,
     targets: tuple[str, ...],
     revision: int | None,
+    max_parallel_groups: int | None,
     redo_done: bool,
     allow_redeploy: bool,
     many_redeploys: bool,
@@ -68,6 +70,7 @@ def plan_action(
         for key, value in (
             ("target_nodes", node_names(",".join(targets))),
             ("revision", revision),
+            ("max_parallel_groups", max_parallel_groups),
             ("redo_done", redo_done),
             ("allow_redeploy", allow_redeploy),
             ("many_redeploys", many_redeploys),
@@ -97,7 +100,11 @@ def _show(target: Console, planned: Mapping[str, Any], *, explain: bool) -> None
         print_groups(target, groups, "Submitted")
         target.print()
         print_members(target, groups)
+        # A server of an earlier version says nothing of it.
+        schedule = planned.get("schedule") or {"waves": (), "seconds": None, "note": None}
+        print_rounds(target, schedule["waves"])
         target.print()
+        _print_duration(target, schedule)
     print_changes(target, planned["changes"], explain=explain)
     for submission in planned["submissions"]:
         if submission["group"] is None:
@@ -106,6 +113,14 @@ def _show(target: Console, planned: Mapping[str, Any], *, explain: bool) -> None
     good = planned["verdict"] == Verdict.SUCCESS
     verdict = f"{planned['verdict'].upper()}: {planned['verdict_text']}"
     target.print(Text(printable(verdict), style="bold green" if good else "bold red"), soft_wrap=True)
+
+
+def _print_duration(target: Console, schedule: Mapping[str, Any]) -> None:
+    if schedule["seconds"] is not None and schedule["waves"]:
+        words = f"about {duration_words(schedule['seconds'])}, by the newest operations on the site"
+        target.print(Text(words, style="dim"), soft_wrap=True)
+    if schedule["note"]:
+        target.print(Text(printable(schedule["note"]), style="yellow"), soft_wrap=True)
 
 
 def _groups(planned: Mapping[str, Any]) -> list[PlannedGroup]:

@@ -35,7 +35,15 @@ from slipway_api.http.api_errors import ApiError, Finding
 from slipway_api.http.bodies import json_body_of
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.sites.site_plans import ChangedGroup, ChangedNode, Fresh, UsedEdge, shown_changes
+from slipway_api.sites.site_plans import (
+    ChangedGroup,
+    ChangedNode,
+    Fresh,
+    ShownSchedule,
+    UsedEdge,
+    shown_changes,
+    shown_schedule,
+)
 from slipway_api.sites.site_statuses import read_list
 from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.warnings import NO_GROUPS, group_count_problem
@@ -45,6 +53,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from api_client.airflow import AirflowClient
+    from site_engine.site_plans import SitePlan
     from site_store import SiteStore
     from slipway_api.airflow_access import Caller
 
@@ -98,6 +107,7 @@ class PlannedAction(BaseModel):
     verdict_text: str = Field(examples=["dry run: nothing was submitted"])
     groups: list[PlannedGroup]
     submissions: list[PlannedSubmission]
+    schedule: ShownSchedule
     changes: PlannedChanges
     preview: ShownPreview
     notes: list[Finding]
@@ -167,6 +177,8 @@ def dry_run(
     assert found.rehearsal is not None
     kept_back = bool(found.withheld or found.refused or found.out_of_use)
     verdict, text = dry_run_verdict(found.rehearsal, groups=bool(found.groups), withheld=kept_back)
+    at_once = parameters.with_default(kind, design.settings.max_parallel_groups).places
+    plan = _plan(store, request.site, revision, found, design.edges, listed.read_at, at_once)
     return {
         "name": kind.name,
         "site": request.site,
@@ -192,21 +204,23 @@ def dry_run(
             {"group": submission.group, "phase": submission.phase, "nodes": [*submission.nodes]}
             for submission in found.rehearsal.submissions
         ],
-        "changes": _changes(store, request.site, revision, found, design.edges, listed.read_at),
+        "schedule": shown_schedule(store, plan),
+        "changes": shown_changes(plan, with_unchanged=True),
         "preview": found.to_data(),
         "notes": [*notes, *skipped, *messages_of(kind.name, found), *gates_of(found)],
     }
 
 
-def _changes(
+def _plan(
     store: SiteStore,
     site: str,
     revision: int,
     found: Preview,
     edges: Mapping[str, tuple[str, ...]],
     listed_at: datetime,
-) -> dict[str, Any]:
-    """Return what has to be done to each node, as `PlannedChanges` describes it; none is left out."""
+    at_once: int,
+) -> SitePlan:
+    """Return what has to be done to each node; none is left out."""
     groups = tuple(
         GroupGoal(each.group.name, each.group.critical, each.group.depends_on, len(each.nodes), each.nodes)
         for each in found.groups
@@ -219,5 +233,4 @@ def _changes(
     kept |= found.refused or {}
     rehearsal = SiteRehearsal(frozenset(found.submitted), kept, found.redeploy, failing=failing)
     goals = SiteGoals(revision, {}, records, groups, edges)
-    plan = explain(store, site, goals, found.differences, listed_at, rehearsal)
-    return shown_changes(plan, with_unchanged=True)
+    return explain(store, site, goals, found.differences, listed_at, rehearsal, at_once=at_once)

@@ -21,5 +21,5 @@ router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
 def site_plan(request: Request, site: str, store: Store) -> Response:
     """Show what an update of a site would do, by the list of the provisioner that was read last (rule 36)."""
     require_site(store, site)
-    plan = shown_plan(plan_site(store, site), with_unchanged=False)
+    plan = shown_plan(store, plan_site(store, site), with_unchanged=False)
     return page(request, "site_plan.html", {"site": site, "plan": plan, "changes": shown_changes(plan)})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -10,18 +12,21 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from design_rendering.drydock_kinds import PROFILE_SCHEMA
+from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.schedules import schedule
 from site_engine.site_plans import plan_site
 from slipway_api import airflow_access as access
 from slipway_api.documents.differences import ChangedField, shown_field
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.dependencies import SitePath, Store, provisioners
 from slipway_api.sites.site_statuses import read_list
 from strategy_lib.goals.update import Change
 
 if TYPE_CHECKING:
     from design_rendering.document_changes import DocumentChange
     from site_engine.site_plans import PlannedNode, SitePlan
+    from site_store import SiteStore
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 
@@ -83,6 +88,23 @@ class UsedEdge(BaseModel):
     earlier: str = Field(examples=["control"])
 
 
+class ShownSchedule(BaseModel):
+    """When groups run, if every submitted node succeeds."""
+
+    max_parallel_groups: int = Field(examples=[8], description="So many run side by side.")
+    waves: list[list[str]] = Field(
+        examples=[[["control"], ["rack-7", "rack-8"]]],
+        description="The rounds. Groups with nothing to submit, and those behind a failed one, are in none.",
+    )
+    seconds: float | None = Field(
+        examples=[5400.0],
+        description="About so long they take, by the newest operations on the site; nothing where there were none.",
+    )
+    note: str | None = Field(
+        examples=["groups side by side gain nothing: Drydock does one task at a time, and the others wait in its queue"]
+    )
+
+
 class PlannedSite(BaseModel):
     """What an update of a site would do now."""
 
@@ -94,6 +116,7 @@ class PlannedSite(BaseModel):
     nodes: list[ChangedNode]
     order: list[list[str]] = Field(examples=[[["r7-compute-01"]]])
     edges: list[UsedEdge]
+    schedule: ShownSchedule
     refusal: str | None = Field(
         examples=[None], description="Why the whole update would be refused, and nothing submitted."
     )
@@ -117,18 +140,30 @@ def get_site_plan(site: SitePath, store: Store, with_unchanged: All = False, fre
     """
     if fresh:
         read_list(store, site)
-    return JSONResponse(shown_plan(plan_site(store, site), with_unchanged=with_unchanged))
+    return JSONResponse(shown_plan(store, plan_site(store, site), with_unchanged=with_unchanged))
 
 
-def shown_plan(plan: SitePlan, *, with_unchanged: bool) -> dict[str, Any]:
+def shown_plan(store: SiteStore, plan: SitePlan, *, with_unchanged: bool) -> dict[str, Any]:
     """Return a plan, as `PlannedSite` describes it."""
     return {
         "site": plan.site,
         "revision": plan.revision,
         "listed_at": None if plan.listed_at is None else plan.listed_at.isoformat(),
         "refusal": plan.refusal,
+        "schedule": shown_schedule(store, plan),
         **shown_changes(plan, with_unchanged=with_unchanged),
     }
+
+
+def shown_schedule(store: SiteStore, plan: SitePlan) -> dict[str, Any]:
+    """Return when the groups of a plan run, as `ShownSchedule` describes it."""
+    connection = None
+    if plan.max_parallel_groups > 1:
+        # Which provisioner it is matters only then, and a plan is shown also where that cannot be looked up.
+        with suppress(ConnectionLookupFailed, SettingsError):
+            connection = provisioners().find_for_site(plan.site)
+    found = schedule(store, plan.site, plan.waves, plan.max_parallel_groups, connection)
+    return {**asdict(found), "waves": [list(wave) for wave in found.waves]}
 
 
 def shown_changes(plan: SitePlan, *, with_unchanged: bool) -> dict[str, Any]:

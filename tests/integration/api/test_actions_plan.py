@@ -15,7 +15,7 @@ from tests.integration.api.airflow_runs import ACTIONS, DESIGN, commit
 from tests.integration.api.test_service import assert_failure
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
-from tests.support.sites import group, node, site
+from tests.support.sites import document, group, node, site
 
 pytestmark = pytest.mark.usefixtures("dags")
 
@@ -56,6 +56,29 @@ def test_what_would_be_submitted_in_order(user: httpx.Client, store: SiteStore) 
     assert found["listed"]["connection"] == "slipway_provisioner"
     assert (found["listed"]["nodes"], found["listed"]["age"] >= 0) == (3, True)
     assert store.actions.newest("default") == [], "nothing was created"
+
+
+@pytest.mark.usefixtures("known")
+def test_groups_side_by_side_are_planned_in_rounds(user: httpx.Client, viewer: httpx.Client, store: SiteStore) -> None:
+    assert planned(user)["schedule"] == {
+        "max_parallel_groups": 1,
+        "waves": [["control"], ["compute"]],
+        "seconds": None,
+        "note": None,
+    }
+    apart = [group("one", ["n1"]), group("two", ["n2"]), group("three", ["n3"], after=["one"])]
+    text = site([node(name) for name in ("n1", "n2", "n3")], apart, region="default")
+    settings = document("slipway/SiteSettings/v1", "settings", {"max_parallel_groups": 2})
+    commit_design(store, "default", f"{text}---\n{json.dumps(settings)}\n")
+    found = planned(user, "update_site")["schedule"]
+    assert (found["max_parallel_groups"], found["waves"]) == (2, [["one", "two"], ["three"]])
+    assert found["note"].startswith("groups side by side gain nothing: Drydock does one task at a time")
+    assert planned(user, "update_site", max_parallel_groups=1)["schedule"]["waves"] == [["one"], ["two"], ["three"]]
+    assert planned(user, "update_site", target_nodes="n1")["schedule"]["max_parallel_groups"] == 1
+    assert viewer.get("/api/v1.0/sites/default/plan").json()["schedule"] == found
+    page = viewer.get("/ui/sites/default/plan").text
+    assert "Groups side by side" in page
+    assert "does one task at a time" in page
 
 
 def test_an_update_with_nothing_to_submit_says_so(user: httpx.Client, store: SiteStore, known: Simulator) -> None:

@@ -274,3 +274,18 @@ def test_unknown_operations_are_named(store: SiteStore) -> None:
         with pytest.raises(OperationNotFound, match="99"):
             call()
     assert store.operations.acquire_lease(99, "me", 30) is False
+
+
+def test_how_long_operations_take_is_told_by_the_newest(site: Scenario) -> None:
+    action = site.running({"a": ["n1"], "b": ["n2"], "c": ["n3"]})
+    assert site.store.operations.usual_seconds(SITE, [Phase.PREPARE, Phase.DEPLOY]) == {}
+    for name, seconds in (("a", 10), ("b", 400), ("c", 60)):
+        operation = site.submit(site.begin(site.open(action, name), Phase.PREPARE))
+        site.clock.sleep(1000)
+        site.store.operations.mark_running(operation.op)
+        site.clock.sleep(seconds)
+        site.store.operations.record_outcome(
+            operation.op, outcome(operation.nodes), status=OperationStatus.COMPLETE, result="success"
+        )
+    assert site.store.operations.usual_seconds(SITE, [Phase.PREPARE, Phase.DEPLOY]) == {Phase.PREPARE: 60.0}
+    assert site.store.operations.usual_seconds("another", [Phase.PREPARE]) == {}

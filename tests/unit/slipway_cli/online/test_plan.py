@@ -53,6 +53,17 @@ def test_the_plan_of_an_action(slipway: Slipway, server: Server) -> None:
     assert server.request.params == {"site": "lab-7", "verbosity": "1", "allow-intermediate-commits": "false"}
 
 
+def test_groups_side_by_side_are_shown_in_rounds(slipway: Slipway, server: Server) -> None:
+    schedule = {"max_parallel_groups": 2, "waves": [["ntp", "control"]], "seconds": 5400.0, "note": "gains nothing"}
+    server.on("POST", "/actions/plan", planned(schedule=schedule))
+    result = slipway("plan", "update_site", "--max-parallel-groups", "2")
+    lines = [line.rstrip() for line in result.stdout.splitlines()]
+    assert "    1  ntp, control" in lines
+    assert "about 1 h 30 min, by the newest operations on the site" in lines
+    assert "gains nothing" in lines
+    assert json.loads(server.request.body)["parameters"] == {"max_parallel_groups": 2}
+
+
 def test_what_would_fail_is_a_failure(slipway: Slipway, server: Server) -> None:
     server.on("POST", "/actions/plan", planned(verdict="failure", verdict_text="critical group control would fail"))
     result = slipway("plan", "deploy_site")
