@@ -27,7 +27,7 @@ help:
 	@echo 'make soak       the whole of the longest counts, such as 100,000 random changes: an hour or more'
 	@echo 'make contract URL=http://HOST:9000 [DESIGNS=http://ME:8099]  what Slipway expects of a Drydock, tried on yours'
 	@echo 'make wheel  build dist/slipway-….whl, to install in an Airflow of your own'
-	@echo 'make bench  measure strategy_lib, actions, status trees, commits, secrets, and what Airflow adds'
+	@echo 'make bench  measure strategy_lib, actions, status trees, commits, secrets, groups side by side, and what Airflow adds'
 	@echo 'make clean  remove .venv, .slipway and caches'
 
 demo: $(READY)
@@ -81,6 +81,7 @@ bench: $(READY)
 	$(BIN)/python tests/bench/bench_airflow.py
 	$(BIN)/python tests/bench/bench_updates.py
 	$(BIN)/python tests/bench/bench_node_states.py
+	$(BIN)/python tests/bench/bench_parallel.py
 
 clean:
 	rm -rf $(VENV) .slipway .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

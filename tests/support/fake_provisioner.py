@@ -63,15 +63,18 @@ class FakeProvisioner:
         How long a task takes.
     settle : float
         For how long a request may still take effect.
+    at_once : int
+        How many tasks it does at the same time.
     """
 
-    def __init__(self, clock: Clock, seconds: float = 1.0, settle: float = 1.0) -> None:
+    def __init__(self, clock: Clock, seconds: float = 1.0, settle: float = 1.0, at_once: int = 1) -> None:
         self.clock = clock
         self.settle = settle
         self.looks = 0
         self.sent = 0
         self.before_sending: Callable[[], object] = lambda: None
         self._seconds = seconds
+        self._at_once = at_once
         self._tasks: dict[str, FakeTask] = {}
         self._conditions: dict[str, NodeCondition] = {}
         self._scripts: dict[tuple[str, str], Script] = {}
@@ -288,13 +291,17 @@ class FakeProvisioner:
     def _advance(self) -> None:
         """Bring all tasks up to the present."""
         now = self.clock.now()
+        at_work = 0
         for task in self._tasks.values():
             if task.ended is not None or task.orphaned:
                 continue
             if task.started is None:
-                self._start(task, self._free_since or now)
+                self._start(task, (self._at_once == 1 and self._free_since) or now)
             if not self._work(task, now):
-                return
+                at_work += 1
+                if at_work == self._at_once:
+                    return
+                continue
             self._free_since = now
 
     def _start(self, task: FakeTask, at: datetime) -> None:

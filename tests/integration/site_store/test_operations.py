@@ -281,9 +281,9 @@ def test_how_long_operations_take_is_told_by_the_newest(site: Scenario) -> None:
     assert site.store.operations.usual_seconds(SITE, [Phase.PREPARE, Phase.DEPLOY]) == {}
     for name, seconds in (("a", 10), ("b", 400), ("c", 60)):
         operation = site.submit(site.begin(site.open(action, name), Phase.PREPARE))
-        site.clock.sleep(1000)
+        site.clock.move(1000)
         site.store.operations.mark_running(operation.op)
-        site.clock.sleep(seconds)
+        site.clock.move(seconds)
         site.store.operations.record_outcome(
             operation.op, outcome(operation.nodes), status=OperationStatus.COMPLETE, result="success"
         )
