@@ -35,7 +35,7 @@ from strategy_lib.steps import Finished
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
     from site_engine.operations.run import OperationRun
-    from site_store import ActionRecord, ApprovalRecord, GroupRecord, GroupTurn, SiteStore
+    from site_store import ActionRecord, ApprovalRecord, GroupRecord, GroupStanding, GroupTurn, SiteStore
     from strategy_lib.deployment import GroupView
     from strategy_lib.group_plan import GroupPlan
     from strategy_lib.steps import Step
@@ -448,7 +448,7 @@ def interrupt_group(store: SiteStore, action: ActionRecord, group: str) -> bool:
     return True
 
 
-def is_final(record: GroupRecord, attempt_key: str) -> bool:
+def is_final(record: GroupRecord | GroupStanding, attempt_key: str) -> bool:
     """Whether a group's verdict stays: success always, failure unless a person has cleared the task (rule 23)."""
     failed_again = record.state is GroupState.FAILURE and record.attempt_key == attempt_key
     return record.state is GroupState.SUCCESS or failed_again

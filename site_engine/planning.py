@@ -136,7 +136,7 @@ def plan_groups(groups: Sequence[Group], members: Mapping[str, Collection[str]],
     edges = known.edges
     if edges:
         edges = order_through(edges, grouped - known.deployed.as_wanted - withheld.keys())
-    before = order_between_groups(of_group, edges)
+    before = order_between_groups(of_group, edges) if edges else {}
     planned = []
     for name, group in by_name.items():
         mine = {node for node in of_group[name] & left if allowing[node][0] == name}

@@ -207,7 +207,8 @@ def explain(
 
 def _waves(goals: SiteGoals, groups: tuple[GroupChanges, ...], at_once: int) -> tuple[tuple[str, ...], ...]:
     """Return the rounds of the groups that have something to submit."""
-    after = order_between_groups({group.name: group.nodes for group in goals.groups}, goals.edges)
+    members = {group.name: group.nodes for group in goals.groups}
+    after = order_between_groups(members, goals.edges) if goals.edges else {}
     waiting = [
         WaitingGroup(
             group.name, group.depends_on, after.get(group.name, ()), group.submitted > 0, group.failing is not None

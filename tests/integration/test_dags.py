@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from site_engine.actions.kinds import KINDS, RELEASE, REPORT, kind_of
 from site_engine.actions.parameters import known_in_run
@@ -13,7 +14,7 @@ from site_engine.designs import ADDRESSES, INGESTER
 from site_store import ActionState, SiteStore, StepState
 from tests.support.dag_runs import Runs
 from tests.support.file_server import FileServer
-from tests.support.sites import group, node, site
+from tests.support.sites import document, group, node, site
 
 if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag
@@ -144,8 +145,9 @@ def test_rule_11_a_node_whose_deploy_failed_is_deployed_by_the_next_action(runs:
 
 @pytest.mark.endurance
 def test_rule_08_groups_side_by_side_are_the_task_with_16_places(runs: Runs) -> None:
-    runs.commit(site(AB, [group("one", ["a"]), group("two", ["a", "b"])]))
-    state, tasks = runs.run(max_parallel_groups=3)
+    settings = yaml.safe_dump(document("slipway/SiteSettings/v1", "settings", {"max_parallel_groups": 3}))
+    runs.commit(f"{site(AB, [group('one', ['a']), group('two', ['a', 'b'])])}---\n{settings}")
+    state, tasks = runs.run()
     assert (state, tasks["deploy_group"], tasks["deploy_group_beside"]) == ("success", "skipped", "success")
     action = runs.last_action()
     assert action.parameters["max_parallel_groups"] == 3

@@ -29,7 +29,7 @@ from site_engine.approvals import COMMENT, OPTIONS, NotAsked, record_answer, ref
 from site_engine.culprits import culprit_of
 from site_engine.dead_actions import take_site
 from site_engine.errors import StepError
-from site_engine.groups import GroupRequest, GroupSubject, StillBeside, interrupt_group, submitted
+from site_engine.groups import GroupRequest, GroupSubject, StillBeside, interrupt_group, is_final, submitted
 from site_engine.operations.readiness import ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.run import OperationRun
@@ -112,7 +112,7 @@ class DeployGroupOperator(WaitingOperator):
         parameters = parameters_of(action)
         may_begin = None
         if parameters.places > 1:
-            may_begin = self._take_turn(context, store, action, parameters.places)
+            may_begin = self._take_turn(context, store, action, attempt_key)
             operations.patience = min(operations.patience, _PATIENCE_BESIDE_OTHERS)
         elif not self._is_our_turn(context, store, action):
             raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
@@ -225,10 +225,14 @@ class DeployGroupOperator(WaitingOperator):
         return True
 
     def _take_turn(
-        self, context: Context, store: SiteStore, action: ActionRecord, places: int
+        self, context: Context, store: SiteStore, action: ActionRecord, attempt_key: str
     ) -> Callable[[Sequence[GroupTurn]], bool]:
         """Return what decides in the store whether this group may take a place; wait where it certainly may not."""
+        places = parameters_of(action).places
         seen, state_of = store.groups.turns(action.id), self._task_states(context)
+        if any(is_final(each, attempt_key) for each in seen if each.name == self.group):
+            # It only says again what became of it.
+            return lambda _: True
         turn = turn_beside_others(self.group, seen, state_of, places)
         self._interrupt(store, action, turn.interrupted)
         if turn.wait_for is not None:
