@@ -14,7 +14,7 @@ from site_store.database import Repository
 from site_store.dialects import among
 from site_store.events import EventKind
 from site_store.state_query import UNSEEN, StateQuery, place_of, require_sound
-from site_store.status_records import TOUCH
+from site_store.status_records import TOUCH, SitePart
 from site_store.tables import event, lease, node, node_view, site_group_node, site_view, status_count, user_state
 from site_store.tree_queries import changes
 from site_store.user_states import lease_of
@@ -112,12 +112,15 @@ class StateTable(Repository):
 
         def work(tx: Connection) -> StatePage:
             now = self._shared_now(tx)
+            counts = _counts(tx, site, query.taken_down)
             table = _Table(tx, now, site, query)
+            if query.sort in ("state", "reported", "since"):
+                known = sum(number for state, number in counts.items() if state != UNSEEN)
+                table.all_seen = _are_seen(tx, site, known)
             rows: list[Row[*tuple[Any, ...]]] = []
             for part in table.ranges(place):
                 if len(rows) <= limit:
                     rows += tx.execute(part.limit(limit + 1 - len(rows))).all()
-            counts = _counts(tx, site, query.taken_down)
             total = sum(counts.values()) if table.is_whole else table.count()
             last = rows[limit - 1] if len(rows) > limit else None
             after = None if last is None else json.dumps([last.sorted_by, last.name])
@@ -171,6 +174,8 @@ class _Table:
             "since": func.coalesce(node_view.c.since, _NEVER),
         }
         self._sorted_by = columns[query.sort]
+        self.all_seen = False
+        """Whether a controller has seen each node, so that none need be looked for of which nothing is known."""
 
     @property
     def _has_index(self) -> bool:
@@ -214,8 +219,10 @@ class _Table:
             if value is None:
                 # Sorted by a column, all of it behind `least`.
                 behind = place if place is not None and place[0] != least else None
-                if place is None or behind is not None or not self._query.descending:
-                    found.append(self._in_order(part, behind, *columns))
+                if behind is not None:
+                    found += self._behind(rows, part, behind, *columns)
+                elif place is None or not self._query.descending:
+                    found.append(self._in_order(part, None, *columns))
             elif place is None or (value < place[0] if self._query.descending else value > place[0]):
                 found.append(self._in_order(part, None, *columns))
             elif value == place[0]:
@@ -242,15 +249,28 @@ class _Table:
             return 0, [
                 (rank, column.is_(None), name) if word is None else (rank, column == word, node_view.c.node)
                 for rank, word in _RANKS
+                if word is not None or not self.all_seen
             ]
         if sort == "rack":
             rack = node.c.rack
             return "", [("", or_(rack.is_(None), rack == ""), name), (None, rack > "", rack, name)]
         column = node_view.c[sort]
         if sort == "since":
-            return _NEVER, [(_NEVER, column.is_(None), name), (None, column >= 0, column, node_view.c.node)]
+            never = [] if self.all_seen else [(_NEVER, column.is_(None), name)]
+            return _NEVER, [*never, (None, column >= 0, column, node_view.c.node)]
         none: ColumnElement[bool] = func.coalesce(column, 0) <= 0
         return 0, [(0, none, name), (None, column > 0, column, node_view.c.node)]
+
+    def _behind(
+        self, rows: Select[Any], part: Select[Any], place: tuple[Any, str], column: ColumnElement[Any], *name: Any
+    ) -> list[Select[Any]]:
+        """Return what selects those of a part that are behind a place: of the same value, and then of other ones.
+
+        SQLite would not look one condition on both up in an index.
+        """
+        other = column < place[0] if self._query.descending else column > place[0]
+        same = self._in_order(rows.where(column == place[0]), place[1:], *name)
+        return [same, self._in_order(part.where(other), None, column, *name)]
 
     def _in_order(self, rows: Select[Any], place: tuple[Any, ...] | None, *columns: ColumnElement[Any]) -> Select[Any]:
         """Return a selection in the order of these columns, behind a place in it."""
@@ -325,6 +345,33 @@ def _counts(tx: Connection, site: str, taken_down: Mapping[str, str]) -> dict[st
         found[UNSEEN] = unseen
     order = [UNSEEN, *map(str, _A)]
     return {state: found[state] for state in sorted(found, key=order.index) if found[state]}
+
+
+def _are_seen(tx: Connection, site: str, known: int) -> bool:
+    """Whether a controller has seen each node of a site, as it hardly ever has not; false where that is not known.
+
+    To look for one that was not takes longer than all else of a page. It is counted instead.
+
+    Parameters
+    ----------
+    known : of so many nodes something is known, also of some that the site has no more.
+    """
+    silent = select(node_view.c.node).where(node_view.c.site == site, node_view.c.reported.is_(None)).limit(1)
+    if tx.execute(silent).first() is not None:
+        return False
+    whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
+    counted = select(status_count.c.phase, status_count.c.status, func.sum(status_count.c.records).label("records"))
+    counted = counted.where(*whole, status_count.c.phase != TOUCH)
+    nodes = 0
+    for row in tx.execute(counted.group_by(status_count.c.phase, status_count.c.status)):
+        if row.phase == SitePart.TO_BE_REMOVED and row.status in (Status.PROCESSING, Status.UNDEFINED) and row.records:
+            # Some of these are nodes of the site no more.
+            return False
+        nodes += 0 if row.status == Status.DELETED else int(row.records)
+    both = node.join(node_view, and_(node_view.c.site == node.c.site, node_view.c.node == node.c.name))
+    # As a range: SQLite would go through all nodes for one value.
+    gone = (node.c.site == site, node.c.standing.between(Status.DELETED, Status.DELETED))
+    return nodes == known - (tx.scalar(select(func.count()).select_from(both).where(*gone)) or 0)
 
 
 def _row(row: Row[*tuple[Any, ...]], taken_down: Mapping[str, str]) -> NodeStateRow:

@@ -72,6 +72,39 @@ def test_the_least_available_come_first_with_all_three_states(store: SiteStore) 
     assert store.state_table.of_node(SITE, "n9") is None
 
 
+def in_pages(store: SiteStore, sort: str, *, descending: bool, limit: int) -> list[str]:
+    found = page(store, sort=sort, descending=descending, limit=limit)
+    walked = names(found)
+    while found.after is not None:
+        found = page(store, sort=sort, descending=descending, limit=limit, after=found.after)
+        walked += names(found)
+    return walked
+
+
+def test_where_all_nodes_were_seen_none_is_looked_for_and_one_that_comes_later_is_found(
+    store: SiteStore, held: Lease
+) -> None:
+    store.site_views.remember(held, SITE, {"n5": seen(_A.UP, _A.INITIALIZING)})
+    expected = {
+        "state": ["n3", "n2", "n1", "n4", "n5"],
+        "reported": ["n2", "n5", "n1", "n3", "n4"],
+        "since": ["n1", "n2", "n3", "n5", "n4"],
+    }
+    for sort, order in expected.items():
+        for limit in (1, 2, 50):
+            assert in_pages(store, sort, descending=False, limit=limit) == order
+            assert in_pages(store, sort, descending=True, limit=limit) == order[::-1]
+    # One goes and another one comes: of as many as before something is known.
+    commit_design(store, SITE, site([node(f"n{number}") for number in range(2, 7)], [group("few", ["n2", "n6"])]))
+    for sort, order in expected.items():
+        now = ["n6", *(name for name in order if name != "n1")]
+        assert in_pages(store, sort, descending=False, limit=2) == now
+        assert in_pages(store, sort, descending=True, limit=2) == now[::-1]
+    # Of one it is known that it is there, and not what it reports.
+    store.site_views.remember(held, SITE, {"n6": NodeMemory(user_since=1.0)}, gone=["n1"])
+    assert in_pages(store, "reported", descending=False, limit=2) == ["n6", "n2", "n5", "n3", "n4"]
+
+
 @pytest.mark.usefixtures("held")
 @pytest.mark.parametrize(
     ("query", "expected"),
