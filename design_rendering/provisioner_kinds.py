@@ -7,6 +7,7 @@ from typing import Final
 
 from design_rendering import drydock_kinds, slipway_kinds
 from design_rendering.documents import Document, find_document
+from design_rendering.slipway_nodes import site_provisioner
 from strategy_lib.errors import Problem, StrategyLibError
 
 DRYDOCK: Final = "drydock"
@@ -55,6 +56,15 @@ def provisioner_problems(documents: Sequence[Document], connected: str | None = 
             is_node = schema == _NODES[foreign]
             problems.append(_foreign(its, kind, foreign, is_node=is_node))
     return problems
+
+
+def provisioner_of(documents: Sequence[Document]) -> str | None:
+    """Return the kind of provisioner that a good design is for: as its site says, else by its nodes; None: not known.
+
+    Raises `DocumentError`: there are two documents about the site.
+    """
+    said = _known(site_provisioner(documents))
+    return said or next((kind for kind, schema in _NODES.items() if _of_kind(documents, schema)), None)
 
 
 def _known(kind: object) -> str | None:

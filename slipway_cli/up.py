@@ -33,10 +33,27 @@ _ANSWER = 5.0
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for databases, logs and passwords.  [env SLIPWAY_HOME, .slipway]",
 )
-@click.option("--simulator", is_flag=True, help="Also run a simulated Drydock, and connect it for all sites.")
+@click.option("--simulator", is_flag=True, help="Also run a simulated provisioner, and connect it for all sites.")
+@click.option("--provisioner", type=click.Choice(["drydock", "maas"]), help="Which one is simulated.  [drydock]")
+@click.option(
+    "--site",
+    "sites",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
+    help="Site design whose machines a simulated MAAS has; may be repeated.  [the example site on MAAS]",
+)
 @click.option("--speed", type=click.FloatRange(min=0.01), help="How much faster its machines are.  [400]")
 @click.option("--fail", metavar="PHASE:NODE[:KIND]", multiple=True, help="Have a node fail there; may be repeated.")
-def up(port: int | None, home: Path | None, simulator: bool, speed: float | None, fail: tuple[str, ...]) -> None:
+def up(
+    port: int | None,
+    home: Path | None,
+    simulator: bool,
+    provisioner: str | None,
+    sites: tuple[Path, ...],
+    speed: float | None,
+    fail: tuple[str, ...],
+) -> None:
     """Run Slipway in the foreground until Ctrl-C.
 
     Starts PostgreSQL and Airflow's API server, scheduler, DAG processor and triggerer, reachable from this machine
@@ -45,51 +62,63 @@ def up(port: int | None, home: Path | None, simulator: bool, speed: float | None
 
     With --simulator there are simulated machines as well, so that sites can be deployed without any hardware.
     """
-    if not simulator and (speed is not None or fail):
-        raise click.UsageError("--speed and --fail are about simulated machines: add --simulator")
-    _run(EmbeddedSettings.from_environment(home, port), simulator, speed, fail)
+    if not simulator and (speed is not None or fail or provisioner or sites):
+        raise click.UsageError(
+            "--provisioner, --site, --speed and --fail are about simulated machines: add --simulator"
+        )
+    if sites and provisioner != "maas":
+        raise click.UsageError("--site is for a simulated MAAS: a Drydock takes its machines from the designs")
+    kind = (provisioner or "drydock") if simulator else None
+    _run(EmbeddedSettings.from_environment(home, port), kind, sites, speed, fail)
     click.echo("stopped")
 
 
-def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail: tuple[str, ...]) -> None:
+def _run(
+    settings: EmbeddedSettings, kind: str | None, sites: tuple[Path, ...], speed: float | None, fail: tuple[str, ...]
+) -> None:
     began = time.monotonic()
     try:
         check_installed()
     except ExtensionError as error:
         raise click.ClickException(str(error)) from error
-    if not simulator:
+    if kind is None:
         Supervisor(settings, click.echo).run(
             lambda runtime, credentials: click.echo(welcome(runtime, credentials, began))
         )
         return
     # Only now: without a simulator its libraries are not needed.
-    from slipway_cli.demo.order import read_fail
-    from slipway_cli.demo.simulated_drydock import (
+    from slipway_cli.demo.order import example_site, read_fail
+    from slipway_cli.demo.simulated_provisioner import (
         ALL_SITES,
         DEFAULT_SPEED,
         PendingConnection,
-        SimulatedDrydock,
+        SimulatedProvisioner,
         connect,
     )
 
     for text in fail:
-        read_fail(text)
+        read_fail(text, kind)
     running = find_running(settings.home)
     if running is not None and running.state != STOPPING:
         raise AlreadyRunning(settings.home, f"process {running.pid}, {running.url}")
-    with SimulatedDrydock(settings, "simulator", speed or DEFAULT_SPEED, fail) as drydock:
-        supervisor = Supervisor(settings, click.echo, {**os.environ, **drydock.node_variables(os.environ)})
+    with contextlib.ExitStack() as stack:
+        machines = (sites or (stack.enter_context(example_site(kind)),)) if kind == "maas" else ()
+        speed = speed or DEFAULT_SPEED
+        simulated = stack.enter_context(
+            SimulatedProvisioner(settings, "simulator", speed, fail, kind=kind, sites=machines)
+        )
+        supervisor = Supervisor(settings, click.echo, {**os.environ, **simulated.node_variables(os.environ)})
         begun: list[tuple[PendingConnection, Callable[[], None]]] = []
 
         def on_ready(runtime: Runtime, credentials: Credentials) -> None:
-            url = drydock.start().wait_ready()  # now that the home is ours
+            simulated.start().wait_ready()  # now that the home is ours
 
             def attempt() -> None:
                 session = ApiSession(runtime.url, "admin", runtime.password("admin"), _ANSWER)
                 with contextlib.closing(session):
-                    connect(AirflowClient(session), ALL_SITES, url, "of `slipway up --simulator`")
+                    connect(AirflowClient(session), ALL_SITES, simulated.connection, "of `slipway up --simulator`")
 
-            more = f"  simulated Drydock for all sites: {drydock.address}"
+            more = f"  {simulated.noun} for all sites: {simulated.address}"
             connecting = PendingConnection(attempt, settings.start_timeout)
             begun.append((connecting, lambda: click.echo(welcome(runtime, credentials, began, more))))
 
@@ -97,7 +126,7 @@ def _run(settings: EmbeddedSettings, simulator: bool, speed: float | None, fail:
             for connecting, say_welcome in begun:
                 if connecting.try_now():
                     say_welcome()
-            drydock.look_after(click.echo)
+            simulated.look_after(click.echo)
 
         supervisor.run(on_ready, look_after)
 

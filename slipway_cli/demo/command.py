@@ -18,7 +18,14 @@ from api_client.slipway import Action, GroupProgress, RunProgress, SlipwayClient
 from provisioner_client.simulator.scripts import Behaviour
 from slipway_cli.demo.airflow import BackgroundAirflow, reuse_or_start
 from slipway_cli.demo.order import Order, read_fail, read_order
-from slipway_cli.demo.simulated_drydock import SimulatedDrydock, connect, disconnect
+from slipway_cli.demo.simulated_provisioner import (
+    MAAS,
+    PROVISIONERS,
+    SimulatedProvisioner,
+    connect,
+    disconnect,
+)
+from slipway_cli.embedded.credentials import write_private
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.home import Runtime, make_home
 from slipway_cli.embedded.settings import EmbeddedSettings
@@ -41,11 +48,23 @@ _CONFLICT = 409
 
 def _checked_fail(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
-        read_fail(value)
+        # Which provisioner it is for, the documents may say: then it is looked at again.
+        try:
+            read_fail(value)
+        except click.BadParameter as problem:
+            try:
+                read_fail(value, MAAS)
+            except click.BadParameter:
+                raise problem from None
     return values
 
 
 @click.command()
+@click.option(
+    "--provisioner",
+    type=click.Choice(tuple(PROVISIONERS)),
+    help="Which one is simulated.  [default: the one that the documents are for]",
+)
 @click.option(
     "--site",
     "site_file",
@@ -78,6 +97,7 @@ def _checked_fail(_context: click.Context, _option: click.Parameter, values: tup
     help="Folder for databases, logs and passwords.  [env SLIPWAY_HOME, .slipway]",
 )
 def demo(
+    provisioner: str | None,
     site_file: Path | None,
     fail: tuple[str, ...],
     speed: float,
@@ -93,7 +113,7 @@ def demo(
     verdict of the deployment: 0 success, 1 failure. With -o json or yaml, the report as it is stored goes to standard
     output, and everything else to standard error. Ctrl-C stops all that the demo has started.
     """
-    order = read_order(site_file, fail, speed, force)
+    order = read_order(site_file, fail, speed, force, provisioner)
     hint = ""
     try:
         settings = EmbeddedSettings.from_environment(home, port)
@@ -112,8 +132,17 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
     clock = Clock(console(stderr=output != OutputFormat.TABLE))
     print_problems(clock.screen, order.warnings)
     make_home(settings.home)
-    drydock = SimulatedDrydock(settings, f"simulator-{order.site}", order.speed, order.fail, anew=True)
-    with drydock.start(), reuse_or_start(settings, clock.say) as (runtime, own):
+    machines = _machines(order, settings)
+    simulated = SimulatedProvisioner(
+        settings,
+        f"simulator-{order.site}",
+        order.speed,
+        order.fail,
+        anew=True,
+        kind=order.provisioner,
+        sites=machines,
+    )
+    with simulated.start(), reuse_or_start(settings, clock.say) as (runtime, own):
         if own is None and port not in (None, 0, runtime.port):
             clock.say(f"--port {port} is not used: that Airflow listens on {runtime.port}; stop it to choose another")
         clock.say(f"Airflow is ready: {runtime.url}")
@@ -121,7 +150,7 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
             airflow, slipway = AirflowClient(session), SlipwayClient(session)
             airflow.wait_for_dag(DAG)
             stop_interrupted_demos(order.site, slipway, clock)
-            with _connected(f"slipway_provisioner_{order.site}", drydock.wait_ready(), airflow, runtime):
+            with _connected(f"slipway_provisioner_{order.site}", simulated, airflow, runtime):
                 action = _begin(order, slipway, clock)
                 assert action.run_id is not None, "what the API creates has a run"
                 try:
@@ -135,8 +164,17 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
                 _show_where(runtime, action.run_id, keep or own is None, clock.screen)
                 if keep:
                     clock.screen.print(Text("everything stays up until Ctrl-C"))
-                    _wait_for_ctrl_c(lambda: drydock.is_running() and (own is None or own.is_running()))
+                    _wait_for_ctrl_c(lambda: simulated.is_running() and (own is None or own.is_running()))
         return run_state == "success"
+
+
+def _machines(order: Order, settings: EmbeddedSettings) -> list[Path]:
+    """Return the files from which the simulator knows its machines; a Drydock takes them from the design."""
+    if order.provisioner != MAAS:
+        return []
+    file = settings.home / f"simulator-{order.site}.yaml"
+    write_private(file, order.text)
+    return [file]
 
 
 @contextlib.contextmanager
@@ -146,15 +184,18 @@ def _session(runtime: Runtime, timeout: float = 30.0) -> Iterator[ApiSession]:
 
 
 @contextlib.contextmanager
-def _connected(connection: str, provisioner: str, airflow: AirflowClient, runtime: Runtime) -> Iterator[None]:
-    """Have Airflow use the simulated Drydock for as long as there is one. If it does not answer, the next demo does."""
-    connect(airflow, connection, provisioner, "of the latest demo")
+def _connected(
+    connection: str, simulated: SimulatedProvisioner, airflow: AirflowClient, runtime: Runtime
+) -> Iterator[None]:
+    """Have Airflow use the simulator for as long as there is one. If Airflow does not answer, the next demo does."""
+    simulated.wait_ready()
+    connect(airflow, connection, simulated.connection, "of the latest demo")
     try:
         yield
     finally:
         # The user waits for the end: a short timeout of its own.
         with contextlib.suppress(ApiError), _session(runtime, _ANSWER) as session:
-            disconnect(AirflowClient(session), connection, provisioner)
+            disconnect(AirflowClient(session), connection, simulated.connection)
 
 
 def _begin(order: Order, slipway: SlipwayClient, clock: Clock) -> Action:

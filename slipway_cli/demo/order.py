@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,16 +13,21 @@ import click
 
 from design_rendering.documents import Document, find_documents, load_documents
 from design_rendering.nodes import nodes_from_documents
+from design_rendering.provisioner_kinds import provisioner_of, provisioner_problems
 from design_rendering.rendering import rendered_documents
+from design_rendering.slipway_kinds import SITE_SCHEMA
 from design_rendering.validation import validate
 from provisioner_client.simulator.errors import BadAdminRequest
-from provisioner_client.simulator.scripts import Script, parse_fail_option
+from provisioner_client.simulator.maas.course import MAAS_SCRIPTS
+from provisioner_client.simulator.scripts import DRYDOCK_SCRIPTS, Script, parse_fail_option
 from slipway_cli.options import matching
 from slipway_cli.output import Refused, printable
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import Problem, StrategyLibError
 
 REGION = "drydock/Region/v1"
+EXAMPLES = {"drydock": "example_site.yaml", "maas": "example_maas_site.yaml"}
+"""The example site for each provisioner."""
 MOST_CHARACTERS = 64
 """Of the name of a site."""
 FORGIVEN_FAILURE = "deploy:r1-compute-07"
@@ -40,6 +46,7 @@ class Order:
     speed : simulated seconds per second.
     force : deploy also nodes that are already as wanted.
     warnings : what deserves a second look in the documents.
+    provisioner : which one is simulated.
     """
 
     site: str
@@ -48,16 +55,21 @@ class Order:
     speed: float
     force: bool
     warnings: tuple[Problem, ...]
+    provisioner: str = "drydock"
 
 
-def read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, force: bool) -> Order:
+def read_order(
+    site_file: Path | None, fail: tuple[str, ...], speed: float, force: bool, provisioner: str | None = None
+) -> Order:
     """Read the site design (None: the example) and check the order against it.
+
+    Without a provisioner, the documents say which one it is.
 
     Raises `click.UsageError`: the file cannot be read, or no node of the site matches a `fail`; all such are named.
     Raises `Refused`: the documents have errors; all of them are named, and all warnings.
     """
     if site_file is None:
-        with as_file(files("slipway_cli") / "data" / "example_site.yaml") as example:
+        with example_site(provisioner or "drydock") as example:
             text, default, source = example.read_text(encoding="utf-8"), "example", "<example>"
         fail = fail or (FORGIVEN_FAILURE,)
     else:
@@ -71,37 +83,47 @@ def read_order(site_file: Path | None, fail: tuple[str, ...], speed: float, forc
     except StrategyLibError as error:
         raise Refused(error.problems) from error
     problems = validate(documents)
+    if provisioner is not None and not any(problem.level == "error" for problem in problems):
+        problems += provisioner_problems(rendered_documents(documents), provisioner)
     if any(problem.level == "error" for problem in problems):
         raise Refused(problems)
-    _check_nodes(fail, {node.name for node in nodes_from_documents(rendered_documents(documents))})
-    return Order(site, text, fail, speed, force, tuple(problems))
+    rendered = rendered_documents(documents)
+    kind = provisioner or provisioner_of(rendered) or "drydock"
+    _check_nodes(fail, {node.name for node in nodes_from_documents(rendered)}, kind)
+    return Order(site, text, fail, speed, force, tuple(problems), kind)
+
+
+def example_site(provisioner: str) -> contextlib.AbstractContextManager[Path]:
+    """Return the file of the example site for a provisioner; it is there for as long as the context is."""
+    return as_file(files("slipway_cli") / "data" / EXAMPLES[provisioner])
 
 
 def site_name(documents: Sequence[Document], default: str) -> str:
-    """Return the name of the Region document, or `default`; with `_` for what cannot stand in a site's name.
+    """Return the name of the Region or Site document, or `default`; with `_` for what cannot stand in a site's name.
 
     Raises `DocumentError`: two regions have the same name.
     """
-    name = re.sub(r"[^A-Za-z0-9_.-]", "_", next(iter(find_documents(documents, REGION)), default))
+    named = [*find_documents(documents, REGION), *find_documents(documents, SITE_SCHEMA), default]
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", named[0])
     return name.lstrip("_.-")[:MOST_CHARACTERS] or "site"
 
 
-def read_fail(text: str) -> Script:
-    """Read `PHASE:NODE[:KIND]` as the simulator will.
+def read_fail(text: str, provisioner: str = "drydock") -> Script:
+    """Read `PHASE:NODE[:KIND]` as the simulator of this provisioner will.
 
     Raises `click.BadParameter`: it has another form, or there is no such phase or behaviour.
     """
     try:
-        return parse_fail_option(text)
+        return parse_fail_option(text, MAAS_SCRIPTS if provisioner == "maas" else DRYDOCK_SCRIPTS)
     except BadAdminRequest as error:
         raise click.BadParameter(f"{text}: {error}; write for example deploy:n1 or prepare:n1:stuck") from error
 
 
-def _check_nodes(fail: Sequence[str], names: Collection[str]) -> None:
+def _check_nodes(fail: Sequence[str], names: Collection[str], provisioner: str) -> None:
     """Refuse names and patterns that no node of the site has: they would silently do nothing."""
     mistakes = []
     for text in fail:
-        pattern = read_fail(text).node
+        pattern = read_fail(text, provisioner).node
         if not matching(pattern, names):
             mistakes.append(f"--fail {text}: no node of the site is '{pattern}'.{suggestion(pattern, names)}")
     if mistakes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ DATA = ROOT / "slipway_cli" / "data"
 
 
 def test_both_example_sites_have_the_same_machines() -> None:
-    machines = read_site(DATA / "example_maas_site.yaml")
+    machines, others = (read_site(DATA / name) for name in ("example_maas_site.yaml", "example_site.yaml"))
     assert len(machines) == 40
-    assert machines == read_site(DATA / "example_site.yaml")
+    # A node on MAAS states the address that it has in the end; one of Drydock's that at which it boots, too.
+    assert [replace(one, address="") for one in machines] == [replace(one, address="") for one in others]
 
 
 def test_what_the_site_and_sets_say_counts(tmp_path: Path) -> None:

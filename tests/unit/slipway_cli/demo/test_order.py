@@ -139,3 +139,28 @@ def test_a_home_that_cannot_be_used_is_told_in_one_line(command: str, folder: st
 
 def test_every_exception_of_the_command_line_has_one_root() -> None:
     assert all(issubclass(error, SlipwayCliError) for error in (EmbeddedError, ProfileError, Refused))
+
+
+def test_the_documents_or_the_option_say_which_provisioner_is_simulated(tmp_path: Path) -> None:
+    assert read_order(None, (), 1.0, False).provisioner == "drydock"
+    on_maas = read_order(None, (), 1.0, False, "maas")
+    assert (on_maas.provisioner, on_maas.site, on_maas.fail) == ("maas", "example-maas", (FORGIVEN_FAILURE,))
+    design = tmp_path / "mine.yaml"
+    design.write_text("schema: slipway/Node/v1\nmetadata: {name: n1}\ndata: {}\n")
+    found = read_order(design, ("deploy:n1:no_addresses",), 1.0, False)
+    assert (found.provisioner, found.site) == ("maas", "mine")
+
+
+def test_documents_of_another_provisioner_are_refused_before_anything_is_started(home: Path, tmp_path: Path) -> None:
+    design = tmp_path / "mine.yaml"
+    design.write_text(NODE % "a1")
+    result = run("--provisioner", "maas", "--site", str(design))
+    assert result.exit_code == 1
+    assert "the site's provisioner is MAAS" in result.output.replace("\n", " ")
+    assert not home.exists()
+
+
+def test_each_provisioner_has_behaviours_of_its_own(home: Path) -> None:
+    assert "none of" in run("--fail", "deploy:ntp01:no_addresses").stderr
+    assert "none of" in run("--provisioner", "maas", "--fail", "relabel:ntp01").stderr
+    assert not home.exists()

@@ -1,4 +1,4 @@
-"""A simulated Drydock beside an embedded Airflow, and its connection there: for the demo and `slipway up`."""
+"""A simulated provisioner beside an embedded Airflow, and its connection there: for the demo and `slipway up`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Any, Final, Self
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiUnreachable
 from provisioner_client.node_agent.keys import FILE_VARIABLE
 from provisioner_client.node_agent.proxy import PROXY_VARIABLE
+from provisioner_client.simulator.maas.auth import DEFAULT_KEY
 from slipway_cli.embedded.component import open_log, tail
 from slipway_cli.embedded.credentials import write_private
 from slipway_cli.embedded.errors import SimulatorFailed
@@ -109,7 +110,11 @@ DEFAULT_SPEED = 400.0
 """How much faster than real machines the simulated ones are."""
 ALL_SITES = "slipway_provisioner"
 """The Airflow connection that is used for every site without one of its own."""
-_MARK = "Made by Slipway: a simulated Drydock"
+DRYDOCK: Final = "drydock"
+MAAS: Final = "maas"
+PROVISIONERS: Final[Mapping[str, str]] = {DRYDOCK: "Drydock", MAAS: "MAAS"}
+"""What can be simulated, and what people call it."""
+_MARK = "Made by Slipway: a simulated"
 _PAUSE = 2.0
 """Seconds between two starts."""
 _RETRY = 1.0
@@ -121,11 +126,19 @@ class ConnectionTaken(ApiError):
     """Airflow has a connection of this id that somebody else made; it is left alone."""
 
 
-class SimulatedDrydock:
+class SimulatedProvisioner:
     """A simulator on a port that it keeps; started again when it dies."""
 
     def __init__(
-        self, settings: EmbeddedSettings, name: str, speed: float, fail: Sequence[str] = (), *, anew: bool = False
+        self,
+        settings: EmbeddedSettings,
+        name: str,
+        speed: float,
+        fail: Sequence[str] = (),
+        *,
+        anew: bool = False,
+        kind: str = DRYDOCK,
+        sites: Sequence[Path] = (),
     ) -> None:
         """Nothing is started yet.
 
@@ -135,25 +148,40 @@ class SimulatedDrydock:
         speed : simulated seconds per second.
         fail : `PHASE:NODE[:KIND]`, as the simulator takes them.
         anew : with new machines, not those in the file.
+        kind : one of `PROVISIONERS`.
+        sites : files of documents whose machines a MAAS has; it never reads a design.
 
         Raises
         ------
         EmbeddedError : its port is in use.
         """
         variable = "SLIPWAY_SIMULATOR_PORT"
-        port = claim_port(environment_port(variable, 0), "the simulated Drydock", variable)
-        self._state = settings.home / f"{name}.db"
+        self._kind = kind
+        port = claim_port(environment_port(variable, 0), f"the {self.noun}", variable)
+        self._state = settings.home / f"{name}{'' if kind == DRYDOCK else f'-{kind}'}.db"
         self._anew = anew
         self.log = settings.logs / "simulator.log"
         self.address = f"http://{LOOPBACK}:{port}"
         self.node_key = settings.home / "node.key"
         """File with the key that its machines' agents answer to; it is there once it was started."""
         self._arguments = ["--port", str(port), "--speed", f"{speed:g}", "--state", str(self._state)]
-        self._arguments += ["--node-key", str(self.node_key)]
+        self._arguments += ["--node-key", str(self.node_key)] if kind == DRYDOCK else ["--provisioner", kind]
+        for site in sites:
+            self._arguments += ["--site", str(site)]
         for text in fail:
             self._arguments += ["--fail", text]
         self._process: SimulatorProcess | None = None
         self._born = 0.0
+
+    @property
+    def noun(self) -> str:
+        """What messages call it: `simulated Drydock`."""
+        return f"simulated {PROVISIONERS[self._kind]}"
+
+    @property
+    def connection(self) -> dict[str, Any]:
+        """The fields of a connection that leads to it."""
+        return connection_fields(self._kind, self.address)
 
     def start(self) -> Self:
         """Start it without waiting for anything. Start it from the main thread."""
@@ -172,7 +200,7 @@ class SimulatedDrydock:
         ----------
         environ : the caller's environment.
         """
-        if FILE_VARIABLE in environ or PROXY_VARIABLE in environ:
+        if self._kind != DRYDOCK or FILE_VARIABLE in environ or PROXY_VARIABLE in environ:
             return {}
         return {FILE_VARIABLE: str(self.node_key), PROXY_VARIABLE: self.address}
 
@@ -191,7 +219,7 @@ class SimulatedDrydock:
     def look_after(self, say: Callable[[str], None]) -> None:
         """Start it again when it is dead; its machines are as they were."""
         if not self.is_running() and time.monotonic() - self._born > _PAUSE:
-            say(f"the simulated Drydock ended; starting it again (its log: {self.log})")
+            say(f"the {self.noun} ended; starting it again (its log: {self.log})")
             self.stop()
             self._start()
 
@@ -247,11 +275,27 @@ class PendingConnection:
         return True
 
 
-def connect(airflow: AirflowClient, connection_id: str, url: str, whose: str) -> None:
-    """Have Airflow use a simulated Drydock.
+def connection_fields(kind: str, url: str) -> dict[str, Any]:
+    """Return the fields of a connection to a simulated provisioner.
 
     Parameters
     ----------
+    kind : one of `PROVISIONERS`.
+    url : where it listens.
+    """
+    # The button "Test" in Airflow sends port 0 where none is set, and then takes it for another server than the stored.
+    fields = {"conn_type": kind, "host": url, "port": 0, "password": None, "extra": {"poll_interval": 1}}
+    if kind == MAAS:
+        fields |= {"host": f"{url}/MAAS", "password": DEFAULT_KEY, "extra": {"poll_interval": 1, "pool": "default"}}
+    return fields
+
+
+def connect(airflow: AirflowClient, connection_id: str, fields: Mapping[str, Any], whose: str) -> None:
+    """Have Airflow use a simulated provisioner.
+
+    Parameters
+    ----------
+    fields : of `connection_fields`.
     whose : for the connection's description: "of the latest demo".
 
     Raises
@@ -263,21 +307,21 @@ def connect(airflow: AirflowClient, connection_id: str, url: str, whose: str) ->
     description = (before or {}).get("description") or ""
     # Older demos called theirs so.
     ours = description.startswith((_MARK, "The simulated Drydock of"))
-    if before is not None and not ours and before.get("host") != url:
+    if before is not None and not ours and before.get("host") != fields["host"]:
         raise ConnectionTaken(
             f"Airflow's connection {connection_id} leads to {before.get('host')} and was not made by Slipway, so it is "
             "left alone; remove it in Airflow (Admin, Connections), or go on without the simulator"
         )
-    # The button "Test" in Airflow sends port 0 where none is set, and then takes it for another server than the stored.
-    fields = {"conn_type": "drydock", "host": url, "port": 0, "extra": json.dumps({"poll_interval": 1})}
-    airflow.set_connection(connection_id, {**fields, "description": f"{_MARK}, {whose}."})
+    noun = PROVISIONERS[fields["conn_type"]]
+    sent = {**fields, "extra": json.dumps(fields["extra"]), "description": f"{_MARK} {noun}, {whose}."}
+    airflow.set_connection(connection_id, sent)
 
 
-def disconnect(airflow: AirflowClient, connection_id: str, url: str) -> None:
-    """Remove a connection that `connect` has made, unless it leads elsewhere by now: its simulated Drydock is going.
+def disconnect(airflow: AirflowClient, connection_id: str, fields: Mapping[str, Any]) -> None:
+    """Remove a connection that `connect` has made, unless it leads elsewhere by now: its provisioner is going.
 
     Raises `ApiRefused` or `ApiUnreachable`.
     """
     found = airflow.connection(connection_id)
-    if found is not None and found.get("host") == url and (found.get("description") or "").startswith(_MARK):
+    if found is not None and found.get("host") == fields["host"] and (found.get("description") or "").startswith(_MARK):
         airflow.remove_connection(connection_id)

@@ -14,12 +14,13 @@ from click.testing import CliRunner
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiSession, ApiUnreachable
-from slipway_cli.demo import simulated_drydock
-from slipway_cli.demo.simulated_drydock import (
+from slipway_cli.demo import simulated_provisioner
+from slipway_cli.demo.simulated_provisioner import (
     ALL_SITES,
     ConnectionTaken,
     PendingConnection,
     connect,
+    connection_fields,
     disconnect,
 )
 from slipway_cli.embedded.home import HomeLock, Runtime
@@ -37,7 +38,8 @@ def wire() -> Iterator[responses.RequestsMock]:
 
 
 def connected() -> None:
-    connect(AirflowClient(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, DRYDOCK, "of the test")
+    fields = connection_fields("drydock", DRYDOCK)
+    connect(AirflowClient(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, fields, "of the test")
 
 
 def test_it_is_connected_where_there_is_no_connection(wire: responses.RequestsMock) -> None:
@@ -75,7 +77,7 @@ def test_it_is_connected_once_airflows_api_server_is_back(
     wire: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The API server may die between "ready" and this; it is started again by then."""
-    monkeypatch.setattr(simulated_drydock, "_RETRY", 0.0)
+    monkeypatch.setattr(simulated_provisioner, "_RETRY", 0.0)
     monkeypatch.setattr("api_client.airflow._PAUSES", ())
     connecting = PendingConnection(connected, 60)
     wire.get(CONNECTION, body=requests.ConnectionError("refused"))
@@ -115,7 +117,8 @@ def test_a_demo_takes_its_own_connection_away_and_no_other(
     wire.get(CONNECTION, json=found or {}, status=200 if found else 404)
     wire.assert_all_requests_are_fired = False
     deleted = wire.delete(CONNECTION, status=204)
-    disconnect(AirflowClient(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, DRYDOCK)
+    fields = connection_fields("drydock", DRYDOCK)
+    disconnect(AirflowClient(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, fields)
     assert deleted.call_count == removed
 
 
@@ -135,3 +138,23 @@ def test_a_home_in_use_is_told_before_a_simulator_is_started(tmp_path: Path) -> 
         lock.release()
     assert (result.exit_code, f"{tmp_path} is in use by another embedded Airflow" in result.stderr) == (1, True)
     assert not (tmp_path / "logs").exists()
+
+
+def test_a_connection_to_a_simulated_maas_has_its_key_and_its_pool(wire: responses.RequestsMock) -> None:
+    wire.get(CONNECTION, json={"host": DRYDOCK, "description": "Made by Slipway: a simulated Drydock, of the demo."})
+    replaced = wire.patch(CONNECTION, json={})
+    fields = connection_fields("maas", "http://127.0.0.1:4712")
+    connect(AirflowClient(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, fields, "of the test")
+    sent = json.loads(replaced.calls[0].request.body or "")
+    assert (sent["conn_type"], sent["host"]) == ("maas", "http://127.0.0.1:4712/MAAS")
+    assert sent["password"] == "simulator:simulator:simulator"
+    assert json.loads(sent["extra"])["pool"] == "default"
+    assert sent["description"] == "Made by Slipway: a simulated MAAS, of the test."
+
+
+@pytest.mark.parametrize(
+    "options", [("--provisioner", "maas"), ("--simulator", "--site", "pyproject.toml"), ("--site", "pyproject.toml")]
+)
+def test_what_is_about_a_simulated_maas_needs_one(tmp_path: Path, options: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(main, ["up", "--home", str(tmp_path / "home"), *options])
+    assert (result.exit_code, "Error: " in result.stderr) == (2, True)

@@ -12,9 +12,9 @@ import psutil  # type: ignore[import-untyped]  # comes with Airflow, without typ
 import pytest
 import requests
 
-from slipway_cli.demo import simulated_drydock
-from slipway_cli.demo.simulated_drydock import (
-    SimulatedDrydock,
+from slipway_cli.demo import simulated_provisioner
+from slipway_cli.demo.simulated_provisioner import (
+    SimulatedProvisioner,
     SimulatorProcess,
 )
 from slipway_cli.embedded.errors import SimulatorFailed
@@ -50,9 +50,9 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def test_one_that_dies_is_started_again_at_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulated_drydock, "_PAUSE", 0.0)
+    monkeypatch.setattr(simulated_provisioner, "_PAUSE", 0.0)
     said: list[str] = []
-    with SimulatedDrydock(settings(tmp_path), "simulator", 100).start() as drydock:
+    with SimulatedProvisioner(settings(tmp_path), "simulator", 100).start() as drydock:
         assert drydock.wait_ready() == drydock.address
         drydock.look_after(said.append)
         assert said == []
@@ -67,13 +67,13 @@ def test_one_that_dies_is_started_again_at_its_address(tmp_path: Path, monkeypat
 
 
 def test_its_machines_are_asked_with_a_key_that_it_keeps_unless_others_are(tmp_path: Path) -> None:
-    with SimulatedDrydock(settings(tmp_path), "simulator", 100).start() as drydock:
+    with SimulatedProvisioner(settings(tmp_path), "simulator", 100).start() as drydock:
         key = drydock.node_key.read_text()
         assert (len(key), drydock.node_key.stat().st_mode & 0o777) == (64, 0o600)
         names = {"SLIPWAY_NODE_KEY_FILE": str(drydock.node_key), "SLIPWAY_NODE_PROXY": drydock.address}
         assert drydock.node_variables({}) == names
         assert drydock.node_variables({"SLIPWAY_NODE_KEY_FILE": "/etc/own.key"}) == {}
-    with SimulatedDrydock(settings(tmp_path), "simulator", 100).start() as drydock:
+    with SimulatedProvisioner(settings(tmp_path), "simulator", 100).start() as drydock:
         assert drydock.node_key.read_text() == key
 
 
@@ -85,6 +85,6 @@ def test_machines_are_kept_unless_new_ones_are_wanted(tmp_path: Path) -> None:
     for anew, kept in ((False, True), (True, False)):
         with contextlib.closing(sqlite3.connect(tmp_path / "simulator.db")) as database:
             database.execute("create table if not exists of_the_test (x)")
-        with SimulatedDrydock(settings(tmp_path), "simulator", 100, anew=anew).start() as drydock:
+        with SimulatedProvisioner(settings(tmp_path), "simulator", 100, anew=anew).start() as drydock:
             drydock.wait_ready()
         assert ("of_the_test" in tables()) is kept
