@@ -44,7 +44,7 @@ class GroupFacts:
     """A group in an action, or of a site (then without state). `troubles` are the first of its failed nodes there.
 
     `map_index` is that of its task in Airflow; None where it has none. `asks_ready`: whether its nodes are ready is a
-    phase of its own (rule 58).
+    phase of its own (rule 58). `max_in_flight` and `canary` are those of its definition (rule 59).
     """
 
     name: str
@@ -60,6 +60,8 @@ class GroupFacts:
     troubles: tuple[TroubleFacts, ...] = ()
     map_index: int | None = None
     asks_ready: bool = False
+    max_in_flight: int | str | None = None
+    canary: int | str | None = None
 
 
 class Times(NamedTuple):

@@ -132,6 +132,8 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
             group_run.c.ended,
             group_run.c.map_index,
             group_run.c.definition["ready"],
+            group_run.c.definition["max_in_flight"].as_string(),
+            group_run.c.definition["canary"].as_string(),
             nested_rows(dialect, troubles),
         )
         .where(group_run.c.action_id == action.c.id)

@@ -105,7 +105,7 @@ def step_facts(item: Sequence[Any]) -> StepFacts:
 def group_facts(item: Sequence[Any]) -> GroupFacts:
     """Return a group of an action."""
     name, position, critical, depends_on, state, reason, attempt, criteria, started, ended, map_index, *more = item
-    ready, troubles = more
+    ready, max_in_flight, canary, troubles = more
     return GroupFacts(
         name=name,
         position=position,
@@ -119,8 +119,15 @@ def group_facts(item: Sequence[Any]) -> GroupFacts:
         ended=moment_or_none(ended),
         map_index=map_index,
         asks_ready=json_value(ready) is not None,
+        max_in_flight=_share(max_in_flight),
+        canary=_share(canary),
         troubles=tuple(sorted((TroubleFacts(*one) for one in troubles), key=itemgetter(0))) if troubles else (),
     )
+
+
+def _share(value: Any) -> int | str | None:
+    """Return a number, which one database gives as text, or a percentage."""
+    return int(value) if str(value).isdigit() else value
 
 
 def site_group_facts(item: Sequence[Any]) -> GroupFacts:

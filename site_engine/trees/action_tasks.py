@@ -358,6 +358,10 @@ def _explanation(group: GroupFacts, gate: ApprovalRecord | None) -> str:
     """Say why a group failed: who refused it, or which criteria it missed; "" where its reason says it all."""
     if group.reason == Reason.APPROVAL and gate is not None and (refused := refusal([gate])):
         return f"not approved: {refused}"
+    if group.reason == Reason.CANARY:
+        # Before its canaries have succeeded a group begins no others.
+        lost = dict.fromkeys(trouble.node for trouble in group.troubles)
+        return f"canaries failed: {', '.join(lost)}" if lost else "a canary did not succeed"
     missed = [
         f"{criterion['phase']}: {criterion['criterion']} needed {criterion['needed']}, actual {criterion['actual']}"
         for criterion in group.criteria

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from strategy_lib.goals.rolling import nodes_at_once
 from strategy_lib.node import TaskStatus
-from strategy_lib.phase import GroupState, Phase
+from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
@@ -64,10 +65,23 @@ def why_waiting(tasks: Tasks, group: str, phase: str) -> str:
     if phase == Phase.PREPARE:
         # All but those of later batches were sent together.
         begun = any(cell.records and cell.status in _SENT for cell in tasks.cells.get((group, phase), ()))
-        return "waits for its batch" if begun else ""
+        return _waits_for_batch(tasks, facts) if begun else ""
     if phase == Phase.READY:
         return "" if tasks.is_due(group, phase) else "waits until it is deployed"
     return "" if tasks.is_due(group, phase) else "waits until it is prepared"
+
+
+def _waits_for_batch(tasks: Tasks, group: GroupFacts) -> str:
+    """Say how many nodes of a group are under way meanwhile, and how many may be (rule 59)."""
+    if group.max_in_flight is None and group.canary is None:
+        return "waits for its batch"
+    cells = [cell for phase in GROUP_PHASES for cell in tasks.cells.get((group.name, phase), ())]
+    under_way = sum(cell.records for cell in cells if cell.status == TaskStatus.PROCESSING)
+    said = f"waits for its batch: {under_way} {'node is' if under_way == 1 else 'nodes are'} under way"
+    if group.max_in_flight is not None:
+        total = sum(cell.records for cell in tasks.cells.get((group.name, Phase.PREPARE), ()))
+        said += f", of at most {nodes_at_once(group.max_in_flight, total, 'max_in_flight')}"
+    return f"{said}; canaries go first" if group.canary is not None else said
 
 
 def _before_its_turn(tasks: Tasks, group: GroupFacts) -> str:

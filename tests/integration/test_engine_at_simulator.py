@@ -26,6 +26,23 @@ def test_rule_12_an_answer_lost_after_the_submission_does_not_submit_twice(begin
     assert simulator.double() == {}
 
 
+def test_rule_59_never_more_nodes_are_under_way_than_the_group_allows(begin: Begin, simulator: Simulator) -> None:
+    names = [f"n{number}" for number in range(7)]
+    simulator.script("n3", "deploy", "fail")
+    batched = {**group("all", percent_successful_nodes=80), "max_in_flight": 2, "canary": 1}
+    driving = begin(site([node(name) for name in names], [batched]))
+    record = driving.group("all")
+    assert isinstance(record, GroupRecord)
+    assert record.state is GroupState.SUCCESS
+    sent = [nodes for _, nodes in simulator.submissions()]
+    assert sent == [nodes for nodes in (["n0"], ["n1", "n2"], ["n3", "n4"], ["n5", "n6"]) for _ in range(2)]
+    # By the provisioner's own times: from the beginning of a node's first task to the end of its last.
+    tasks = [[task for task in simulator.get("tasks") if name in task["nodes"]] for name in names]
+    spans = [(min(one["created"] for one in mine), max(one["ended"] for one in mine)) for mine in tasks]
+    assert max(sum(first <= at < last for first, last in spans) for at, _ in spans) == 2
+    assert simulator.double() == {}
+
+
 @pytest.mark.endurance
 def test_rule_24_a_task_whose_provisioner_was_killed_holds_nothing_behind_a_newer_one(
     begin: Begin, simulator: Simulator

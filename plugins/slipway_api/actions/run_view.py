@@ -264,7 +264,9 @@ def _group(group: GroupRecord, states: Mapping[NodeState, int]) -> dict[str, Any
     phase = None
     if group.stored_state == GroupState.RUNNING:
         phase = "deploy" if Phase.PREPARE in group.phases_done or states[NodeState.DEPLOYING] else "prepare"
-        if group.definition.ready is not None and Phase.DEPLOY in group.phases_done:
+        if group.definition.has_batches and states[NodeState.PREPARING]:
+            phase = "prepare"
+        elif group.definition.ready is not None and Phase.DEPLOY in group.phases_done:
             phase = "ready" if not states[NodeState.DEPLOYING] else phase
     return {
         "name": group.name,

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, insert, update
 
-from site_store import ActionNotFound, ActionState, NodeQuery, SiteStore, ValueRefused
+from site_store import ActionNotFound, ActionState, NodeQuery, PlannedGroup, SiteStore, ValueRefused
 from site_store.tables import action as action_table
 from site_store.tables import approval, node, revision, site_group, site_group_node, task
 from site_store.tables import site as site_table
 from strategy_lib.phase import Phase, Reason
+from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
 
 
@@ -346,3 +347,16 @@ def test_the_past_of_a_node(site: Scenario, clock: FakeClock) -> None:
     older = site.store.site_nodes.past(SITE, "n1", limit=1, before=second.id)
     assert ({one.action_id for one in older.tasks}, older.before) == ({first.id}, None)
     assert site.store.site_nodes.past(SITE, "nobody").tasks == []
+
+
+def test_rule_59_a_group_says_how_it_goes_in_batches(site: Scenario) -> None:
+    action = site.action()
+    site.store.locks.acquire(action.id)
+    groups = [
+        Group("a", critical=True, max_in_flight="10%", canary=2),
+        Group("b", critical=True, max_in_flight=40),
+        Group("c", critical=True),
+    ]
+    site.store.groups.save_plan(action.id, [PlannedGroup(each, ("n1",)) for each in groups], (), {})
+    found = [(one.max_in_flight, one.canary) for one in site.store.trees.action(action.id).groups]
+    assert found == [("10%", 2), (40, None), (None, None)]
