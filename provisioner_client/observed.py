@@ -140,9 +140,13 @@ class ObservedProvisioner:
         with self._call("is_dead"):
             return self.provisioner.is_dead(task_id)
 
-    def nodes(self) -> dict[str, ListedNode]:
+    @property
+    def lists_by_name(self) -> bool:
+        return self.provisioner.lists_by_name
+
+    def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         with self._call("nodes"):
-            return self.provisioner.nodes()
+            return self.provisioner.nodes(names)
 
     def close(self) -> None:
         self.provisioner.close()

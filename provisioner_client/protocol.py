@@ -339,8 +339,18 @@ class Provisioner(Protocol):
         """
         ...
 
-    def nodes(self) -> dict[str, ListedNode]:
-        """Give the provisioner's list of nodes, by name."""
+    @property
+    def lists_by_name(self) -> bool:
+        """Whether it lists some nodes more cheaply than all of them, so that `nodes` leaves out the others."""
+        ...
+
+    def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
+        """Give the provisioner's list of nodes, by name.
+
+        Parameters
+        ----------
+        names : only these are needed; the others are left out if it `lists_by_name`. None: all of them.
+        """
         ...
 
     def close(self) -> None:

@@ -132,9 +132,13 @@ class RedactingProvisioner:
         with self._redacted_errors():
             return self.provisioner.is_dead(task_id)
 
-    def nodes(self) -> dict[str, ListedNode]:
+    @property
+    def lists_by_name(self) -> bool:
+        return self.provisioner.lists_by_name
+
+    def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         with self._redacted_errors():
-            nodes = self.provisioner.nodes()
+            nodes = self.provisioner.nodes(names)
         return {name: self._listed(node) for name, node in nodes.items()}
 
     def close(self) -> None:

@@ -355,8 +355,12 @@ class DrydockProvisioner:
             listed=True,
         )
 
-    def nodes(self) -> dict[str, ListedNode]:
-        """Give Drydock's node list, which is MAAS's at this moment."""
+    @property
+    def lists_by_name(self) -> bool:
+        return False
+
+    def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
+        """Give Drydock's node list, which is MAAS's at this moment: it has no way to ask for some."""
         return nodes_from(self._http.get(f"{API}/nodes").data)
 
     def _selected(self, design: DesignSource, selectors: Sequence[Selector]) -> tuple[str, frozenset[str]]:

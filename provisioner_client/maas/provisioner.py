@@ -286,9 +286,16 @@ class MaasProvisioner:
             return replace(evidence_of(ledger, {}, sent, {}), listed=False)
         return evidence_of(ledger, found, sent, reasons(self._api, ledger, sent))
 
-    def nodes(self) -> dict[str, ListedNode]:
-        """Give all machines of the site; a name that two of them have proves nothing, and is left out."""
-        found = by_name(self._api.machines())
+    @property
+    def lists_by_name(self) -> bool:
+        return True
+
+    def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
+        """Give the machines of the site, all or those of these names; one name of two proves nothing.
+
+        Each machine costs MAAS 55 ms.
+        """
+        found = by_name(self._api.machines() if names is None else self._api.machines_of("hostname", names))
         for name, same in found.items():
             if len(same) > 1:
                 log.warning("MAAS has %d machines %s in %s: left out", len(same), name, self._api.limits)

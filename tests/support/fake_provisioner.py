@@ -209,7 +209,11 @@ class FakeProvisioner:
         newer = order[order.index(task) + 1 :]
         return task.orphaned and any(other.started is not None for other in newer)
 
-    def nodes(self) -> dict[str, ListedNode]:
+    @property
+    def lists_by_name(self) -> bool:
+        return False
+
+    def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         """List the machines that it has seen, but those that were destroyed."""
         self._answer("nodes")
         return {

@@ -31,7 +31,7 @@ class Interfering(FakeProvisioner):
         assert held is not None
         self.held = held
 
-    def nodes(self) -> dict[str, ListedNode]:
+    def nodes(self, names: object = None) -> dict[str, ListedNode]:
         if self.left:
             self.left -= 1
             state = NodeAvailability.UP if self.left % 2 else NodeAvailability.MAINTENANCE

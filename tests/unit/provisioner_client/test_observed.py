@@ -36,7 +36,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "is_dead": ("t",),
     "nodes": (),
 }
-NO_CALLS = {"settle", "check_names", "close"}
+NO_CALLS = {"settle", "lists_by_name", "check_names", "close"}
 
 
 class Seen:

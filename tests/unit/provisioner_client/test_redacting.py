@@ -75,7 +75,7 @@ def test_remarks_on_a_design() -> None:
 
 def test_words_about_nodes_and_the_sentence_of_a_check() -> None:
     said = redacting(
-        nodes=lambda: {"n1": ListedNode("n1", NodeCondition.OTHER, f"Odd {SECRET}", f"off {SECRET}")},
+        nodes=lambda _: {"n1": ListedNode("n1", NodeCondition.OTHER, f"Odd {SECRET}", f"off {SECRET}")},
         evidence=lambda *_, **__: Evidence(over=True, status_names={"n1": f"Odd {SECRET}"}),
         check=lambda: f"answers {SECRET}.",
     )
@@ -86,7 +86,7 @@ def test_words_about_nodes_and_the_sentence_of_a_check() -> None:
 
 
 def test_errors_and_what_they_were_raised_from() -> None:
-    def nodes() -> None:
+    def nodes(_: object) -> None:
         try:
             raise ProvisionerRefused(f"inner {SECRET}")
         except ProvisionerRefused as refusal:
@@ -103,7 +103,7 @@ def test_the_design_is_read_only_when_there_are_words_to_look_through() -> None:
         raise AssertionError(f"the secrets are read for nothing: {text!r}")
 
     quiet = SimpleNamespace(
-        task=lambda _, **__: talking_task(), evidence=lambda *_, **__: Evidence(over=False), nodes=dict
+        task=lambda _, **__: talking_task(), evidence=lambda *_, **__: Evidence(over=False), nodes=lambda _: {}
     )
     silent = RedactingProvisioner(cast(Provisioner, quiet), never)
     assert silent.task("t").messages == ()

@@ -229,6 +229,30 @@ def test_the_forms_test_says_whether_a_connection_can_be_used() -> None:
         assert (works, expected in said) == (bool(extra), True)
 
 
+def test_what_slipway_asks_costs_maas_less_than_what_it_does(three: DesignSource, admin: Admin, finish: Finish) -> None:
+    """In CPU of the region, with a look every 30 s: MAAS commissions for 5 minutes and deploys for 10."""
+
+    def spent() -> dict[str, float]:
+        return {kind: one["cpu_ms"] for kind, one in admin("GET", "cost")["kinds"].items()}
+
+    looked = 0.0
+    for number, (phase, looks) in enumerate(((Phase.PREPARE, 10), (Phase.DEPLOY, 20))):
+        reference = f"slipway-a-{number}"
+        worker = client()
+        assert set(worker.nodes(NAMES[:2])) == set(NAMES[:2]), "before it is sent, as the engine does"
+        worker.nodes(NAMES)
+        worker.submit(phase, three, NAMES, reference, sent_ago=None)
+        before = sum(spent().values())
+        worker.task(reference, phase=phase, reference=reference, design=three)
+        one_look = sum(spent().values()) - before
+        finish(worker, reference, phase)
+        # It is looked much more often here than in the time that it takes.
+        looked += sum(spent().values()) - before - looks * one_look
+        worker.evidence(reference, NAMES)
+    acts = sum(spent()[kind] for kind in ("commission", "allocate", "deploy"))
+    assert sum(spent().values()) - looked - acts <= acts, spent()
+
+
 def test_labels_are_tags_of_machines_and_annotations_of_ours(run: Outcome, wire: Wire, finish: Finish) -> None:
     run(Phase.PREPARE, "slipway-a-1")
     run(Phase.DEPLOY, "slipway-a-2", ["m0001"])
