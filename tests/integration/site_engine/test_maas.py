@@ -1,0 +1,130 @@
+"""The engine drives groups on MAAS: from Slipway's own documents to deployed machines, whatever is killed between."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from provisioner_client.simulator.http.request import Request
+from provisioner_client.simulator.maas.simulation import MaasSimulation
+from provisioner_client.simulator.settings import Settings
+from site_store import GroupRecord, SiteStore
+from strategy_lib.phase import GroupState
+from tests.support.driving import Driving, begin_with
+from tests.support.fake_clock import FakeClock
+from tests.support.maas_clients import Killed, Wire, client, wire
+from tests.support.sites import document, group
+from tests.support.stores import new_store_in_memory
+
+__all__ = ["wire"]
+
+NAMES = ["m0001", "m0002"]
+DEFAULTS = {"image": "jammy", "user_data": "boot"}
+SITE = yaml.safe_dump_all(
+    [
+        document(
+            "slipway/Site/v1", "site", {"provisioner": "maas", "defaults": {"image": "jammy", "user_data": "boot"}}
+        ),
+        document("slipway/UserData/v1", "boot", {"content": "#cloud-config"}),
+        *(document("slipway/Node/v1", name, {}) for name in NAMES),
+        document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": [group("all", NAMES)]}),
+    ],
+    explicit_start=True,
+)
+
+Admin = Callable[..., Any]
+Begun = Callable[[], Driving]
+
+
+@pytest.fixture
+def simulation(tmp_path: Path) -> Iterator[MaasSimulation]:
+    """A MAAS with two machines; a second of its clock takes two microseconds."""
+    made = MaasSimulation(tmp_path / "maas.db", Settings(speed=500_000, machines=2))
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def admin(simulation: MaasSimulation) -> Admin:
+    def ask(method: str, path: str, data: object = None) -> Any:
+        body = b"" if data is None else json.dumps(data).encode()
+        return json.loads(simulation.admin(Request(method, f"/_sim/{path}", "", {}, body)).body)
+
+    return ask
+
+
+@pytest.fixture
+def begun(wire: Wire, admin: Admin, tmp_path: Path) -> Iterator[Begun]:
+    """Begin the deployment of new machines, with a new store each time."""
+    opened: list[Any] = []
+
+    def begin() -> Driving:
+        wire.cut = lambda method, path, number: ""
+        admin("POST", "reset")
+        made = new_store_in_memory()
+        opened.append(made)
+        # Only waiting moves this clock: a killed process's lease is over when it was waited for.
+        clock = FakeClock()
+        store = SiteStore.open(made.__enter__(), clock.now)
+        opened.append(store)
+        driving = begin_with(store, tmp_path, lambda _: client(), clock)(SITE)
+        wire.seen.clear()
+        return driving
+
+    yield begin
+    for one in reversed(opened):
+        if isinstance(one, SiteStore):
+            one.close()
+        else:
+            one.__exit__(None, None, None)
+
+
+def done(admin: Admin) -> list[tuple[int, int]]:
+    return [(node["prepares"], node["deploys"]) for node in admin("GET", "nodes")]
+
+
+def test_a_group_is_prepared_and_deployed(begun: Begun, admin: Admin) -> None:
+    driving = begun()
+    ended = driving.group("all")
+    assert isinstance(ended, GroupRecord)
+    assert ended.state is GroupState.SUCCESS
+    assert driving.states() == dict.fromkeys(NAMES, "success")
+    assert done(admin) == [(1, 1), (1, 1)]
+
+
+def test_why_a_machine_failed_is_told_in_maas_words(
+    begun: Begun, admin: Admin, caplog: pytest.LogCaptureFixture
+) -> None:
+    driving = begun()
+    admin("POST", "scripts", {"node": "m0002", "phase": "deploy", "behaviour": "fail"})
+    driving.group("all")
+    assert driving.states() == {"m0001": "success", "m0002": "failure"}
+    assert "m0002 failed: reported failed: Failed deployment: Marking node failed: Installation failed" in caplog.text
+    assert "cloud-config" not in caplog.text
+
+
+@pytest.mark.endurance
+def test_rule_23_a_group_that_is_killed_at_any_request_acts_on_each_machine_once(
+    begun: Begun, admin: Admin, wire: Wire
+) -> None:
+    driving = begun()
+    driving.group("all")
+    changes = len(wire.changes)
+    assert changes > 4 * len(NAMES)
+    for last in range(1, changes + 1):
+        driving = begun()
+        wire.cut = lambda method, path, number, last=last: (  # type: ignore[misc]
+            "after" if method != "GET" and len(wire.changes) + 1 == last else ""
+        )
+        with pytest.raises(Killed):
+            driving.group("all")
+        wire.cut = lambda method, path, number: ""
+        driving.group("all")
+        assert driving.states() == dict.fromkeys(NAMES, "success"), last
+        assert done(admin) == [(1, 1), (1, 1)], last
