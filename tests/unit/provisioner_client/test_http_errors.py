@@ -11,6 +11,13 @@ from provisioner_client.http_errors import LONGEST, ErrorShape, read_error
     ("body", "shape", "message", "code"),
     [
         pytest.param(
+            b'{"__all__": ["Not Ready."], "hwe_kernel": ["Unknown.", "Not synced."]}',
+            ErrorShape.FORM,
+            "Not Ready.; hwe_kernel: Unknown. Not synced.",
+            None,
+            id="a form of MAAS",
+        ),
+        pytest.param(
             b'{"type": "error", "message": "Task not found", "retry": false}',
             ErrorShape.DRYDOCK,
             "Task not found",

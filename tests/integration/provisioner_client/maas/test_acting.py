@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -193,6 +194,28 @@ def test_why_a_machine_failed_is_told_in_maas_words(
     assert expected in said
     tree = client().task_tree("slipway-a-1", "m0002")
     assert any(message.error for one in tree.children for message in one.task.messages)
+
+
+@pytest.mark.parametrize(("retry_after", "prepared"), [("0", True), (None, False)])
+def test_a_conflict_of_transactions_is_repeated_and_a_wrong_state_is_the_answer(
+    run: Outcome, wire: Wire, monkeypatch: pytest.MonkeyPatch, retry_after: str | None, prepared: bool
+) -> None:
+    send = wire.send
+    refused: list[str] = []
+
+    def conflict(request: requests.PreparedRequest) -> requests.Response:
+        answer = None
+        if str(request.url).endswith("op-commission") and not refused:
+            refused.append(str(request.url))
+            answer = requests.Response()
+            answer.status_code, answer.raw = 409, BytesIO(b"Conflict.")
+            answer.headers.update({} if retry_after is None else {"Retry-After": retry_after})
+        return send(request) if answer is None else answer
+
+    monkeypatch.setattr(wire, "send", conflict)
+    judged, _ = run(Phase.PREPARE, "slipway-a-1", ["m0001"])
+    assert judged.succeeded == ({"m0001"} if prepared else set())
+    assert prepared or "409: Conflict." in judged.notes["m0001"]
 
 
 def test_a_half_released_machine_is_not_deployed_and_can_be_released_again(run: Outcome, admin: Admin) -> None:
