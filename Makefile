@@ -82,6 +82,7 @@ bench: $(READY)
 	$(BIN)/python tests/bench/bench_updates.py
 	$(BIN)/python tests/bench/bench_node_states.py
 	$(BIN)/python tests/bench/bench_parallel.py
+	$(BIN)/python tests/bench/bench_requests.py
 
 clean:
 	rm -rf $(VENV) .slipway .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
