@@ -196,14 +196,15 @@ class Tasks:
 
     def _not_begun_by(self, group: str, phase: str) -> Hashable:
         """Return what pending nodes are judged by beside the standstill of their group; None where that decides."""
-        if self.over or any(self.standstill(group)):
-            return None
-        key = group, phase
-        found = self._not_begun.get(key)
-        if found is None:
-            found = self.is_due(group, phase), self.is_waiting(group), self.why_waiting(group, phase)
+        facts = self.by_name.get(group)
+        # Before its turn no phase is due, and all wait for the same.
+        key = group, phase if facts is None or facts.state == GroupState.RUNNING else ""
+        if key not in self._not_begun:
+            found = None
+            if not self.over and not any(self.standstill(group)):
+                found = self.is_due(group, phase), self.is_waiting(group), self.why_waiting(group, phase)
             self._not_begun[key] = found
-        return found
+        return self._not_begun[key]
 
     def why_waiting(self, group: str, phase: str) -> str:
         """Say what the pending nodes of a group wait for in a phase; "" where nothing holds them."""
