@@ -14,7 +14,7 @@ from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.protocol import DesignSource, Provisioner, TaskState
 from site_engine.actions.kinds import kind_of
-from site_engine.actions.parameters import parse_parameters
+from site_engine.actions.parameters import ActionParameters, parse_parameters
 from site_engine.groups import GroupRequest, GroupSubject, StillBeside
 from site_engine.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVerdict
 from site_engine.operations.readiness import Answer, AskNodes, ReadyRun, StillAsking
@@ -132,21 +132,29 @@ class Driving:
 
 
 Begin = Callable[..., Driving]
-"""Begins an action: the design's text, then the DAG run's id and the site; `update`: the parameters of an update."""
+"""Begins an action: the design's text, then the DAG run's id and the site; `update`: the parameters of an update.
+
+`places` is how many groups may be at work at once.
+"""
 
 
 def begin_with(store: SiteStore, folder: Path, connection: Connection, clock: Clock) -> Begin:
     """Return what commits a design and begins an action on it."""
 
     def begin(
-        text: str, run_id: str = "run-1", site: str = "alpha", update: Mapping[str, Any] | None = None
+        text: str,
+        run_id: str = "run-1",
+        site: str = "alpha",
+        update: Mapping[str, Any] | None = None,
+        places: int = 1,
     ) -> Driving:
         documents = load_documents(text, "site.yaml")
         design = read_design(documents)
         revision = commit_design(store, site, text, documents)
         path = folder / f"{site}-{revision.number}.yaml"
         path.write_text(text)
-        action = store.actions.ensure("deploy_site", run_id, "deploy_site", site, revision.number, {}, "tester")
+        asked = ActionParameters(max_parallel_groups=places if places > 1 else None).to_record()
+        action = store.actions.ensure("deploy_site", run_id, "deploy_site", site, revision.number, asked, "tester")
         store.locks.acquire(action.id)
         driving = Driving(store, store.actions.get(action.id), path.as_uri(), connection, clock)
         plan = make_plan(design.strategy, design.nodes, Known(edges=design.edges))

@@ -223,3 +223,24 @@ def test_rule_51_a_node_out_of_use_is_not_tried_again_and_with_no_other_nothing_
     assert users.change("alpha", ["c", "d"], NodeAvailability.RETIRED, "", "ann", force=True).change.modified
     with pytest.raises(RetryRefused, match=r"nothing can be tried again: .*, and 2 more nodes are out of use: .* up "):
         plan_retry(failed.store, failed.action.id)
+
+
+def test_of_groups_side_by_side_the_other_task_is_cleared(
+    begin: Begin, fake: FakeProvisioner, store: SiteStore
+) -> None:
+    fake.script("b", "deploy", "fail")
+    driving = begin(site(NODES, GROUPS), places=2)
+    for name in ("one", "behind", "far", "other"):
+        driving.group(name)
+    store.actions.close(driving.action.id, ActionState.FAILED, "critical groups one, behind failed")
+    plan = plan_retry(store, driving.action.id)
+    beside = [("deploy_group_beside", place) for place in range(3)]
+    assert plan.tasks == (*beside, *BEHIND)
+    airflow = over(driving)
+    airflow.states |= {("deploy_group_beside", place): "failed" for place in range(len(GROUPS))}
+    retry_action(store, airflow, driving.action.id, "ann")
+    assert airflow.cleared == [*beside, *BEHIND]
+    unmapped = over(driving)
+    unmapped.states[("deploy_group_beside", -1)] = "upstream_failed"
+    retry_action(store, unmapped, driving.action.id, "ann")
+    assert unmapped.cleared == ["deploy_group_beside", *BEHIND], "the run ended before its groups had tasks"

@@ -241,3 +241,15 @@ def test_the_message_is_that_of_the_attempt_that_is_shown(
     shown = describe_step(cast(Any, store), cast(Any, airflow), record(step=step), "report", 1)
     assert shown["message"] == message
     assert shown["try_number"] == (1 if message else instance and instance["try_number"])
+
+
+def test_groups_side_by_side_are_the_same_steps() -> None:
+    action = record(step="deploy_group", parameters={"max_parallel_groups": 2})
+    instances: list[dict[str, Any]] = [
+        {"task_id": "deploy_group", "map_index": -1, "state": "skipped", "try_number": 0},
+        *({"task_id": "deploy_group_beside", "map_index": n, "state": "deferred", "try_number": 1} for n in (0, 1)),
+    ]
+    found = states(airflow_steps(action, GROUPS[:2], instances))
+    assert found == {"deploy_group.control": "deferred", "deploy_group.compute": "deferred"}
+    assert task_of(action, GROUPS, "deploy_group.compute") == StepTask("deploy_group_beside", 1)
+    assert task_of(action, GROUPS, "deploy_group_beside") is None
