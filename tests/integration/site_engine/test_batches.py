@@ -9,7 +9,7 @@ import pytest
 
 from site_engine.operations.wait import StillRunning
 from site_engine.reports import reported_node
-from site_store import ActionState, GroupRecord
+from site_store import ActionState, ApprovalAnswer, ApprovalRecord, GroupRecord
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving
 from tests.support.fake_provisioner import FakeProvisioner
@@ -136,3 +136,14 @@ def test_rule_58_canaries_are_asked_before_the_rest_begins(begin: Begin, fake: F
     operations = driving.store.operations.of_action(driving.action.id)
     assert [one.phase for one in operations] == [Phase.PREPARE, Phase.DEPLOY, Phase.READY]
     assert driving.states() == {"a": "failure", "b": "not_started", "c": "not_started"}
+
+
+@pytest.mark.parametrize(("moment", "submitted"), [("before", 0), ("after", 6)])
+def test_a_group_in_batches_asks_once(begin: Begin, fake: FakeProvisioner, moment: str, submitted: int) -> None:
+    driving = begin(site(FIVE, [{**BY_TWO, "approval": moment, "approvers": ["ann"]}]))
+    asked = driving.group("all")
+    assert isinstance(asked, ApprovalRecord)
+    assert len(fake.submissions()) == submitted
+    driving.store.approvals.answer(asked, ApprovalAnswer.APPROVED, "ann")
+    assert finished(driving).state is GroupState.SUCCESS
+    assert len(fake.submissions()) == 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.rounds import RoundDeployment
 from strategy_lib.rounds_of_group import Round
+from strategy_lib.simulation import simulate
 from strategy_lib.steps import Finished, Step
 from strategy_lib.strategy import Group, Ready, Retries, strategy_to_data
 from strategy_lib.strategy_parser import parse_strategy
@@ -267,6 +269,34 @@ def test_rule_59_a_batch_is_not_over_while_a_group_beside_deploys_a_node_of_it()
     deployment = Deployment([BY_TWO], {"g": NAMES}, states, rounds=rounds, beside={"n1": Phase.DEPLOY})
     with pytest.raises(OthersAtWork, match="n1"):
         deployment.next()
+
+
+def test_rule_08_groups_in_batches_that_share_no_node_do_the_same_side_by_side() -> None:
+    dice = random.Random(59)
+    for _ in range(40):
+        names = [f"n{number}" for number in range(dice.randint(1, 9))]
+        groups = [
+            {
+                "name": name,
+                "critical": dice.random() < 0.5,
+                "depends_on": ["a"] if name != "a" and dice.random() < 0.3 else [],
+                "selectors": [{"node_names": names[place::3] or ["of no node"]}],
+                "max_in_flight": dice.randint(1, 3),
+                "canary": dice.randint(1, 2),
+                "success_criteria": {"maximum_failed_nodes": dice.randint(0, 2)},
+                "retries": {"prepare": dice.randint(0, 1), "deploy": dice.randint(0, 1)},
+            }
+            for place, name in enumerate("abc")
+        ]
+        outcomes = {
+            phase: {name: dice.choice(["failure", "unknown"]) for name in names if dice.random() < 0.15}
+            for phase in ("prepare", "deploy")
+        }
+        nodes = [{"name": name} for name in names]
+        serial = simulate({"groups": groups}, nodes, outcomes)
+        beside = simulate({"groups": groups}, nodes, outcomes, max_parallel_groups=3)
+        for part in ("verdict", "groups", "nodes"):
+            assert serial[part] == beside[part], (groups, outcomes)
 
 
 # --- any group
