@@ -31,8 +31,9 @@ class Runs:
         """Run a DAG to its end; return its state and the states of its tasks (of a mapped one, the last)."""
         # All of them, each time: a test run leaves its parameters behind in the DAG.
         nothing: dict[str, Any] = {"revision": None, "target_nodes": None, "force": False, "dry_run": False}
-        nothing["max_parallel_groups"] = None
-        nothing |= {each.value: False for each in kind_of(dag_id).overrides} if dag_id in KINDS else {}
+        if dag_id in KINDS:
+            nothing |= {each.value: False for each in kind_of(dag_id).overrides}
+            nothing |= {"max_parallel_groups": None} if kind_of(dag_id).has_parallel_groups else {}
         run = self.bag.dags[dag_id].test(run_conf={"site": "alpha", **nothing, **conf}, logical_date=None)
         states = {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
         # One of the two tasks that are mapped over the groups is always left out.

@@ -77,7 +77,7 @@ def test_secrets_are_those_of_the_actions_revision_or_of_the_sites_newest(tmp_pa
 
 
 def test_what_is_said_while_the_secrets_cannot_be_read_is_not_shown(tmp_path: Path) -> None:
-    def nodes() -> None:
+    def nodes(_names: object) -> None:
         raise ProvisionerUnavailable(f"500: bad {SECRET}", status=500)
 
     url = new_store(tmp_path)

@@ -118,7 +118,7 @@ def test_what_cannot_be_used_is_named(value: str) -> None:
         (WATCHERS, "bad", "tell", "is a function: it must be a site_engine.watchers.DesignWatcher"),
         (WATCHERS, "bad", "nothing", "watches nothing: name kinds"),
         (WATCHERS, "bad", "text", "has `watches` that is no list of texts"),
-        (WATCHERS, "bad", "unknown", "watches 'nodes', and there is no such kind of objects. Did you mean node or node_set?"),
+        (WATCHERS, "bad", "unknown", "watches 'nodes', and there is no such kind of objects. Did you mean node or"),
         (WATCHERS, "bad", "profiles", "touches 'host_profile': only nodes can be asked for again"),
         (WATCHERS, "bad", "untold", "has a `tell` that cannot be called with one argument"),
     ],
