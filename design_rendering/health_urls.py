@@ -58,7 +58,10 @@ def health_url_problems(documents: Iterable[Document], health_url: str, document
     if not silent:
         return []
     where = _where(network, [nodes[name] for name in silent])
-    says = f"{len(silent)} nodes have no address{where}, such as {silent[0]}: they are not asked how they are"
+    if len(silent) == 1:
+        says = f"{silent[0]} has no address{where}: it is not asked how it is"
+    else:
+        says = f"{len(silent)} nodes have no address{where}, such as {silent[0]}: they are not asked how they are"
     return [problem_at(_PATH, says, document, "warning")]
 
 

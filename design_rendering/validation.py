@@ -159,7 +159,7 @@ def validate_rendering(
     design = None
     try:
         design = read_design(documents)
-        found += [] if draft else _scope_problems(documents, design, most_groups)
+        found += [] if draft else [*design.warnings, *_scope_problems(documents, design, most_groups)]
     except StrategyLibError as error:
         # A configuration that is checked by itself may well name a strategy that stands in another file.
         alone = draft and not counts[STRATEGY_SCHEMA] and not nodes
