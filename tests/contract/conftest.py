@@ -48,6 +48,7 @@ TOKEN = os.environ.get("CONTRACT_TOKEN", "")
 SECONDS = float(os.environ.get("CONTRACT_SECONDS") or 1800) if URL else 15.0
 _HERE = Path(__file__).parent
 _ONLY_SIMULATED = {"simulator", "mortal"}
+_LONGER = {"test_once.py", "test_tasks.py"}
 _SITES = {"drydock": "site.yaml", "maas": "site_maas.yaml"}
 _IMPATIENT = RetryPolicy(attempts=4, first_wait=0.005, longest_wait=0.05, longest_retry_after=5.0)
 
@@ -57,12 +58,18 @@ Publish = Callable[[str], DesignSource]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is true of Drydock alone for MAAS, and skip what only a simulator can show elsewhere."""
+    """Leave out what is true of Drydock alone for MAAS, and skip what only a simulator can show elsewhere.
+
+    Lost answers and tasks in all their turns are tried at Drydock each time, at MAAS by `make endurance`.
+    """
     ours = [item for item in items if item.path.is_relative_to(_HERE)]
     away = [item for item in ours if _backend_of(item) == "maas" and (URL or item.get_closest_marker("drydock_alone"))]
     if away:
         config.hook.pytest_deselected(items=away)
         items[:] = [item for item in items if item not in away]
+    for item in ours:
+        if _backend_of(item) == "maas" and item.path.name in _LONGER:
+            item.add_marker(pytest.mark.endurance)
     for item in items:
         if URL and item.path.is_relative_to(_HERE) and _ONLY_SIMULATED & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.skip(reason="needs the simulator's admin API"))

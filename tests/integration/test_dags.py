@@ -177,6 +177,7 @@ def test_rule_19_failed_groups_that_are_not_critical_do_not_fail_the_run(runs: R
     assert "two" in (runs.last_action().verdict or "")
 
 
+@pytest.mark.endurance
 def test_rule_19_a_failure_before_the_groups_fails_the_run(runs: Runs) -> None:
     runs.commit(PLAIN)
     state, tasks = runs.run(revision=7)

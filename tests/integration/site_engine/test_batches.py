@@ -114,7 +114,7 @@ def test_rule_21_what_is_as_wanted_is_in_no_batch(begin: Begin, fake: FakeProvis
     assert sent(fake, before) == ["prepare c", "deploy c", "prepare d e", "deploy d e"]
 
 
-@pytest.mark.parametrize("most", ["40%", 2])
+@pytest.mark.parametrize("most", [pytest.param("40%", marks=pytest.mark.endurance), 2])
 def test_a_redeploy_keeps_the_smaller_bound(begin: Begin, fake: FakeProvisioner, most: int | str) -> None:
     first = begin(site(FIVE, [group("all")]))
     finished(first)

@@ -217,6 +217,7 @@ def test_rule_30_a_triggerer_that_airflow_still_calls_healthy_was_seen_when_it_g
     assert (now - deploy.last_seen).total_seconds() == clock.monotonic() - beat
 
 
+@pytest.mark.endurance
 def test_rule_30_an_idle_provisioner_is_asked_and_is_there(store: SiteStore, clock: Clock) -> None:
     store.provisioner_lists.save(SITE, "slipway_provisioner", {})
     answers: list[float] = []

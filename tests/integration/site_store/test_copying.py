@@ -97,6 +97,7 @@ def test_all_of_it_is_there_and_goes_on_counting(old: Path, empty_url: str) -> N
         assert store._database.read(_newest_event) > max(newest, given), "no number is given twice"
 
 
+@pytest.mark.endurance
 def test_a_repeated_copy_changes_nothing(old: Path, empty_url: str) -> None:
     copy_sqlite(old, empty_url)
     before = _counts(empty_url)

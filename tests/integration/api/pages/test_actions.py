@@ -149,6 +149,7 @@ def test_rule_31_the_nodes_of_a_step_that_is_in_no_group_are_named(
     assert "n100 " not in rest
 
 
+@pytest.mark.endurance
 def test_older_actions_and_revisions_of_a_site_can_be_reached(pages: dict[str, httpx.Client], store: SiteStore) -> None:
     for number in range(1, 23):
         commit_design(store, "alpha", f"{DESIGN}# {number}\n")

@@ -37,7 +37,14 @@ def acted(admin: Admin, phase: Phase) -> list[int]:
     return [node[DONE[phase]] for node in admin("GET", "nodes")]
 
 
-@pytest.mark.parametrize("phase", list(DONE))
+# A deploy has the most requests; the others are tried by `make endurance`.
+PHASES = [
+    Phase.DEPLOY,
+    *(pytest.param(phase, marks=pytest.mark.endurance) for phase in (Phase.PREPARE, Phase.DESTROY)),
+]
+
+
+@pytest.mark.parametrize("phase", PHASES)
 def test_whatever_request_it_is_killed_at(
     wire: Wire, admin: Admin, ready: Callable[[Phase], None], three: DesignSource, finish: Finish, phase: Phase
 ) -> None:
@@ -63,7 +70,7 @@ def test_whatever_request_it_is_killed_at(
         assert (doubles["overlapping"], doubles["same_reference"]) == ([], []), last
 
 
-@pytest.mark.parametrize("phase", list(DONE))
+@pytest.mark.parametrize("phase", PHASES)
 def test_who_only_asks_goes_on_with_it_too(
     wire: Wire, admin: Admin, ready: Callable[[Phase], None], three: DesignSource, finish: Finish, phase: Phase
 ) -> None:
@@ -85,7 +92,7 @@ def test_who_only_asks_goes_on_with_it_too(
         assert acted(admin, phase) == [1, 1, 1]
 
 
-@pytest.mark.parametrize("phase", list(DONE))
+@pytest.mark.parametrize("phase", PHASES)
 def test_an_answer_that_is_lost_is_looked_for_in_the_ledger(
     wire: Wire, admin: Admin, ready: Callable[[Phase], None], three: DesignSource, finish: Finish, phase: Phase
 ) -> None:
