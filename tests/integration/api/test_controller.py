@@ -165,6 +165,7 @@ def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead:
         "node reports",
         "notes of runs",
         "notifications",
+        "old events",
         "old notifications",
         "owners",
         "provisioner of site default",
