@@ -26,6 +26,7 @@ def test_rule_12_an_answer_lost_after_the_submission_does_not_submit_twice(begin
     assert simulator.double() == {}
 
 
+@pytest.mark.endurance
 def test_rule_59_never_more_nodes_are_under_way_than_the_group_allows(begin: Begin, simulator: Simulator) -> None:
     names = [f"n{number}" for number in range(7)]
     simulator.script("n3", "deploy", "fail")

@@ -99,6 +99,7 @@ def dead(store: SiteStore, user: httpx.Client, airflow_runs: AirflowRuns) -> str
     return action_id
 
 
+@pytest.mark.endurance
 def test_it_closes_a_dead_action_and_ends_cleanly(store: SiteStore, started: Start, dead: str) -> None:
     process = started()
     process.wait_for(f"Action {dead} of site default is closed")

@@ -121,6 +121,7 @@ def test_a_wait_ends_without_a_change(viewer: httpx.Client, action: str) -> None
         assert_failure(viewer.get(path, params={"since": token, "wait": wait}), 400, "the request is not valid")
 
 
+@pytest.mark.endurance
 def test_a_large_tree_is_bounded_and_streamed_as_a_whole(viewer: httpx.Client, store: SiteStore) -> None:
     made = store.actions.ensure("deploy_site", "manual__large", "deploy_site", "default", None, {}, "tester")
     store.locks.acquire(made.id)

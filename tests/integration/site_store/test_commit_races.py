@@ -160,6 +160,7 @@ def test_a_kill_at_any_point_of_a_commit_leaves_the_old_or_the_new_state(store: 
     assert store.revisions.get(SITE).text == "rendered"
 
 
+@pytest.mark.endurance
 def test_a_kill_at_any_point_of_a_change_leaves_the_old_or_the_new_state(store: SiteStore) -> None:
     Desk(store).put("a", yaml("a1", "a2"))
     old = _state(store)

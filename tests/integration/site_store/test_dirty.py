@@ -113,6 +113,7 @@ def filled(store: SiteStore) -> SiteStore:
     return store
 
 
+@pytest.mark.endurance
 def test_rule_37_the_plan_of_a_site_is_what_the_domain_says_of_the_same_facts(filled: SiteStore) -> None:
     plan = plan_site(filled, SITE, explained=0)
     found = {name: each.difference.change for name, each in plan.nodes.items()} | dict.fromkeys(

@@ -94,7 +94,7 @@ def compare(strategy: dict[str, Any], site: Site, fates: Fates, at_once: int) ->
     assert result["verdict"] == ("failure" if expected["failed"] else "success")
 
 
-@pytest.mark.parametrize("number", [100, pytest.param(4000, marks=pytest.mark.endurance)])
+@pytest.mark.parametrize("number", [40, pytest.param(4000, marks=pytest.mark.endurance)])
 def test_rule_08_rounds_do_what_the_rules_say(number: int) -> None:
     @settings(max_examples=number, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(strategies(), nodes, outcomes, st.integers(1, 5))

@@ -151,6 +151,7 @@ def test_the_journal_names_the_task_that_a_request_is_for(maas: MaasCaller, simu
     assert [(one["method"], one["status"]) for one in told] == [("POST", 200), ("POST", 200), ("POST", 409)]
 
 
+@pytest.mark.endurance
 def test_kill_9_loses_nothing_that_was_answered_and_machines_go_on(maas: MaasCaller, simulator: MaasSimulator) -> None:
     simulator.script("n2", "prepare", "stuck")
     maas.post("tags/", name="slipway-a-1", comment="kept")
