@@ -173,6 +173,10 @@ class DesignSource:
     read: Callable[[], str] = field(default=_no_content, repr=False, compare=False)
 
 
+def unguarded() -> None:
+    """Guard nothing: for submissions that may always be sent."""
+
+
 class Provisioner(Protocol):
     """Something that prepares and deploys nodes.
 

@@ -23,27 +23,26 @@ from site_engine.operations.wait import PhaseTimes
 from site_engine.planning import judge_deployed
 from site_engine.releases import deployed_by_failed, release_of
 from site_engine.reports import STEP_WARNING
-from site_store import ApprovalAnswer, AttemptNotOpen, Readiness
+from site_engine.stored_groups import StoredGroup
+from site_store import ApprovalAnswer, AttemptNotOpen
 from strategy_lib.approval import ApprovalMoment
-from strategy_lib.deployment import Deployment, OthersAtWork
+from strategy_lib.deployment import OthersAtWork
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.rounds_of_group import Round, Rounds
+from strategy_lib.rounds_of_group import Rounds
 from strategy_lib.steps import Finished
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
     from site_engine.operations.run import OperationRun
     from site_store import ActionRecord, ApprovalRecord, GroupRecord, GroupStanding, GroupTurn, SiteStore
-    from strategy_lib.deployment import GroupView
-    from strategy_lib.group_plan import GroupPlan
     from strategy_lib.steps import Step
+    from strategy_lib.verdict import GroupView
 
 
 _LOOK_AT_OTHERS = 2.0
 """Seconds between two looks at what other groups have in hand."""
-_NOT_BACK = (NodeState.FAILURE, NodeState.UNKNOWN)
 _NOT_RELEASED = "not released, and so not prepared: "
 
 
@@ -92,9 +91,7 @@ class GroupSubject:
         self._operations = operations
         self._store = operations.store
         self._log = operations.log
-        # Groups run side by side, and these operations of others have nodes of this one in hand.
         self._is_beside = request.may_begin is not None
-        self._others: tuple[int, ...] = ()
         self.record = self._read()
 
     @property
@@ -145,11 +142,12 @@ class GroupSubject:
         if record.is_judged:
             return record
         # Built anew each time: the store may know more than this process (late results, superseded nodes).
-        deployment = self._deployment()
+        stored = self._stored()
+        deployment = stored.deployment()
         try:
             due = deployment.next()
         except OthersAtWork as others:
-            return self._wait_for_others(others) or self.next()
+            return self._wait_for_others(others, stored.others) or self.next()
         view = deployment.group(record.name)
         gate = self._gate(due, view)
         if gate is not None and gate.answer is None:
@@ -181,7 +179,7 @@ class GroupSubject:
         listed = list_nodes(self._store, self._operations.provisioner, request.action_id, request.site, free)
         found = {name: node.condition for name, node in listed.items()}
         if due.phase is Phase.PREPARE:
-            rounds = Rounds(self._rounds())
+            rounds = Rounds(self._stored().rounds())
             # The claim says of these why they are left out.
             unused = self._store.user_states.left_out(request.site, request.kind)
             used = {name: node for name, node in listed.items() if name not in unused}
@@ -198,8 +196,10 @@ class GroupSubject:
                 )
         return replace(due, nodes=self._without_deployed(due.phase, free, found), found=found)
 
-    def _wait_for_others(self, others: OthersAtWork) -> StillBeside | None:
+    def _wait_for_others(self, others: OthersAtWork, at_work: tuple[int, ...]) -> StillBeside | None:
         """Wait until other groups know what became of nodes of this one; None: they do by now (rules 11 and 15).
+
+        `at_work` are the operations of these groups that have the nodes in hand.
 
         Raises `TaskStopped`: this process was told to stop.
         """
@@ -207,8 +207,8 @@ class GroupSubject:
         log.info("Other groups are at work on %s: waiting for what becomes of them.", log_messages.names(others.nodes))
         began = operations.clock.now()
         while True:
-            ops = tuple(op for op in self._others if self._store.operations.get(op).ended is None)
-            if len(ops) < len(self._others):
+            ops = tuple(op for op in at_work if self._store.operations.get(op).ended is None)
+            if len(ops) < len(at_work):
                 return None
             if operations.clock.now() - began >= timedelta(seconds=operations.patience):
                 return StillBeside(ops)
@@ -256,98 +256,9 @@ class GroupSubject:
     def _read(self) -> GroupRecord:
         return self._store.groups.get(self.request.action_id, self.request.group)
 
-    def _deployment(self) -> Deployment:
-        record = self.record
-        plan = self._plan()
-        elsewhere, taken = self._lost_elsewhere(plan)
-        attempt = (record.action_id, record.name, record.attempt)
-        beside = None
-        if self._is_beside:
-            beside = self._store.tasks.beside_others(*attempt)
-            self._others = tuple(sorted(beside.ops))
-        own = self._store.tasks.attempt_states(*attempt) if beside is None else beside.states
-        rounds = self._rounds()
-        named = plan.named | self._lost_canaries(own, rounds)
-        waited_for = self._store.waits.facts(record.action_id, named) if named else {}
-        states = {name: fact.state for name, fact in waited_for.items()}
-        readiness = Readiness()
-        if record.definition.ready is not None:
-            readiness = self._store.tasks.readiness(record.action_id, record.name)
-        return Deployment(
-            [record.definition],
-            {record.name: record.nodes},
-            {**states, **own},
-            self._store.groups.states(record.action_id, record.definition.depends_on),
-            withheld=self._store.tasks.withheld(record.action_id, record.name),
-            plans={record.name: plan},
-            rounds=rounds,
-            errors={name: fact.error for name, fact in waited_for.items() if fact.error is not None},
-            held={name: fact.held for name, fact in waited_for.items() if fact.held is not None},
-            below_criteria=self.request.below_criteria,
-            elsewhere=elsewhere,
-            taken=taken,
-            awaited=readiness.awaited,
-            not_ready=readiness.not_ready,
-            beside=None if beside is None else beside.phases,
-            sent_before=self._sent_before(),
-        )
-
-    def _lost_canaries(self, states: Mapping[str, NodeState], rounds: Sequence[Round]) -> frozenset[str]:
-        """Return nodes of a group with canaries that it has sent, and that failed or are unknown: it says why."""
-        if self.record.definition.canary is None:
-            return frozenset()
-        sent = {name for each in rounds for name in each.nodes}
-        return frozenset(name for name in sent if states.get(name) in _NOT_BACK)
-
-    def _sent_before(self) -> frozenset[str]:
-        """Return the nodes that earlier attempts of a group with canaries have submitted (rule 59)."""
-        if self.record.definition.canary is None or self.record.attempt == 1:
-            return frozenset()
-        operations = self._store.operations.of_action(self.record.action_id, self.record.name)
-        return frozenset(name for one in operations if not self.owner.owns(one) for name in one.nodes)
-
-    def _plan(self) -> GroupPlan:
-        """Return the plan of the group's nodes; what an earlier attempt has taken away serves no more."""
-        plan = self.record.plan
-        if not plan.redeploy:
-            return plan
-        gone = {
-            name
-            for operation in self._store.operations.of_action(self.record.action_id, self.record.name)
-            if operation.phase is Phase.RELEASE and not self.owner.owns(operation)
-            for name in operation.nodes
-        }
-        bounds = tuple(
-            replace(each, nodes=each.nodes - gone, serving=each.serving - len(each.nodes & gone))
-            for each in plan.bounds
-        )
-        return replace(plan, redeploy=plan.redeploy - gone, serving=plan.serving - gone, bounds=bounds)
-
-    def _lost_elsewhere(self, plan: GroupPlan) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-        """Return the nodes of other groups with bounds that are not back, and of all nodes those that were released."""
-        if not plan.bounds:
-            return {}, frozenset()
-        action_id, own = self.record.action_id, frozenset(self.record.nodes)
-        operations = self._store.operations.of_action(action_id)
-        taken = frozenset(name for one in operations if one.phase is Phase.RELEASE for name in one.nodes)
-        lost = {}
-        for bounds in plan.bounds:
-            states = self._store.tasks.node_states(action_id, bounds.group)
-            lost[bounds.group] = frozenset(
-                name
-                for name, state in states.items()
-                if name not in own and (state in _NOT_BACK or (name in taken and state is not NodeState.SUCCESS))
-            )
-        return lost, taken
-
-    def _rounds(self) -> list[Round]:
-        """Return the operations of this attempt, in order."""
-        operations = self._store.operations.of_action(self.record.action_id, self.record.name)
-        return [
-            Round(operation.phase, operation.nodes, operation.ended is not None, operation.left_out)
-            for operation in operations
-            if self.owner.owns(operation)
-        ]
+    def _stored(self) -> StoredGroup:
+        below = self.request.below_criteria
+        return StoredGroup(self._store, self.record, self.owner, is_beside=self._is_beside, below_criteria=below)
 
     def _keep_back(self, view: GroupView) -> None:
         """Keep why nodes are not sent: for others that they wait for, or because no more may be away (rule 39)."""

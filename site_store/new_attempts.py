@@ -12,7 +12,8 @@ from site_store.claims import to_be_fixed
 from site_store.dialects import among, whole_joins
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.node_tasks import both_tasks, deploy, prepare
-from site_store.operations import LIVE, abandon_operations
+from site_store.operation_rows import LIVE
+from site_store.operations import abandon_operations
 from site_store.records import GroupRecord
 from site_store.tables import group_node, operation, task
 from site_store.unsent import forget_numbers

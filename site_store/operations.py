@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, case, delete, exists, func, or_, select, update
+from sqlalchemy import Connection, and_, case, delete, exists, func, or_, select, update
 
 from site_store.claims import claim
 from site_store.database import Repository
-from site_store.errors import OperationConflict, OperationNotFound
+from site_store.errors import OperationConflict
 from site_store.node_status import follow_operation
+from site_store.operation_rows import LIVE, UNFINISHED, operation_record, read_operation, read_operations
 from site_store.outcomes import apply_late_outcome, apply_outcome
 from site_store.records import Operation, OperationStatus
 from site_store.tables import node_question, operation, site_lock
@@ -23,24 +24,6 @@ from strategy_lib.phase import Phase
 
 _NEWEST = 60
 """So many operations tell how long the next ones take."""
-LIVE = (OperationStatus.INTENDED, OperationStatus.SUBMITTED)
-UNFINISHED = (OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED)
-
-
-def read_operation(tx: Connection, op: int) -> Operation:
-    """Return an operation. Raises `OperationNotFound`: no operation has this number."""
-    row = tx.execute(select(operation).where(operation.c.op == op)).one_or_none()
-    if row is None:
-        raise OperationNotFound(f"there is no operation {op}: begin it before anything is recorded for it")
-    return operation_record(row)
-
-
-def read_operations(tx: Connection, action_id: str, group: str | None = None) -> list[Operation]:
-    """Return the operations of an action, or of one of its groups, in the order in which they were begun."""
-    query = select(operation).where(operation.c.action_id == action_id).order_by(operation.c.op)
-    if group is not None:
-        query = query.where(operation.c.group_name == group)
-    return [operation_record(row) for row in tx.execute(query)]
 
 
 def abandon_operations(tx: Connection, now: datetime, action_id: str, group: str | None = None) -> None:
@@ -400,31 +383,3 @@ class Operations(Repository):
             return found
         wanted = frozenset(nodes)
         return [item for item in found if not wanted.isdisjoint(item.nodes)]
-
-
-def operation_record(row: Row[*tuple[Any, ...]]) -> Operation:
-    """Return a row of the table as a value."""
-    return Operation(
-        op=row.op,
-        action_id=row.action_id,
-        site=row.site,
-        group=row.group_name,
-        attempt=row.attempt,
-        phase=Phase(row.phase),
-        reference=row.reference,
-        nodes=tuple(row.nodes),
-        design_ref=row.design_ref,
-        provisioner_task=row.provisioner_task,
-        lease_owner=row.lease_owner,
-        lease_until=row.lease_until,
-        created=row.created,
-        sending=row.sending,
-        submitted=row.submitted,
-        running_since=row.running_since,
-        ended=row.ended,
-        over=row.over,
-        status=OperationStatus(row.status),
-        result=row.result,
-        round=row.round,
-        left_out=tuple(row.left_out or ()),
-    )

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from site_store.action_rows import OPEN
 from site_store.database import Repository
-from site_store.operations import UNFINISHED, operation_record
+from site_store.operation_rows import UNFINISHED, operation_record
 from site_store.records import Operation, OperationStatus
 from site_store.tables import action, operation
 

@@ -12,7 +12,7 @@ from site_store.database import Repository
 from site_store.dialects import insert
 from site_store.events import read_events
 from site_store.node_tasks import read_node_tasks
-from site_store.operations import read_operations
+from site_store.operation_rows import read_operations
 from site_store.plans import read_groups
 from site_store.records import ReportInput
 from site_store.storable import plain

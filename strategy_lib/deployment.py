@@ -7,11 +7,11 @@ O(nodes x overlap + edges). It can be rebuilt from a store at any time: that is 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import repeat
 
 from strategy_lib.batches import CRITERIA_REASONS, Batches, Stop
-from strategy_lib.criteria import CriterionResult, evaluate
+from strategy_lib.criteria import evaluate
 from strategy_lib.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.group_run import Due, GroupRun, Known, prepare_again, successful_nodes
 from strategy_lib.group_steps import next_due
@@ -20,7 +20,7 @@ from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.rounds_of_group import Round, Rounds
 from strategy_lib.steps import Finished, Step, step_of
 from strategy_lib.strategy import Group
-from strategy_lib.verdict import GroupCounts, counts_of, verdict_on
+from strategy_lib.verdict import GroupView, counts_of, verdict_on
 
 
 class OthersAtWork(Exception):
@@ -29,32 +29,6 @@ class OthersAtWork(Exception):
     def __init__(self, nodes: tuple[str, ...]) -> None:
         super().__init__(f"other groups are at work on {', '.join(nodes)}")
         self.nodes = nodes
-
-
-@dataclass(frozen=True, slots=True)
-class GroupView:
-    """A group as it stands: state, reason, what was judged, and its nodes.
-
-    `held` are nodes that are not sent because of others that they wait for, `kept` nodes that are not redeployed, and
-    serve as they are: each with the reason. `waiting` are nodes that are sent once another one is done, each with that
-    one; None where that was not looked at.
-    """
-
-    name: str
-    critical: bool
-    state: GroupState
-    reason: Reason | None
-    criteria: tuple[CriterionResult, ...]
-    nodes: tuple[str, ...]
-    counts: GroupCounts
-    held: Mapping[str, str] = field(default_factory=dict)
-    kept: Mapping[str, str] = field(default_factory=dict)
-    waiting: Mapping[str, str] | None = None
-
-    @property
-    def failed_criteria(self) -> tuple[CriterionResult, ...]:
-        """The criteria that were not met."""
-        return tuple(result for result in self.criteria if not result.met)
 
 
 _DONE = {

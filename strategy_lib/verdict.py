@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 
@@ -49,6 +50,32 @@ def counts_of(states: Iterable[NodeState]) -> GroupCounts:
         unknown=tally[NodeState.UNKNOWN],
         not_started=tally[NodeState.NOT_STARTED],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A group as it stands: state, reason, what was judged, and its nodes.
+
+    `held` are nodes that are not sent because of others that they wait for, `kept` nodes that are not redeployed, and
+    serve as they are: each with the reason. `waiting` are nodes that are sent once another one is done, each with that
+    one; None where that was not looked at.
+    """
+
+    name: str
+    critical: bool
+    state: GroupState
+    reason: Reason | None
+    criteria: tuple[CriterionResult, ...]
+    nodes: tuple[str, ...]
+    counts: GroupCounts
+    held: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, str] = field(default_factory=dict)
+    waiting: Mapping[str, str] | None = None
+
+    @property
+    def failed_criteria(self) -> tuple[CriterionResult, ...]:
+        """The criteria that were not met."""
+        return tuple(result for result in self.criteria if not result.met)
 
 
 class StandingGroup(Protocol):

@@ -26,7 +26,7 @@ from provisioner_client.drydock.submission import Submission, SubmissionPolicy
 from provisioner_client.drydock.task_list import TaskList
 from provisioner_client.drydock.task_tree import task_of_node, tree_from, with_task_of_node
 from provisioner_client.drydock.tokens import NoToken
-from provisioner_client.drydock.validation_answer import validation_from
+from provisioner_client.drydock.validation_answer import judges_the_design, validation_from
 from provisioner_client.drydock.wire import (
     ACTIONS,
     checked_task,
@@ -57,6 +57,7 @@ from provisioner_client.protocol import (
     ProvisionerTask,
     TaskState,
     TaskTree,
+    unguarded,
 )
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
@@ -178,11 +179,12 @@ class DrydockProvisioner:
         check_design_ref(design.address)
         hidden = self._http.hide(HiddenAddress(design.address))
         body = {"href": design.address}
-        answer = self._http.post(f"{API}/validatedesign", body, attempts=self._http.retry.attempts, accept=_verdict)
+        path, most = f"{API}/validatedesign", self._http.retry.attempts
+        answer = self._http.post(path, body, attempts=most, accept=judges_the_design)
         if answer.status == 500:
             # Retry once: for a file that is not there, each attempt takes Drydock half a minute.
             self._http.pause(1, ProvisionerUnavailable("POST /validatedesign: 500", status=500))
-            answer = self._http.post(f"{API}/validatedesign", body, attempts=1, accept=_verdict)
+            answer = self._http.post(path, body, attempts=1, accept=judges_the_design)
         if answer.status == 500:
             # The server of the design may be starting: a run should not end for that.
             raise DesignUnreadable(f"Drydock could not read {hidden.shown}", status=500)
@@ -255,8 +257,8 @@ class DrydockProvisioner:
             sleep=self._sleep,
             policy=self._submission,
             # Not before the look: what an earlier process has sent is joined, whatever became of the design.
-            prepare=name_the_site if nodes is None else _always,
-            guard=guard or _always,
+            prepare=name_the_site if nodes is None else unguarded,
+            guard=guard or unguarded,
             sent_ago=sent_ago,
         ).run()
         if task.action != action:
@@ -394,17 +396,6 @@ class DrydockProvisioner:
         return answer.data
 
 
-def _always() -> None:
-    """Guard nothing."""
-
-
 def _unknown_task(status: int, error: ErrorText) -> bool:
     """Only Drydock itself can say that a task is gone; any other 404 is about the URL."""
     return status == 404 and error.shape is ErrorShape.DRYDOCK
-
-
-def _verdict(status: int, error: ErrorText) -> bool:
-    """Is this answer what Drydock thinks of a design: 400 for a bad one, its own 500 for one it cannot find?"""
-    if status == 400:
-        return error.shape in (ErrorShape.STATUS, ErrorShape.DRYDOCK)
-    return status == 500 and error.shape is ErrorShape.DRYDOCK

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.hidden_address import HiddenAddress
-from provisioner_client.http_errors import one_line
+from provisioner_client.http_errors import ErrorShape, ErrorText, one_line
 from provisioner_client.protocol import DesignMessage, DesignValidation
 
 MOST_MESSAGES: Final = 200
@@ -89,3 +89,10 @@ def _document_names(documents: object) -> Iterator[str]:
 
 def _said(text: object, design: HiddenAddress) -> str:
     return one_line(design.hide(str(text)))
+
+
+def judges_the_design(status: int, error: ErrorText) -> bool:
+    """Return whether an answer is about the design: 400 for a bad one, Drydock's own 500 where it finds none."""
+    if status == 400:
+        return error.shape in (ErrorShape.STATUS, ErrorShape.DRYDOCK)
+    return status == 500 and error.shape is ErrorShape.DRYDOCK

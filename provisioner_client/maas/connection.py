@@ -66,7 +66,7 @@ def connect_maas(connection: ConnectionValues, redact: Redact, context_marker: s
         settings=DriverSettings(
             parallel=int(given.parallel_deploys),
             recommission=given.recommission,
-            # What is sent with the patience of others may take as long, whoever asks in a hurry now.
+            # A request that a patient client has sent may still take effect for as long as that one waits.
             settle=given.read_timeout,
             words=words,
         ),

@@ -209,7 +209,7 @@ class Driver:
         refusal: ProvisionerRefused,
         settled: dict[str, Settled],
     ) -> None:
-        """Find out why a machine was refused: another process may have been faster, or somebody has it now."""
+        """Find out why a machine was refused: another process was faster, or another user owns it now."""
         ledger.read()
         known = ledger.progress(name)
         if known.sent:

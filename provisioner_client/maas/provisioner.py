@@ -43,6 +43,7 @@ from provisioner_client.protocol import (
     ListedNode,
     ProvisionerTask,
     TaskTree,
+    unguarded,
 )
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
@@ -210,10 +211,10 @@ class MaasProvisioner:
             raise SubmissionRefused(f"{ACTIONS[phase]} must name its nodes: it is never sent for a whole site")
         self.check_names(nodes or ())
         if not phase.is_of_nodes:
-            self._submission.of_site(phase, lambda: self._site_check(design), reference, guard or _always)
+            self._submission.of_site(phase, lambda: self._site_check(design), reference, guard or unguarded)
             return reference
         names = sorted(set(nodes or ()))
-        ledger = self._submission.of_nodes(phase, design, names, reference, guard or _always, sent_ago)
+        ledger = self._submission.of_nodes(phase, design, names, reference, guard or unguarded, sent_ago)
         self._ledgers[reference] = ledger
         return reference
 
@@ -223,7 +224,7 @@ class MaasProvisioner:
         return None if tag is None else task_of(self._ledger(tag))
 
     def is_dead(self, task_id: str) -> bool:
-        """Say no: whoever asks after a task goes on with it, so that no task depends on a process."""
+        """Return False: each look at a task goes on with it, so that no task depends on a process."""
         return False
 
     def task(
@@ -243,7 +244,7 @@ class MaasProvisioner:
         known = phase or _phase_of(ledger.tag.action)
         if ledger.unsent() and (known is Phase.DEPLOY or ledger.known_for >= self.settle):
             nodes = None if design is None else (lambda: self._designs.read(design).nodes)
-            self._driver.advance(ledger, known, nodes, _always)
+            self._driver.advance(ledger, known, nodes, unguarded)
             ledger.read()
         ledger.compare(COMPARE_EVERY)
         return task_of(ledger)
@@ -358,7 +359,3 @@ def _skew(date: str) -> float:
     except (ValueError, TypeError, IndexError):
         return 0.0
     return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-
-
-def _always() -> None:
-    """Guard nothing."""

@@ -1,6 +1,6 @@
 """A task as MAAS keeps it: a tag whose name is our reference, and whose comment says what is to be done. Pure.
 
-Making a tag is create-once, and every process reads the same comment: whoever finds the tag can go on with the task.
+Making a tag is create-once. Every process reads the same comment, and can go on with the task.
 No secret stands in it: every user of MAAS can read it.
 """
 

@@ -132,7 +132,7 @@ def repairs_due(
 
 
 def repair_run_id(site: str, nodes: Mapping[str, tuple[str, int]]) -> str:
-    """Return the id of the run that repairs these nodes, the same whoever asks.
+    """Return the id of the run that repairs these nodes, the same in each process.
 
     Parameters
     ----------

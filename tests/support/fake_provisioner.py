@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from provisioner_client.drydock.wire import ACTIONS
 from provisioner_client.errors import ProvisionerError, ProvisionerProtocolError, SubmissionRefused, TaskNotFound
 from provisioner_client.protocol import (
     LONG_AGO,
@@ -24,7 +25,7 @@ from site_engine.process import Clock
 from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
-from tests.support.fake_tasks import ACTIONS, FakeTask, Script
+from tests.support.fake_tasks import FakeTask, Script
 
 _STATUS = {
     NodeCondition.NEW: "New",

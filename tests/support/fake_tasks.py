@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from provisioner_client.drydock.wire import ACTIONS
 from provisioner_client.protocol import (
     ProvisionerTask,
     TaskMessage,
@@ -13,17 +14,6 @@ from provisioner_client.protocol import (
     TaskTree,
 )
 from strategy_lib.phase import Phase
-
-# Drydock's words, so that a test reads alike whatever it is about.
-ACTIONS = {
-    Phase.VERIFY_SITE: "verify_site",
-    Phase.PREPARE_SITE: "prepare_site",
-    Phase.PREPARE: "prepare_nodes",
-    Phase.DEPLOY: "deploy_nodes",
-    Phase.RELEASE: "destroy_nodes",
-    Phase.DESTROY: "destroy_nodes",
-    Phase.RELABEL: "relabel_nodes",
-}
 
 
 @dataclass

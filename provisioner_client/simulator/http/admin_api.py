@@ -51,7 +51,7 @@ class World(Protocol):
         """Return further routes to read, by name; each is given the query's parameters."""
 
     def reset(self) -> None:
-        """Begin anew; the store is empty but for the simulator's notes."""
+        """Set the simulation up again, in a store that was emptied but for the simulator's notes."""
 
 
 class AdminApi:

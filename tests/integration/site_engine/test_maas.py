@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from provisioner_client.simulator.http.request import Request
 from provisioner_client.simulator.maas.simulation import MaasSimulation
-from provisioner_client.simulator.settings import Settings
 from site_store import GroupRecord, SiteStore
 from strategy_lib.phase import GroupState
 from tests.support.driving import Driving, begin_with
 from tests.support.fake_clock import FakeClock
 from tests.support.maas_clients import Killed, Wire, client, wire
+from tests.support.maas_in_process import Admin, admin_of, simulated_maas
 from tests.support.sites import document, group
 from tests.support.stores import new_store_in_memory
 
@@ -37,26 +35,18 @@ SITE = yaml.safe_dump_all(
     explicit_start=True,
 )
 
-Admin = Callable[..., Any]
 Begun = Callable[[], Driving]
 
 
 @pytest.fixture
 def simulation(tmp_path: Path) -> Iterator[MaasSimulation]:
-    """A MAAS with two machines; a second of its clock takes two microseconds."""
-    made = MaasSimulation(tmp_path / "maas.db", Settings(speed=500_000, machines=2))
-    made.start()
-    yield made
-    made.stop()
+    with simulated_maas(tmp_path, machines=2) as made:
+        yield made
 
 
 @pytest.fixture
 def admin(simulation: MaasSimulation) -> Admin:
-    def ask(method: str, path: str, data: object = None) -> Any:
-        body = b"" if data is None else json.dumps(data).encode()
-        return json.loads(simulation.admin(Request(method, f"/_sim/{path}", "", {}, body)).body)
-
-    return ask
+    return admin_of(simulation)
 
 
 @pytest.fixture

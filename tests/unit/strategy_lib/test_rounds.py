@@ -18,9 +18,9 @@ from strategy_lib import (
     resolve,
     simulate,
 )
-from strategy_lib.deployment import GroupView
 from strategy_lib.rounds import RoundDeployment
 from strategy_lib.steps import Step
+from strategy_lib.verdict import GroupView
 from tests.unit.strategy_lib.test_simulation_against_the_rules import (
     by_the_rules,
     nodes,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,42 +11,30 @@ import pytest
 
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.protocol import DesignSource, ProvisionerTask, TaskState
-from provisioner_client.simulator.http.request import Request
 from provisioner_client.simulator.maas.auth import DEFAULT_KEY, parse_key
 from provisioner_client.simulator.maas.simulation import MaasSimulation
-from provisioner_client.simulator.settings import Settings
 from strategy_lib.phase import Phase
 from tests.support.maas_clients import design, wire
+from tests.support.maas_in_process import Admin, admin_of, simulated_maas
 
-__all__ = ["wire"]
+__all__ = ["Admin", "wire"]
 
 NAMES = ["m0001", "m0002", "m0003"]
 BOB, CLERK = "b:b:b", "c:c:c"
 USERS = (parse_key(DEFAULT_KEY), parse_key(f"bob={BOB}"), parse_key(f"clerk={CLERK}", is_admin=False))
 
-Admin = Callable[..., Any]
 Finish = Callable[..., ProvisionerTask]
 
 
 @pytest.fixture
 def simulation(tmp_path: Path) -> Iterator[MaasSimulation]:
-    made = MaasSimulation(tmp_path / "maas.db", Settings(speed=500_000, users=USERS, machines=3))
-    made.start()
-    yield made
-    made.stop()
+    with simulated_maas(tmp_path, machines=3, users=USERS) as made:
+        yield made
 
 
 @pytest.fixture
 def admin(simulation: MaasSimulation) -> Admin:
-    """Ask or tell the simulator's own API: `admin("POST", "scripts", {...})`."""
-
-    def ask(method: str, path: str, data: object = None) -> Any:
-        body = b"" if data is None else json.dumps(data).encode()
-        answer = simulation.admin(Request(method, f"/_sim/{path}", "", {}, body))
-        assert answer.status in (200, 201), answer.body
-        return json.loads(answer.body)
-
-    return ask
+    return admin_of(simulation)
 
 
 @pytest.fixture
