@@ -14,6 +14,7 @@ import site_store.operations as operations_module
 from design_rendering.design import read_design
 from design_rendering.documents import load_documents
 from site_engine.node_steps import NodeStepVerdict
+from site_engine.operations import run as operation_run
 from site_engine.operations.readiness import Answer
 from site_store import ActionState, GroupRecord
 from site_store.operations import Operations
@@ -57,10 +58,16 @@ MOMENTS: dict[str, tuple[Callable[[pytest.MonkeyPatch, Any, str], None], Any, st
     "during the result": (after, operations_module, "follow_operation"),
     "after the result": (after, Operations, "record_outcome"),
 }
-# One of them in each run of the tests. Behind the first, who comes waits for the end of the dead one's lease.
+# One of them in each run of the tests. Behind the first, who comes waits for the end of the dead one's lease, which is
+# shorter here.
 EACH = [
     pytest.param(moment, marks=() if moment == "during the result" else pytest.mark.endurance) for moment in MOMENTS
 ]
+
+
+@pytest.fixture(autouse=True)
+def _short_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operation_run, "LEASE_SECONDS", 3.0)
 
 
 def drive_and_be_killed(

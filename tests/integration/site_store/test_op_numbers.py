@@ -35,8 +35,14 @@ def begin(store: SiteStore, action_id: str, attempt: int) -> int:
             continue
 
 
-@pytest.mark.endurance
-@pytest.mark.parametrize("number", [4, 313])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(4, marks=pytest.mark.endurance),
+        pytest.param(32, marks=pytest.mark.endurance),
+        pytest.param(313, marks=pytest.mark.soak),
+    ],
+)
 def test_rule_45_numbers_are_unique_and_grow(site: Scenario, url: str, number: int) -> None:
     action = site.running({"a": ["n1"]})
     highest, seen = 0, 0
