@@ -15,6 +15,12 @@ from strategy_lib.steps import Finished, Step, step_of
 from strategy_lib.strategy import Group
 
 
+def require_at_once(groups: object) -> None:
+    """Refuse a number of groups side by side that is none. Raises `ValueError`."""
+    if not isinstance(groups, int) or isinstance(groups, bool) or groups < 1:
+        raise ValueError(f"max_parallel_groups is {groups!r}: it is a whole number, and at least one group at a time")
+
+
 class RoundDeployment(Deployment):
     """A deployment in rounds.
 
@@ -46,8 +52,7 @@ class RoundDeployment(Deployment):
         plans: Mapping[str, GroupPlan] | None = None,
         before: Mapping[str, Collection[str]] | None = None,
     ) -> None:
-        if at_once < 1:
-            raise ValueError(f"max_parallel_groups is {at_once}: at least one group runs at a time")
+        require_at_once(at_once)
         super().__init__(groups, members, plans=plans)
         self._at_once = at_once
         self._names = tuple(document_order)

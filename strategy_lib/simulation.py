@@ -16,7 +16,7 @@ from strategy_lib.node import Node, NodeState, nodes_from_inventory
 from strategy_lib.node_order import node_edges, require_order
 from strategy_lib.ordering import order_groups
 from strategy_lib.phase import GROUP_PHASES, Phase, Reason, Verdict
-from strategy_lib.rounds import RoundDeployment
+from strategy_lib.rounds import RoundDeployment, require_at_once
 from strategy_lib.selectors import resolve
 from strategy_lib.steps import Finished, Step
 from strategy_lib.strategy import Strategy
@@ -56,8 +56,9 @@ def rehearse(
     Raises
     ------
     StrategyError : nodes, or groups through their nodes, wait for each other.
-    ValueError : `max_parallel_groups` is below 1.
+    ValueError : `max_parallel_groups` is below 1, or no whole number.
     """
+    require_at_once(max_parallel_groups)
     members = resolve(strategy, nodes)
     edges = node_edges(strategy, nodes)
     before = order_between_groups(members, edges)
@@ -124,6 +125,7 @@ def simulate(
         exist, and cycles of nodes.
     InventoryError : when the list of nodes is not valid.
     OutcomesError : when the outcomes name an unknown phase or outcome.
+    ValueError : when `max_parallel_groups` is below 1, or no whole number.
 
     Examples
     --------

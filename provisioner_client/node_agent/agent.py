@@ -102,7 +102,6 @@ class Agent:
         self._stopping = False
         self._lingering: dict[str, asyncio.Event] = {}
         self._connections = 0
-        self._under_way = 0
         self._told = False
         self.read_state()
 
@@ -122,12 +121,15 @@ class Agent:
             self._change("down", f"{self._state_file.name} says {text[0]!r}, which is none of {', '.join(STATES)}")
 
     async def stop(self, reason: str) -> None:
-        """Say that this node is stopping, to all who wait and to who asks now; return when somebody was told."""
+        """Say that this node is stopping, to all who wait and to who asks now; return when they were told.
+
+        Who has a connection is answered, too, where the request is still on its way: a refused connection says less.
+        """
         self._stopping = True
         self._told = False
         self._change("stopping", reason)
         ends = time.monotonic() + _GOODBYE
-        while time.monotonic() < ends and not (self._told and not self._under_way):
+        while time.monotonic() < ends and not (self._told and not self._connections):
             await asyncio.sleep(0.02)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -141,11 +143,7 @@ class Agent:
             if not done:
                 head.cancel()
                 return
-            self._under_way += 1
-            try:
-                await self._answer(head.result(), reader, writer)
-            finally:
-                self._under_way -= 1
+            await self._answer(head.result(), reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             return
         finally:

@@ -135,7 +135,10 @@ def create_action(
     query = {"allow-intermediate-commits": allow_intermediate_commits}
     said: frozenset[str] = frozenset()
     if str(parameters.get("dry_run", "")).lower() != "true":
-        _confirm(server, known, nodes, yes, yes_destroy)
+        if known.is_destructive and not (yes if known.has_groups else yes_destroy):
+            # Nobody is asked about what is refused then, such as a node that is out of use.
+            server.send("POST", "/actions/preview", query, json=body, timeout=VALIDATION_TIMEOUT)
+            _confirm(server, known, nodes)
         prunes = str(parameters.get(Override.PRUNE.value, "")).lower() == "true"
         if not known.targeted and (not yes or (prunes and not yes_destroy)):
             said = _confirm_deployed(server, query, body, yes, yes_destroy)
@@ -181,16 +184,13 @@ def _parameters(params: Sequence[str], options: Mapping[str, Any]) -> dict[str, 
     return found
 
 
-def _confirm(server: SiteServer, kind: ActionKind, nodes: Sequence[str], yes: bool, yes_destroy: bool) -> None:
+def _confirm(server: SiteServer, kind: ActionKind, nodes: Sequence[str]) -> None:
     """Ask before servers lose what is on them. Raises `Failed`: the answer is no, or there is none."""
-    if not kind.is_destructive:
-        return
     site = server.where.site
     about = f"{listed(nodes, 50)} of site {site} at {server.where.url} will be erased"
     if kind.has_groups:
-        if not yes:
-            confirm(f"{about} and deployed anew. Go on?", "--yes")
-    elif not yes_destroy:
+        confirm(f"{about} and deployed anew. Go on?", "--yes")
+    else:
         _confirm_by_name(site, about)
 
 

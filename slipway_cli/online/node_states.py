@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import quote
 
 import click
@@ -14,6 +14,7 @@ from rich.text import Text
 from api_client.session import ApiError, ApiRefused, ApiUnreachable
 from slipway_cli.follow import Absence
 from slipway_cli.online.completion import GROUP_OF_SITE, NODES
+from slipway_cli.online.control import INTERRUPTED_EXIT
 from slipway_cli.online.online_command import (
     TargetGroup,
     confirm,
@@ -54,8 +55,18 @@ def get_site_state(server: SiteServer, output: str, watch: bool) -> None:
     show_data(found, output, _show_site)
     if output == OutputFormat.TABLE:
         click.echo(printable(repair_line(server.get(_path(server, "repair")).json())))
+    if watch:
+        try:
+            _watch(server, found, output)
+        except KeyboardInterrupt:
+            # That is how it is meant to end: nothing is said of it.
+            click.echo(err=True)
+            raise SystemExit(INTERRUPTED_EXIT) from None
+
+
+def _watch(server: SiteServer, found: Any, output: str) -> NoReturn:
     absence = Absence(lambda line: click.echo(line, err=True))
-    while watch:
+    while True:
         newer = _newer(server, f"{found['epoch']}.{found['version']}", absence)
         if newer is not None:
             found = newer

@@ -12,12 +12,14 @@ from rich.text import Text
 
 from slipway_cli.online.completion import GROUP_OF_SITE, NODES
 from slipway_cli.online.online_command import format_duration, format_time, online, show_data
-from slipway_cli.online.server import SiteServer
+from slipway_cli.online.server import Failed, SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
 from slipway_cli.progress_table import status_style
 from slipway_cli.tree_text import Sheet, status_counts
+from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.duration import duration_words
+from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
 from strategy_lib.status.words import Status, status_from
 
 _MOST = 1000
@@ -119,7 +121,22 @@ def get_nodes(
         rest = min(most - len(found["nodes"]), _MOST)
         page = server.get(path, **query, limit=rest, after=found["after"]).json()
         found |= {"nodes": found["nodes"] + page["nodes"], "after": page["after"]}
+    if group is not None and not found["nodes"]:
+        _require_group(server, group)
     show_data(found, output, _show_nodes)
+
+
+def _require_group(server: SiteServer, name: str) -> None:
+    """Refuse a group that the site does not have. Raises `Failed`, with the nearest name."""
+    site = server.where.site
+    root = server.get(f"/sites/{quote(site, safe='')}/tree", depth=1).json()["root"]
+    known = [str(group["name"]) for group in root["children"]]
+    if name not in (*known, NO_GROUP, TO_BE_REMOVED):
+        raise Failed(f"site {site} has no group {name!r}; {did_you_mean(name, known, _few(known))}")
+
+
+def _few(known: Sequence[str]) -> str:
+    return f"it has {listed(known, 12)}" if known else "it has none"
 
 
 def _show_nodes(found: Mapping[str, Any]) -> None:

@@ -88,7 +88,8 @@ def generated_state(
     >>> generated_state("down", now=110.0, transition_started=100.0)
     {'state': 'maintenance', 'reason': 'down: it may be restarting, as it may for 30 s'}
     """
-    seen, wanted = _REPORTED_WORDS.get(reported), _USER_WORDS.get(user)
+    seen = _REPORTED_WORDS.get(reported) if isinstance(reported, str) else None
+    wanted = _USER_WORDS.get(user) if isinstance(user, str) else None
     if seen is None:
         raise ValueError(f"{reported!r} cannot be reported: {', '.join(_REPORTED_WORDS)}")
     if wanted is None:

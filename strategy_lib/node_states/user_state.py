@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -128,21 +128,50 @@ def not_serving(users: Mapping[str, UserState]) -> frozenset[str]:
 def fewest_groups(groups: Sequence[GuardedGroup], nodes: Collection[str], most: int) -> int | None:
     """Return how many groups are needed at least to contain all these nodes; None where it is more than `most`.
 
-    Nodes in no group count together as one group. It branches over the groups of one node at a time, to depth `most`.
+    Nodes in no group count together as one group. It branches over the groups of one node at a time, and only between
+    the bounds that are found at once.
     """
     groups_of: defaultdict[str, set[str]] = defaultdict(set)
     for group in groups:
         for name in group.nodes:
             groups_of[name].add(group.name)
     places = {frozenset(groups_of.get(name, {""})) for name in nodes}
-    return next((size for size in range(most + 1) if _can_cover(places, size)), None)
+    least = _disjoint(places)
+    if least > most:
+        return None
+    enough = _greedily(places)
+    for size in range(least, min(enough, most + 1)):
+        if _can_cover(places, size):
+            return size
+    return enough if enough <= most else None
+
+
+def _disjoint(places: Collection[frozenset[str]]) -> int:
+    """Return a number of places of which no two share a group: each of them needs a group of its own."""
+    found, taken = 0, set[str]()
+    for place in sorted(places, key=len):
+        if taken.isdisjoint(place):
+            taken |= place
+            found += 1
+    return found
+
+
+def _greedily(places: Collection[frozenset[str]]) -> int:
+    """Return how many groups it takes if each next one is that which contains most."""
+    left, found = list(places), 0
+    while left:
+        counts = Counter(group for place in left for group in place)
+        most = max(sorted(counts), key=counts.__getitem__)
+        left = [place for place in left if most not in place]
+        found += 1
+    return found
 
 
 def _can_cover(places: Collection[frozenset[str]], size: int) -> bool:
     """Tell whether so many groups contain at least one group of each place."""
     if not places:
         return True
-    if size == 0:
+    if _disjoint(places) > size:
         return False
     branching = min(places, key=lambda place: (len(place), sorted(place)))
     return any(_can_cover([place for place in places if group not in place], size - 1) for group in sorted(branching))

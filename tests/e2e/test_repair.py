@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from functools import partial
+from html import unescape
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from api_client.session import ApiRefused
+from slipway_cli.main import main
 from tests.e2e.conftest import StartSimulator
 from tests.e2e.running import RunningSlipway, wait_until
 from tests.support.simulators import Simulator
@@ -18,7 +22,9 @@ from tests.support.sites import document, group, node, site
 pytestmark = pytest.mark.endurance
 
 NAMES = ["dies", "wiped", "flaps", "broken"]
-SETTINGS = {"repair": "on", "node_states": {"transition_time": 3, "max_crashes": 2}}
+SETTINGS = {"repair": "on", "node_states": {"transition_time": 3}}
+MOST_CRASHES = 4
+"""So many are still fine, unless the settings say otherwise."""
 
 
 class Nodes:
@@ -59,6 +65,20 @@ class Nodes:
         """Return the repairs that have begun."""
         return [one for one in self.slipway.slipway.actions(self.site) if one.kind == "repair_site"]
 
+    def page(self) -> str:
+        """Return what the page "Nodes" says, without its elements."""
+        session = self.slipway.airflow.session
+        text = session.request("reading the page", "GET", f"/slipway/ui/sites/{self.site}/states").text
+        return " ".join(unescape(re.sub(r"<[^>]*>", " ", text.partition("<main")[2])).split())
+
+    def command(self, *words: str) -> str:
+        """Return what the command line prints."""
+        session = self.slipway.airflow.session
+        environ = {"SLIPWAY_URL": session.url, "SLIPWAY_TOKEN": session.token(), "SLIPWAY_SITE": self.site}
+        result = CliRunner().invoke(main, list(words), env=environ)
+        assert result.exit_code == 0, result.output
+        return " ".join(result.stdout.split())
+
     def deploys(self, name: str) -> int:
         """Return how often a node was submitted to be deployed."""
         return sum(phase == "deploy_nodes" and name in names for phase, names in self.simulator.submissions())
@@ -90,8 +110,14 @@ def test_rules_56_and_57_between_actions_nodes_are_watched_and_repaired(nodes: N
     nodes.power("dies", "off")
     nodes.wait_for_state("dies", "maintenance")
     nodes.wait_for_state("dies", "down")
+    # Published in between are, at most every 5 s, the states that it had then.
+    wait_until(lambda: re.search(r"dies : (up|maintenance) → down", nodes.page()) is not None, "the page shows it")
+    assert "dies down not back within the grace period" in nodes.command("get", "site-state")
+    assert re.search(r"reported down .*generated down", nodes.command("get", "node-state", "dies"))
     wait_until(lambda: nodes.standing("dies")[0] == "error", "it leaves success")
     assert nodes.standing("dies")[1].startswith("drifted: power is off")
+    tree = nodes.command("describe", f"site/{nodes.site}", "--depth", "2")
+    assert "dies: drifted: power is off, since" in tree
 
     nodes.simulator.post("nodes/wiped", {"status": "Ready", "power_state": "off"})
     wait_until(lambda: nodes.repairs() != [], "the repair of what was wiped begins")
@@ -105,15 +131,17 @@ def test_rules_56_and_57_between_actions_nodes_are_watched_and_repaired(nodes: N
     assert nodes.standing("dies")[0] == "error"
 
 
-def test_a_node_that_flaps_is_taken_down_until_a_person_sets_it_up(nodes: Nodes) -> None:
-    for _ in range(3):
+def test_a_node_that_flaps_five_times_is_taken_down_until_a_person_sets_it_up(nodes: Nodes) -> None:
+    for crashes in range(MOST_CRASHES + 1):
         nodes.wait_for_state("flaps", "up")
+        found = nodes.ask("/nodes/flaps/state")
+        assert (found["crashes"], found["user"]["state"]) == (crashes, "up"), "so many are still fine"
         nodes.power("flaps", "off")
         wait_until(partial(_is_down, nodes), "it is seen down")
         nodes.power("flaps", "on")
     wait_until(lambda: nodes.ask("/nodes/flaps/state")["user"]["state"] == "down", "the controller takes it down")
     assert nodes.state("flaps") == "down"
-    assert "crash" in nodes.ask("/nodes/flaps/state")["user"]["reason"]
+    assert "crashed 5 times" in nodes.ask("/nodes/flaps/state")["user"]["reason"]
     assert nodes.repairs() == [], "who is set down is not repaired (rule 51)"
     assert nodes.set("flaps", "up", "force")["modified"] is True
     nodes.wait_for_state("flaps", "up")

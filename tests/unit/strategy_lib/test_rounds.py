@@ -203,7 +203,7 @@ def test_rule_09_groups_failed_by_dependency_are_in_no_round() -> None:
         assert [found["reason"] for found in result["groups"].values()].count("dependency") == 2
 
 
-@pytest.mark.parametrize("at_once", [0, -1])
-def test_fewer_than_one_group_at_once_is_refused(at_once: int) -> None:
+@pytest.mark.parametrize("at_once", [0, -1, True, 1.5, float("nan"), "2", None])
+def test_what_is_no_number_of_groups_is_refused(at_once: Any) -> None:
     with pytest.raises(ValueError, match="max_parallel_groups"):
         simulate({"groups": [group("a", names=["n0"])]}, SITE, max_parallel_groups=at_once)

@@ -90,6 +90,19 @@ def test_what_is_wrong_in_settings(data: Any, path: str, words: str) -> None:
     assert any(problem.path == f"$.data{path}" and words in problem.message for problem in caught.value.problems)
 
 
+@pytest.mark.parametrize("value", [-1, 10**10, 10**400, float("nan"), float("inf"), True, "5", None, 1.5])
+def test_no_setting_takes_what_is_no_sensible_number(value: object) -> None:
+    settings = DEFAULT_SETTINGS.to_data()
+    numbers = [(section, name) for section, data in settings.items() if isinstance(data, dict) for name in data]
+    for section, name in numbers:
+        if name != "health_url":
+            with pytest.raises(SiteSettingsError, match=name):
+                parse_site_settings({section: {name: value}})
+    for name in ("max_repairs_per_hour", "max_parallel_groups"):
+        with pytest.raises(SiteSettingsError, match=name):
+            parse_site_settings({name: value})
+
+
 def test_a_design_has_the_settings_of_its_site() -> None:
     assert read_design(load_documents(SITE, "site.yaml")).settings == DEFAULT_SETTINGS
     design = read_design(load_documents(SITE + SETTINGS % ("settings", 7), "site.yaml"))

@@ -47,7 +47,7 @@ def listener() -> Iterator[AgentListener]:
 def commit(store: SiteStore, health_url: str) -> None:
     here = node("n1")
     here["data"]["addressing"] = [{"network": "loop", "address": "127.0.0.1"}]
-    settings = {"node_states": {"health_url": health_url, "transition_time": 0, "min_time_between_versions": 0}}
+    settings = {"node_states": {"health_url": health_url, "transition_time": 3, "min_time_between_versions": 0}}
     more = [document("drydock/Network/v1", "loop", {"cidr": "127.0.0.0/8"})]
     more.append(document("slipway/SiteSettings/v1", "settings", settings))
     text = site([here], [group("g", ["n1"])], region=SITE)
@@ -83,8 +83,9 @@ def test_what_a_node_says_of_itself_lowers_its_state(
     seen(leader, store, lambda known: known.view.state == "up")
     agent.process.terminate()
     known = seen(leader, store, lambda known: known.history.state == "stopping")
-    assert known.view.reason == "stopping; the node says: its agent was told to stop"
-    # It answers no more: after the transition time, which is 0 here, the list alone decides.
+    assert known.view.reason.startswith("stopping: it may be restarting")
+    assert known.view.reason.endswith("; the node says: its agent was told to stop")
+    # It answers no more: after the transition time, which is short here, the list alone decides.
     known = seen(leader, store, lambda known: known.view.state == "up")
     assert (known.said, known.history.crashes) == ("", 2)
     watch = DriftWatch(store, SITE)

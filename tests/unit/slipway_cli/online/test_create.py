@@ -110,16 +110,30 @@ def test_what_cannot_be_meant_is_wrong_use(slipway: Slipway, server: Server, arg
 def test_servers_are_not_erased_unasked(
     slipway: Slipway, server: Server, kind: str, options: tuple[str, ...], answer: str, sent: bool
 ) -> None:
+    asks = kind != "relabel_nodes" and "--dry-run" not in options and not (sent and options)
+    if asks:
+        server.foresee()
     if sent:
         server.on("POST", "/actions", action(name=kind), 201)
     result = slipway(
         "create", "action", kind, "--param", "target_nodes=n1, n2", "--site", "lab-7", *options, stdin=answer
     )
-    assert (result.exit_code == 0, len(server.mock.calls) == 1) == (sent, sent)
-    asks = kind != "relabel_nodes" and "--dry-run" not in options and not (sent and options)
+    assert (result.exit_code == 0, len(server.mock.calls)) == (sent, asks + sent)
     assert ("n1, n2 of site lab-7 at http://127.0.0.1:1 will be erased" in result.stderr) is asks
     if not sent:
         assert "nothing was done" in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["redeploy_server", "destroy_nodes"])
+def test_what_is_refused_is_refused_before_anybody_is_asked(slipway: Slipway, server: Server, kind: str) -> None:
+    why = "node n1 is out of use: set to maintenance by ann: new disk"
+    server.refuse("POST", "/actions/preview", 409, why)
+    result = slipway("create", "action", kind, "--target-node", "n1")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: node n1 is out of use: set to maintenance by ann: new disk\n",
+    )
+    assert json.loads(server.request.body) == {"name": kind, "parameters": {"target_nodes": ["n1"]}}
 
 
 def test_a_busy_site_is_told_in_the_servers_words(slipway: Slipway, server: Server) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from slipway_cli.online import node_states
 from tests.unit.slipway_cli.conftest import Slipway
-from tests.unit.slipway_cli.online.conftest import AT, Server
+from tests.unit.slipway_cli.online.conftest import API, AT, Server
 
 STATE = "/sites/lab-7/state"
 STATES = "/sites/lab-7/states"
@@ -82,6 +82,18 @@ def test_watching_shows_each_newer_version_and_goes_on_after_silence(
     assert (result.exit_code, "there is no site 'lab-7'" in result.stderr) == (1, True)
     lingering: list[Any] = [call.request for call in server.mock.calls if "wait=" in str(call.request.url)]
     assert {each.req_kwargs["timeout"] > 60 for each in lingering} == {True}, "an answer may take as long as it lingers"
+
+
+def test_ctrl_c_ends_the_watching_without_a_complaint(slipway: Slipway, server: Server) -> None:
+    def interrupt(_: Any) -> tuple[int, dict[str, str], str]:
+        raise KeyboardInterrupt
+
+    server.on("GET", STATE, VIEW)
+    server.on("GET", "/sites/lab-7/repair", REPAIR)
+    server.mock.add_callback("GET", f"{API}{STATE}", interrupt)
+    result = slipway("get", "site-state", "--watch", "--site", "lab-7")
+    assert (result.exit_code, result.stderr) == (130, "\n")
+    assert "site lab-7: up" in result.stdout
 
 
 def test_the_three_states_of_a_node(slipway: Slipway, server: Server) -> None:

@@ -76,6 +76,26 @@ def test_sites(slipway: Slipway, server: Server) -> None:
     assert server.request.params == {}, "the list of all sites is not about one"
 
 
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [
+        ("contrl", "site default has no group 'contrl'; did you mean 'control'?"),
+        ("x", "site default has no group 'x'; it has control, compute"),
+    ],
+)
+def test_a_group_that_the_site_does_not_have_is_named(slipway: Slipway, server: Server, group: str, said: str) -> None:
+    server.on("GET", "/sites/default/nodes", {"nodes": [], "after": None, "total": 0})
+    server.on("GET", "/sites/default/tree", {"root": {"children": [{"name": "control"}, {"name": "compute"}]}})
+    result = slipway("get", "nodes", "--group", group)
+    assert (result.exit_code, result.stderr) == (1, f"Error: {said}\n")
+
+
+def test_a_group_may_have_no_node_that_is_like_that(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites/default/nodes", {"nodes": [], "after": None, "total": 0})
+    server.on("GET", "/sites/default/tree", {"root": {"children": [{"name": "control"}]}})
+    assert slipway("get", "nodes", "--group", "control", "--status", "error").stdout == "no node is like that\n"
+
+
 @pytest.mark.parametrize(("everywhere", "where"), [(True, "all sites"), (False, "site lab-7")])
 def test_who_has_stopped_repair_stands_below(slipway: Slipway, server: Server, everywhere: bool, where: str) -> None:
     stop = {"at": AT, "by": "ann", "reason": "a storm", "all_sites": everywhere}

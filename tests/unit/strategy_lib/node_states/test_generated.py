@@ -130,9 +130,19 @@ def test_a_user_state_that_nobody_set_is_up() -> None:
 
 @pytest.mark.parametrize(
     ("reported", "user"),
-    [("retired", "up"), ("maintenance", "up"), ("Up", "up"), ("up", "stopping"), ("up", ""), ("", "up")],
+    [
+        ("retired", "up"),
+        ("maintenance", "up"),
+        ("Up", "up"),
+        ("up", "stopping"),
+        ("up", ""),
+        ("", "up"),
+        (None, "up"),
+        ("up", ["up"]),
+        (True, "up"),
+    ],
 )
-def test_other_words_are_refused(reported: str, user: str) -> None:
+def test_other_words_are_refused(reported: Any, user: Any) -> None:
     with pytest.raises(ValueError):
         generated_state(reported, user, now=NOW)
 

@@ -224,3 +224,16 @@ def test_the_fewest_groups_agree_with_trying_all(
     ]
     fewest = min(sizes)
     assert fewest_groups(groups, nodes, most) == (fewest if fewest <= most else None)
+
+
+def test_the_fewest_groups_of_a_large_site_are_found_in_a_moment() -> None:
+    racks = [GuardedGroup(f"rack {i}", frozenset(f"n{i}-{j}" for j in range(40))) for i in range(40)]
+    roles = [GuardedGroup(f"role {j}", frozenset(f"n{i}-{j}" for i in range(40))) for j in range(40)]
+    nodes = frozenset(f"n{i}-{j}" for i in range(40) for j in range(40) if i != j)
+    assert fewest_groups([*racks, *roles], nodes, 1000) == 40
+    assert fewest_groups([*racks, *roles], nodes, 39) is None
+    # Each node is in two groups, around a ring of an odd number of them: no bound found at once is exact.
+    ring = [GuardedGroup(f"g{i}", frozenset({f"n{i}", f"n{(i + 1) % 21}"})) for i in range(21)]
+    around = frozenset(f"n{i}" for i in range(21))
+    assert fewest_groups(ring, around, 40) == 11
+    assert fewest_groups(ring, around, 10) is None
