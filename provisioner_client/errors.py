@@ -13,7 +13,10 @@ class ProvisionerError(Exception):
     ----------
     detail : what happened, in a plain sentence. The first sentence of the class's docstring stands before it.
     status : the HTTP status, where there was an answer.
+    said : the server's own words alone, without the request; "": it said nothing.
     """
+
+    said = ""
 
     def __init__(self, detail: str = "", *, status: int | None = None) -> None:
         super().__init__(detail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import ssl
@@ -17,6 +18,8 @@ from provisioner_client.errors import ProvisionerError, ProvisionerRefused, Prov
 from provisioner_client.redacting import Redact, nothing_is_secret
 
 LONGEST: Final = 500
+NO_MESSAGE: Final = "no message"
+"""What stands for the words of an error that has none."""
 
 
 class ErrorShape(StrEnum):
@@ -76,7 +79,7 @@ def read_error(body: bytes, redact: Redact = nothing_is_secret) -> ErrorText:
     if re.match(r"<(!doctype|html)", text, flags=re.IGNORECASE):
         title = re.search(r"<title[^>]*>(.*?)</title>", text, flags=re.IGNORECASE | re.DOTALL)
         return ErrorText(ErrorShape.TEXT, f"an HTML page: {said(title.group(1))}" if title else "an HTML page")
-    return ErrorText(ErrorShape.TEXT, said(text) or "no message")
+    return ErrorText(ErrorShape.TEXT, said(text) or NO_MESSAGE)
 
 
 def one_line(value: object) -> str:
@@ -92,7 +95,7 @@ def _status_message(data: dict[str, Any]) -> str:
     for item in listed if isinstance(listed, list) else []:
         if isinstance(item, dict) and item.get("error") and item.get("message"):
             parts.append(str(item["message"]))
-    return "; ".join(dict.fromkeys(parts)) or "no message"
+    return "; ".join(dict.fromkeys(parts)) or NO_MESSAGE
 
 
 def _form_message(data: dict[str, Any]) -> str:
@@ -117,6 +120,10 @@ _NOT_REACHED = (
 )
 _TOOK_TOO_LONG = (requests.ReadTimeout, urllib3_exceptions.ReadTimeoutError, TimeoutError)
 _BROKE_OFF = (requests.exceptions.ChunkedEncodingError, urllib3_exceptions.IncompleteRead)
+_NO_TLS = frozenset(
+    {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG"}
+)
+"""OpenSSL's reasons where the other side answers in something else."""
 _WRONG_USE = (
     requests.exceptions.InvalidURL,
     requests.exceptions.InvalidSchema,
@@ -136,9 +143,19 @@ def from_transport(what: str, failure: Exception, clean: Callable[[str], str]) -
     clean : takes secrets out of a text.
     """
     causes = list(_causes(failure))
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-        reason = next(str(cause) for cause in causes if isinstance(cause, ssl.SSLCertVerificationError))
-        return ProvisionerRefused(clean(one_line(f"{what}: the server's certificate is not trusted: {reason}")))
+    untrusted = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
+    if untrusted is not None:
+        reason = untrusted.verify_message or str(untrusted)
+        trusted = "ca_bundle of the connection names what is trusted"
+        said = f"{what}: the server's certificate is not trusted: {reason}; {trusted}"
+        return ProvisionerRefused(clean(one_line(said)))
+    if any(isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS for cause in causes):
+        # Nothing was sent yet.
+        said = "what listens there does not speak TLS: is it http:// and not https://, or another port?"
+        return ProvisionerUnavailable(f"{what}: {said}", reached=False)
+    if any(isinstance(cause, http.client.BadStatusLine) and not _is_cut(cause) for cause in causes):
+        said = "what listens there does not answer in HTTP: is it https:// and not http://, or another port?"
+        return ProvisionerUnavailable(f"{what}: {said}")
     if any(isinstance(cause, _WRONG_USE) for cause in causes):
         # Their texts repeat the offending header or URL.
         return ProvisionerRefused(f"{what}: the request cannot be sent ({type(failure).__name__})")
@@ -152,6 +169,11 @@ def from_transport(what: str, failure: Exception, clean: Callable[[str], str]) -
     if any(isinstance(cause, _BROKE_OFF) for cause in causes):
         return ProvisionerUnavailable(f"{what}: the answer broke off")
     return ProvisionerUnavailable(f"{what}: the connection was lost ({_innermost(causes, clean)})")
+
+
+def _is_cut(failure: BaseException) -> bool:
+    """Whether there was no answer at all, which is a kind of a bad one."""
+    return isinstance(failure, http.client.RemoteDisconnected)
 
 
 def _causes(failure: BaseException) -> Iterator[BaseException]:

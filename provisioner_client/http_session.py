@@ -25,7 +25,7 @@ from provisioner_client.errors import (
     ProvisionerUnavailable,
 )
 from provisioner_client.hidden_address import HiddenAddress
-from provisioner_client.http_errors import ErrorShape, ErrorText, from_transport, one_line, read_error
+from provisioner_client.http_errors import NO_MESSAGE, ErrorShape, ErrorText, from_transport, one_line, read_error
 from provisioner_client.redacting import Redact, nothing_is_secret, redacted_or_not_shown
 from provisioner_client.retry import RetryPolicy, parse_retry_after
 
@@ -343,6 +343,12 @@ class HttpSession:
         where = f" (X-Drydock-Req {request_id})" if request_id else ""
         said = "the credentials are refused" if status == 401 and self._signs else error.message
         detail = self._redacted(f"{what}: {status}{code}: {said}{where}")
+        raised = self._raised(what, response, error, detail)
+        raised.said = "" if said == NO_MESSAGE else self._redacted(said)
+        return raised
+
+    def _raised(self, what: str, response: requests.Response, error: ErrorText, detail: str) -> ProvisionerError:
+        status = response.status_code
         asked = parse_retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
         # A conflict that names a time is one of the server's transactions: nothing was done.
         if status >= 500 or status in _TRY_LATER or (status == 409 and asked is not None):

@@ -21,6 +21,8 @@ PATH: Final = "/api/2.0"
 BATCH: Final = 100
 """Names or ids in one request at most: they stand in its address."""
 PAGE: Final = 1000
+_NOBODY: Final = "slipway-asks-for-nobody"
+_NO_SUCH: Final = ("No such pool", "No such tag")
 _NOT_THERE: Final = "matches the given query"
 
 
@@ -57,7 +59,13 @@ class MaasApi:
 
     def version(self) -> tuple[dict[str, Any], str]:
         """Return what MAAS says of its version, and the time that its answer carries."""
-        answer = self.http.get(f"{PATH}/version/")
+        try:
+            answer = self.http.get(f"{PATH}/version/")
+        except ProvisionerRefused as refusal:
+            if refusal.status != 404:
+                raise
+            hint = f"MAAS's API is not below {self.http.base_url}: its URL ends with /MAAS, as in http://maas:5240/MAAS"
+            raise ProvisionerProtocolError(f"{refusal.detail}; {hint}", status=404) from None
         if not isinstance(answer.data, dict) or not isinstance(answer.data.get("version"), str):
             raise ProvisionerProtocolError(f"GET {PATH}/version/ names no version: is this MAAS?")
         return answer.data, answer.headers.get("date", "")
@@ -68,6 +76,13 @@ class MaasApi:
         if not isinstance(data, dict) or not data.get("username"):
             raise ProvisionerProtocolError("MAAS does not say whose the API key is")
         return data
+
+    def confirm_limits(self) -> None:
+        """Make sure that MAAS has the pool and the tag that limit the site. It costs no list of machines.
+
+        Raises `ProvisionerRefused`: it has not.
+        """
+        self._list([("hostname", _NOBODY)])
 
     def images(self) -> list[dict[str, Any]]:
         """Return the images that MAAS has."""
@@ -114,6 +129,11 @@ class MaasApi:
                     break
                 last = highest
         return sorted(found, key=lambda event: event.id)
+
+    def newest_events(self, system_id: str, count: int) -> list[Event]:
+        """Return so many of a machine's newest events, by their numbers."""
+        params = [("id", system_id), ("level", "DEBUG"), ("limit", str(count))]
+        return read_events(self.http.get(f"{PATH}/events/op-query", params).data, [system_id])[0]
 
     def task(self, reference: str) -> TaskTag | None:
         """Return the task of this reference; None where MAAS itself says that it has no such tag."""
@@ -171,7 +191,13 @@ class MaasApi:
     def _list(self, filters: Sequence[tuple[str, str]]) -> list[Machine]:
         if any(not value for _, value in filters):
             raise ProvisionerRefused("an empty filter would mean all machines of MAAS, and is never sent")
-        return read_machines(self.http.get(f"{PATH}/machines/", [*filters, *self._limits]).data)
+        try:
+            return read_machines(self.http.get(f"{PATH}/machines/", [*filters, *self._limits]).data)
+        except ProvisionerRefused as refusal:
+            if refusal.status != 400 or not any(text in refusal.said for text in _NO_SUCH):
+                raise
+            said = f"MAAS has no {self.limits}: correct what limits the site in the connection"
+            raise ProvisionerRefused(said, status=400, answered=refusal.answered) from None
 
 
 def _batches(values: Collection[str]) -> Iterator[list[str]]:

@@ -22,8 +22,10 @@ from provisioner_client.errors import (
 )
 from provisioner_client.maas.api import BATCH, MaasApi
 from provisioner_client.maas.ledger import Ledger
-from provisioner_client.maas.machine import Machine, Status
+from provisioner_client.maas.machine import FAILED, Machine, Status
 from provisioner_client.maas.next_step import Act, NextStep, next_step
+from provisioner_client.maas.progress import reason_of_status
+from provisioner_client.maas.refusals import doubt_about, refusal_of
 from provisioner_client.maas.relabelling import relabel
 from provisioner_client.maas.selection import LabelWords
 from provisioner_client.maas.task_tag import Order, Settled
@@ -40,6 +42,10 @@ ERASE: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "full": (("erase", "true"),),
 }
 """How a release erases disks, by our word for it."""
+
+_NEWEST: Final = 100
+"""So many of a machine's newest events are looked at for the reason of a status that it had before our task."""
+_EXPLAINED: Final = FAILED | {Status.BROKEN}
 
 Nodes = Callable[[], Mapping[str, SlipwayNode]]
 
@@ -64,7 +70,7 @@ class DriverSettings:
 
 @dataclass(slots=True)
 class _Doubt:
-    """A request whose answer was lost: until when it may take effect, how often it was sent, and what was said."""
+    """A request whose answer was lost: until when it may take effect, how often it was sent, and that for a person."""
 
     until: float
     sendings: int
@@ -87,6 +93,7 @@ class Driver:
         self._settings = settings
         self._now = now
         self._doubts: dict[tuple[str, str], _Doubt] = {}
+        self._waits: dict[tuple[str, str], str] = {}
 
     def doubtful_for(self, ledger: Ledger) -> float | None:
         """Return after how many seconds a lost request of a task is settled; None: none was lost."""
@@ -141,8 +148,10 @@ class Driver:
             for name in batch:
                 step = self._step(phase, machines.get(name), ledger, name)
                 if step.act is Act.SETTLE:
-                    settled[name] = Settled(step.ok, step.why)
-                elif step.act is not Act.WAIT and self._act(ledger, phase, name, step, nodes, guard, settled):
+                    settled[name] = Settled(step.ok, self._explained(step, machines.get(name)))
+                elif step.act is Act.WAIT:
+                    self._note_wait(ledger, name, step.why)
+                elif self._act(ledger, phase, name, step, nodes, guard, settled):
                     places -= 1
 
     def _act(
@@ -162,14 +171,14 @@ class Driver:
         key = (reference, name)
         doubt = self._doubts.get(key)
         if doubt is not None and doubt.sendings >= SENDINGS:
-            settled[name] = Settled(False, f"MAAS did not take it: {doubt.said}")
+            settled[name] = Settled(False, doubt.said)
             return False
         sent = step.act
         try:
             if step.act is Act.ALLOCATE:
                 self._send(guard, lambda: self._api.allocate(order.system_id, reference))
-            act, sent = (Act.DEPLOY if step.act is Act.ALLOCATE else step.act), Act.DEPLOY
-            for operation, fields in _requests(act, order, reference, name, nodes):
+            sent = Act.DEPLOY if step.act is Act.ALLOCATE else step.act
+            for operation, fields in _requests(sent, order, reference, name, nodes):
                 self._send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
         except AuthenticationFailed as refusal:
             if refusal.status == 401:
@@ -179,11 +188,11 @@ class Driver:
             if refusal.answered:
                 self._refused(ledger, phase, name, sent, refusal, settled)
             else:
-                self._note_doubt(key, refusal)
+                self._note_doubt(key, refusal, doubt_about(sent, name, order.system_id, refusal))
         except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
             if isinstance(trouble, ProvisionerUnavailable) and not trouble.reached:
                 raise
-            self._note_doubt(key, trouble)
+            self._note_doubt(key, trouble, doubt_about(sent, name, order.system_id, trouble))
         return True
 
     def _send(self, guard: Callable[[], None], send: Callable[[], None]) -> None:
@@ -214,18 +223,42 @@ class Driver:
         known = ledger.progress(name)
         if known.sent:
             return
-        step = self._step(phase, self._machines(ledger, [name]).get(name), ledger, name)
+        machine = self._machines(ledger, [name]).get(name)
+        step = self._step(phase, machine, ledger, name)
         if step.act is Act.WAIT or (known.acquired and sent is Act.ALLOCATE):
             # What MAAS is at ends by itself, and another process that was faster goes on: the next look will tell.
             return
-        settled[name] = Settled(False, step.why if step.act is Act.SETTLE and not step.ok else refusal.detail)
+        if step.act is Act.SETTLE and not step.ok:
+            settled[name] = Settled(False, self._explained(step, machine))
+        else:
+            settled[name] = Settled(False, refusal_of(sent, name, ledger.tag.orders[name].system_id, refusal))
 
-    def _note_doubt(self, key: tuple[str, str], trouble: ProvisionerError) -> None:
+    def _explained(self, step: NextStep, machine: Machine | None) -> str:
+        """Return why a machine is settled; of one that cannot be used as it is also what MAAS wrote down of that."""
+        if step.ok or machine is None or machine.status not in _EXPLAINED:
+            return step.why
+        if machine.is_owned_by_other(self._api.account):
+            return step.why
+        try:
+            reason = reason_of_status(self._api.newest_events(machine.system_id, _NEWEST))
+        except ProvisionerError as trouble:
+            log.info("why %s is %s cannot be read: %s", machine.name, machine.shown, trouble)
+            return step.why
+        return f"{step.why}; MAAS says: {reason}" if reason else step.why
+
+    def _note_wait(self, ledger: Ledger, name: str, why: str) -> None:
+        """Say in the log what is waited for, once."""
+        key = (ledger.tag.reference, name)
+        if self._waits.get(key) != why:
+            self._waits[key] = why
+            log.warning("%s", why)
+
+    def _note_doubt(self, key: tuple[str, str], trouble: ProvisionerError, said: str) -> None:
         before = self._doubts.get(key)
         sendings = before.sendings + 1 if before is not None else 1
         log.warning("%s: no answer about %s (%s): the ledger of events will tell", key[0], key[1], trouble)
         until = self._now() + self._settings.settle
-        self._doubts[key] = _Doubt(until, sendings, trouble.detail, trouble.status)
+        self._doubts[key] = _Doubt(until, sendings, said, trouble.status)
 
     def _is_doubtful(self, ledger: Ledger, name: str) -> bool:
         doubt = self._doubts.get((ledger.tag.reference, name))

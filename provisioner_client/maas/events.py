@@ -16,7 +16,11 @@ DEPLOY: Final = "User starting deployment"
 RELEASE: Final = ("User releasing node", "User erasing disk")
 """Either: a release that erases is written down as an erasing."""
 CHANGED: Final = "Node changed status"
-_TROUBLE: Final = ("Marking node failed", "User marking node failed", "User aborting", "Aborting")
+_MARKED: Final = "Marking node failed"
+_TROUBLE: Final = (_MARKED, "User marking node failed", "User aborting", "Aborting")
+_BY: Final = re.compile(r"\(([^()]*)\)(?: - (.*))?")
+# The comments of our own requests are references, which say nothing to a person.
+_REFERENCE: Final = re.compile(r"slipway-[\w-]+")
 _CHANGE: Final = re.compile(r"From '([^']*)' to '([^']*)'")
 
 
@@ -47,6 +51,22 @@ class Event:
     def said(self) -> str:
         """It as a line for a person."""
         return f"{self.type}: {self.description}" if self.description else self.type
+
+    @property
+    def is_request(self) -> bool:
+        """Whether a person, or a program, asked MAAS for something."""
+        return self.type.startswith("User ")
+
+    @property
+    def reason(self) -> str:
+        """What it says of why something failed: MAAS's words, without that it was written down as a failure."""
+        if self.type == _MARKED and self.description:
+            return self.description
+        asked = _BY.fullmatch(self.description) if self.is_request else None
+        if asked is None:
+            return self.said
+        comment = asked[2] if asked[2] and not _REFERENCE.fullmatch(asked[2]) else ""
+        return f"{self.type} by {asked[1]}" + (f": {comment}" if comment else "")
 
     def is_by(self, account: str) -> bool:
         """Whether this account asked for it. MAAS names him in the description too, for events without a comment."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.http_errors import one_line
 from provisioner_client.protocol import NO_ADDRESSES, ListedNode
+from strategy_lib.node_states.reported import OWNED_BY
 from strategy_lib.outcome import NodeCondition
 
 
@@ -81,6 +82,19 @@ TRANSIENT: Final = frozenset(
 )
 """What MAAS itself ends, most of it within a time limit of its own."""
 
+FAILED: Final = frozenset(
+    {
+        Status.FAILED_COMMISSIONING,
+        Status.FAILED_TESTING,
+        Status.FAILED_DEPLOYMENT,
+        Status.FAILED_RELEASING,
+        Status.FAILED_DISK_ERASING,
+        Status.FAILED_ENTERING_RESCUE_MODE,
+        Status.FAILED_EXITING_RESCUE_MODE,
+    }
+)
+"""Whose names say that something failed."""
+
 _CONDITIONS: Final = {
     Status.NEW: NodeCondition.NEW,
     Status.COMMISSIONING: NodeCondition.COMMISSIONING,
@@ -138,11 +152,10 @@ class Machine:
         """Whether somebody else than this account has it."""
         return self.owner not in (None, "", account)
 
-    def listed(self) -> ListedNode:
-        """Return it as a node of the provisioner's list."""
-        return ListedNode(
-            self.name, self.condition, self.shown, self.power_state, self.addresses, self.cores, self.memory
-        )
+    def listed(self, account: str) -> ListedNode:
+        """Return it as a node of the provisioner's list; who owns it stands behind its status, if that is another."""
+        word = f"{self.shown}{OWNED_BY}{self.owner}" if self.is_owned_by_other(account) else self.shown
+        return ListedNode(self.name, self.condition, word, self.power_state, self.addresses, self.cores, self.memory)
 
 
 def read_machines(data: object) -> list[Machine]:

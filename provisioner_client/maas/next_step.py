@@ -75,7 +75,10 @@ def next_step(
         return _refused(f"{machine.name} is owned by {machine.owner} in MAAS ({machine.shown}), and is left alone")
     if phase is Phase.RELABEL:
         return NextStep(Act.RELABEL)
-    if machine.status is None or (machine.status in TRANSIENT and not _may_release(phase, machine)):
+    if machine.status is None:
+        unknown = "a status that this version of Slipway does not know, and waits for"
+        return NextStep(Act.WAIT, why=f"{machine.name} is {machine.shown} in MAAS, {unknown}")
+    if machine.status in TRANSIENT and not _may_release(phase, machine):
         return NextStep(Act.WAIT, why=f"{machine.name} is {machine.shown} in MAAS, which is waited for")
     if phase is Phase.PREPARE:
         return _prepare(machine, recommission=recommission)
@@ -100,8 +103,10 @@ def _prepare(machine: Machine, *, recommission: bool) -> NextStep:
 
 def _deploy(machine: Machine, known: Progress) -> NextStep:
     if machine.status is Status.READY:
-        # What was allocated for this task and is Ready again was released by somebody.
-        return _refused("it was released after it was allocated for this task") if known.acquired else _ALLOCATE
+        if not known.acquired:
+            return _ALLOCATE
+        released = "somebody released it after it was allocated for this task"
+        return _refused(f"{machine.name} is {machine.shown} in MAAS: {released}")
     if machine.status is Status.ALLOCATED:
         return NextStep(Act.DEPLOY)
     if machine.status is Status.DEPLOYED and not machine.is_half_released:
@@ -111,7 +116,7 @@ def _deploy(machine: Machine, known: Progress) -> NextStep:
 
 def _release(machine: Machine) -> NextStep:
     if machine.locked:
-        return _refused(f"{machine.name} is locked in MAAS: unlock it there")
+        return _refused(f"{machine.name} is {machine.shown} and locked in MAAS: unlock it there")
     if machine.status in _RELEASED_FROM or (machine.status is Status.BROKEN and machine.owner):
         return NextStep(Act.RELEASE)
     if machine.status in _NOTHING_ON_IT or machine.status is Status.BROKEN:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from provisioner_client.maas.events import ACQUIRE, COMMISSION, DEPLOY, RELEASE, Event
-from provisioner_client.maas.machine import STATUS_NAMES, Machine, Status
+from provisioner_client.maas.machine import FAILED, STATUS_NAMES, Machine, Status
 from provisioner_client.protocol import TaskMessage
 
 _REQUESTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -72,29 +72,53 @@ def progress_of(action: str, reference: str, account: str, events: Sequence[Even
 
 
 def _walk(action: str, events: Sequence[Event], acquired: bool) -> Progress:
+    waits_at = ""
     for place, event in enumerate(events):
         word = event.new_status
         if word is None:
             continue
         status = STATUS_NAMES.get(word.lower())
-        if status is None:
-            return Progress(sent=True, acquired=acquired, waits_at=word)
-        if status not in _UNDER_WAY[action]:
+        waits_at = word if status is None else ""
+        if status is not None and status not in _UNDER_WAY[action]:
             ok = status in _GOOD[action]
-            return Progress(True, acquired, ended=True, ok=ok, why="" if ok else _why(word, events, place))
-    return Progress(sent=True, acquired=acquired)
+            return Progress(True, acquired, ended=True, ok=ok, why="" if ok else _why(status, word, events, place))
+    return Progress(sent=True, acquired=acquired, waits_at=waits_at)
 
 
-def _why(word: str, events: Sequence[Event], place: int) -> str:
+def _why(status: Status, word: str, events: Sequence[Event], place: int) -> str:
     """Why it ended so: what MAAS wrote down before, else right after, up to the next change of the status."""
-    before = [event for event in events[:place] if event.is_trouble]
+    reason = _reason(events[1:], place - 1)
+    if not reason:
+        return f"the machine is {word}"
+    return f"{word}: {reason}" if status in FAILED else f"it became {word}: {reason}"
+
+
+def _reason(events: Sequence[Event], place: int) -> str:
+    """Return what was written down about the change at this place: trouble rather than what somebody asked for."""
     after = []
     for event in events[place + 1 :]:
         if event.new_status is not None:
             break
-        after += [event] if event.is_trouble else []
-    told = before[-1:] or after[:1]
-    return f"{word}: {told[0].said}" if told else f"the machine is {word}"
+        after.append(event)
+    for told in (reversed(events[:place]), after):
+        listed = list(told)
+        for event in [*(one for one in listed if one.is_trouble), *(one for one in listed if one.is_request)]:
+            return event.reason
+    return ""
+
+
+def reason_of_status(events: Sequence[Event]) -> str:
+    """Return why a machine is in the status that it has, as far as its newest events say; "": they do not.
+
+    Parameters
+    ----------
+    events : in the order of their ids, from before any task of ours.
+    """
+    changes = [place for place, event in enumerate(events) if event.new_status is not None]
+    if not changes:
+        return ""
+    start = changes[-2] + 1 if len(changes) > 1 else 0
+    return _reason(events[start:], changes[-1] - start)
 
 
 def progress_by_status(action: str, known: Progress, machine: Machine) -> Progress:

@@ -9,7 +9,7 @@ import logging
 import random
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -32,6 +32,7 @@ from provisioner_client.maas.driver import Driver, DriverSettings
 from provisioner_client.maas.inventory import Inventory, inventory
 from provisioner_client.maas.ledger import Ledger
 from provisioner_client.maas.machine import Machine
+from provisioner_client.maas.next_step import Act, next_step
 from provisioner_client.maas.selection import select
 from provisioner_client.maas.submission import Submission, SubmissionSettings
 from provisioner_client.maas.task_tag import ACTIONS, Settled, TaskTag, is_tag_name
@@ -131,6 +132,11 @@ class MaasProvisioner:
         return f"MaasProvisioner({self.url!r}, {self._api.limits})"
 
     @property
+    def limits(self) -> str:
+        """What limits the site's part of MAAS, for a message: ``pool default and tag slipway``."""
+        return self._api.limits
+
+    @property
     def settle(self) -> float:
         return self._settings.settle
 
@@ -138,7 +144,7 @@ class MaasProvisioner:
         self._http.close()
 
     def check(self) -> str:
-        """Say whether MAAS answers and accepts the key, and whether its account may do what is needed.
+        """Say whether MAAS answers and accepts the key, whether its account may do what is needed, and has the limits.
 
         Raises `AuthenticationFailed`: also for an account that is no administrator, and where the clocks differ by so
         much that MAAS refuses every key.
@@ -157,6 +163,7 @@ class MaasProvisioner:
             raise AuthenticationFailed(
                 f"the account {account['username']} is no administrator of MAAS, and so cannot commission machines"
             )
+        self._api.confirm_limits()
         return (
             f"MAAS {version['version']} at {self.url} answers (API 2.0) and accepts the credentials of the "
             f"administrator {account['username']}; the site is {self._api.limits}."
@@ -260,7 +267,8 @@ class MaasProvisioner:
         """Give a task with what MAAS's events say of each of its machines."""
         ledger = self._ledger(self._existing(task_id, phase, reference))
         ledger.read_all()
-        return tree_of(ledger, node)
+        unsent = [name for name in ledger.unsent() if node in (None, name)]
+        return tree_of(ledger, node, self._waits(ledger, self._machines_of_task(ledger, unsent)))
 
     def evidence(
         self,
@@ -277,15 +285,16 @@ class MaasProvisioner:
             log.warning("task %s is gone: only the machines can tell what it did", task_id)
             listed = by_name(self._api.machines_of("hostname", sent))
             return evidence_of(None, {name: same[0] for name, same in listed.items() if len(same) == 1}, sent, {})
-        if not ledger.is_begun() and not ledger.is_over():
-            return Evidence(over=False, listed=True)
-        ids = {ledger.tag.orders[name].system_id: name for name in sent if name in ledger.tag.orders}
         try:
-            found = {ids[one.system_id]: one for one in self._api.machines_of("id", ids) if one.system_id in ids}
+            found = self._machines_of_task(ledger, sent)
         except ProvisionerError as failure:
             log.warning("the machines of task %s cannot be listed: %s", task_id, failure)
-            return replace(evidence_of(ledger, {}, sent, {}), listed=False)
-        return evidence_of(ledger, found, sent, reasons(self._api, ledger, sent))
+            return replace(evidence_of(ledger, None, sent, {}), listed=False)
+        waits = self._waits(ledger, found)
+        if not ledger.is_begun() and not ledger.is_over():
+            # How machines are before anything was done to them proves nothing.
+            return Evidence(over=False, listed=True, messages=waits)
+        return evidence_of(ledger, found, sent, reasons(self._api, ledger, sent, found), waits)
 
     @property
     def lists_by_name(self) -> bool:
@@ -300,7 +309,8 @@ class MaasProvisioner:
         for name, same in found.items():
             if len(same) > 1:
                 log.warning("MAAS has %d machines %s in %s: left out", len(same), name, self._api.limits)
-        return {name: same[0].listed() for name, same in found.items() if name and len(same) == 1}
+        account = self._api.account if found else ""
+        return {name: same[0].listed(account) for name, same in found.items() if name and len(same) == 1}
 
     def inventory(self) -> Inventory:
         """Give all machines of the site as documents can say them, and those that they cannot.
@@ -315,6 +325,25 @@ class MaasProvisioner:
             found = by_name(self._api.machines_of("hostname", design.nodes))
             self._seen = (self._clock(), design.digest, {name: found[name] for name in design.nodes if name in found})
         return self._seen[2]
+
+    def _machines_of_task(self, ledger: Ledger, names: Collection[str]) -> dict[str, Machine]:
+        ids = {ledger.tag.orders[name].system_id: name for name in names if name in ledger.tag.orders}
+        return {ids[one.system_id]: one for one in self._api.machines_of("id", ids) if one.system_id in ids}
+
+    def _waits(self, ledger: Ledger, machines: Mapping[str, Machine]) -> dict[str, str]:
+        """Return what those machines wait for that were not acted on yet."""
+        phase = _phase_of(ledger.tag.action)
+        steps = {
+            name: next_step(phase, machines[name], ledger.progress(name), self._api.account)
+            for name in ledger.unsent()
+            if name in machines
+        }
+        waits = {name: step.why for name, step in steps.items() if step.act is Act.WAIT}
+        if phase is Phase.DEPLOY:
+            limit = f"at most {self._settings.parallel} machines are deployed at once"
+            turns = (name for name, step in steps.items() if step.act in (Act.ALLOCATE, Act.DEPLOY))
+            waits |= {name: f"{name} waits for its turn: {limit}" for name in turns}
+        return waits
 
     def _site_check(self, design: DesignSource) -> Settled:
         """Say whether the account, the machines' names and the images are as a design needs them."""

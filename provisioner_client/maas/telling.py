@@ -11,7 +11,7 @@ from provisioner_client.errors import ProvisionerError
 from provisioner_client.http_errors import one_line
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.ledger import Ledger
-from provisioner_client.maas.machine import Machine
+from provisioner_client.maas.machine import Machine, Status
 from provisioner_client.maas.progress import messages_of
 from provisioner_client.protocol import ProvisionerTask, TaskMessage, TaskResult, TaskState, TaskTree
 from strategy_lib.goals.node_errors import join_messages
@@ -25,6 +25,12 @@ _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "prepare_nodes": ("commissioning", "testing"),
     "deploy_nodes": ("installation",),
 }
+_KINDS_OF_STATUS: Final[Mapping[Status, tuple[str, ...]]] = {
+    Status.FAILED_COMMISSIONING: ("commissioning",),
+    Status.FAILED_TESTING: ("testing",),
+    Status.FAILED_DEPLOYMENT: ("installation",),
+}
+"""Whose results say why a machine has a status that it had before our task."""
 _BAD: Final = ("failed", "timed out", "degraded", "aborted")
 
 
@@ -39,10 +45,8 @@ def verdicts(ledger: Ledger) -> dict[str, tuple[bool | None, str]]:
         elif name in tag.settled and not known.sent:
             found[name] = (tag.settled[name].ok, tag.settled[name].why)
         else:
-            at = (
-                f"it is {known.waits_at} in MAAS, which this version of Slipway does not know" if known.waits_at else ""
-            )
-            found[name] = (None, at)
+            unknown = "a status that this version of Slipway does not know, and waits for"
+            found[name] = (None, f"{name} is {known.waits_at} in MAAS, {unknown}" if known.waits_at else "")
     return found
 
 
@@ -53,7 +57,7 @@ def task_of(ledger: Ledger) -> ProvisionerTask:
     good = {name for name, (ok, _) in found.items() if ok}
     state = TaskState.COMPLETE if over else TaskState.RUNNING if ledger.is_begun() else TaskState.QUEUED
     said = [
-        TaskMessage(one_line(why), error=ok is not True, context=name or None, at=None)
+        TaskMessage(one_line(why), error=ok is False, context=name or None, at=None)
         for name, (ok, why) in found.items()
         if why
     ]
@@ -69,9 +73,13 @@ def task_of(ledger: Ledger) -> ProvisionerTask:
     )
 
 
-def tree_of(ledger: Ledger, node: str | None) -> TaskTree:
-    """Return the task with one below it for each machine, or for one machine: its events."""
+def tree_of(ledger: Ledger, node: str | None, waits: Mapping[str, str]) -> TaskTree:
+    """Return the task with one below it for each machine, or for one machine: its events.
+
+    `waits` says what machines wait for that were not acted on yet, by the name of the node.
+    """
     root, found = task_of(ledger), verdicts(ledger)
+    found |= {name: (None, why) for name, why in waits.items() if found.get(name) == (None, "")}
     names = [name for name in found if name and node in (None, name)]
     kept = tuple(message for message in root.messages if node is None or message.context in (None, node))
     children = tuple(_below(ledger, name, *found[name]) for name in names)
@@ -79,28 +87,40 @@ def tree_of(ledger: Ledger, node: str | None) -> TaskTree:
 
 
 def evidence_of(
-    ledger: Ledger | None, machines: Mapping[str, Machine], sent: Collection[str], why: Mapping[str, str]
+    ledger: Ledger | None,
+    machines: Mapping[str, Machine] | None,
+    sent: Collection[str],
+    why: Mapping[str, str],
+    waits: Mapping[str, str] | None = None,
 ) -> Evidence:
     """Return what is known of the nodes that were sent.
 
     Parameters
     ----------
     ledger : the task's; None: it is gone, and so over.
-    machines : as they are now, by the name of the node.
+    machines : as they are now, by the name of the node; None: they could not be listed.
     why : more of the reasons of failures, by the name of the node.
+    waits : what machines wait for that were not acted on yet, by the name of the node.
     """
-    condition = {name: machine.condition for name, machine in machines.items()}
-    words = {name: machine.shown for name, machine in machines.items()}
+    listed = machines or {}
+    condition = {name: machine.condition for name, machine in listed.items()}
+    words = {name: machine.shown for name, machine in listed.items()}
     if ledger is None:
         return Evidence(over=True, condition=condition, status_names=words, listed=True)
     over, found = ledger.is_over(), verdicts(ledger)
     messages = {name: text for name, (_, text) in found.items() if name in sent and text}
-    half = {name for name, machine in machines.items() if machine.is_half_released}
-    if ledger.tag.action != "deploy_nodes":
-        half = set()
-    messages |= {name: f"the machine is {words[name]}: it has no operating system" for name in half}
-    good = frozenset(name for name, (ok, _) in found.items() if ok and name) - half
-    bad = frozenset(name for name, (ok, _) in found.items() if name and (ok is False or (ok and name in half)))
+    messages |= {name: text for name, text in (waits or {}).items() if name in found and found[name][0] is None}
+    spoilt: dict[str, str] = {}
+    if ledger.tag.action == "deploy_nodes":
+        half = (name for name, machine in listed.items() if machine.is_half_released)
+        spoilt |= {name: f"the machine is {words[name]}: it has no operating system" for name in half}
+    if machines is not None and ledger.tag.action in _KINDS:
+        # A machine that is released for good may be deleted with that.
+        gone = (name for name, (ok, _) in found.items() if ok and name in sent and name not in machines)
+        spoilt |= {name: f"{name} is no longer in the site's part of MAAS" for name in gone}
+    messages |= spoilt
+    good = frozenset(name for name, (ok, _) in found.items() if ok and name).difference(spoilt)
+    bad = frozenset(name for name, (ok, _) in found.items() if name and (ok is False or (ok and name in spoilt)))
     texts = {}
     for name, more in why.items():
         joined = join_messages(text for text in (messages.get(name, ""), more) if text)
@@ -120,13 +140,12 @@ def evidence_of(
     )
 
 
-def reasons(api: MaasApi, ledger: Ledger, sent: Collection[str]) -> dict[str, str]:
-    """Return which scripts have failed on machines that failed, in MAAS's words."""
-    kinds, told = _KINDS.get(ledger.tag.action, ()), {}
+def reasons(api: MaasApi, ledger: Ledger, sent: Collection[str], machines: Mapping[str, Machine]) -> dict[str, str]:
+    """Return which scripts have failed on machines that failed, now or before our task, in MAAS's words."""
+    told = {}
     failed = [name for name, (ok, _) in verdicts(ledger).items() if ok is False and name in sent]
     for name in failed[:_MOST_RESULTS]:
-        if not ledger.progress(name).sent:
-            continue
+        kinds = _kinds(api, ledger, name, machines.get(name))
         try:
             found = [one for kind in kinds for one in api.results(ledger.tag.orders[name].system_id, kind)]
         except ProvisionerError as trouble:
@@ -138,6 +157,15 @@ def reasons(api: MaasApi, ledger: Ledger, sent: Collection[str]) -> dict[str, st
     return told
 
 
+def _kinds(api: MaasApi, ledger: Ledger, name: str, machine: Machine | None) -> tuple[str, ...]:
+    """Return whose results say why a machine failed; none of somebody else's machine."""
+    if ledger.progress(name).sent:
+        return _KINDS.get(ledger.tag.action, ())
+    if machine is None or machine.status is None or machine.is_owned_by_other(api.account):
+        return ()
+    return _KINDS_OF_STATUS.get(machine.status, ())
+
+
 def _script_texts(data: Mapping[str, Any]) -> list[str]:
     listed = data.get("results")
     texts = []
@@ -145,7 +173,7 @@ def _script_texts(data: Mapping[str, Any]) -> list[str]:
         word = one_line(one.get("status_name") or "") if isinstance(one, dict) else ""
         if word.lower().startswith(_BAD) and not one.get("suppressed"):
             status = one.get("exit_status")
-            ended = f" (exit status {status})" if isinstance(status, int) else ""
+            ended = f" (exit status {status})" if isinstance(status, int) and status else ""
             texts.append(f"script {one_line(one.get('name') or '?')}: {word}{ended}")
     return texts
 
@@ -155,7 +183,7 @@ def _below(ledger: Ledger, name: str, ok: bool | None, why: str) -> TaskTree:
     events = ledger.events(name)
     told = messages_of(name, known, events)
     if why and not any(message.error for message in told) and ok is not True:
-        told = (*told, TaskMessage(one_line(why), error=True, context=name, at=None))
+        told = (*told, TaskMessage(one_line(why), error=ok is False, context=name, at=None))
     state = TaskState.COMPLETE if ok is not None else TaskState.RUNNING if known.sent else TaskState.QUEUED
     task = ProvisionerTask(
         task_id=f"{tag.reference}/{name}",

@@ -8,6 +8,8 @@ from functools import lru_cache
 
 from strategy_lib.node_states.generated import NodeAvailability, least_available
 
+OWNED_BY = ", owned by "
+"""Behind a status: the name of somebody else, who has the node at the provisioner."""
 _A = NodeAvailability
 _AT_WORK: Mapping[str, NodeAvailability] = {
     "deploying": _A.INITIALIZING,
@@ -73,7 +75,7 @@ def reported_state(word: str, power: str | None, last: NodeAvailability | None) 
     Reported
         A deployed node whose power is unknown keeps its last state. At the first sight it is down: nothing shows it up.
     """
-    known = word.strip().lower()
+    known = word.partition(OWNED_BY)[0].strip().lower()
     if known == "deployed":
         if power == "on":
             return Reported(_A.UP)

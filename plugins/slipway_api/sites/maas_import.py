@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from typing import Annotated
 
@@ -25,6 +26,7 @@ router = APIRouter(tags=["sites"], route_class=BlockingRoute)
 
 _TYPE = "maas"
 _LONGEST = 250
+_MOST_NAMED = 10
 
 
 class ImportedFile(BaseModel):
@@ -78,7 +80,12 @@ def import_from_maas(connection: ConnectionId = DEFAULT_CONNECTION) -> JSONRespo
     except ValueError as error:
         raise SettingsError(f"connection {connection!r}: {error}") from error
     with closing(client) as maas:
+        # What is wrong with a connection is said more clearly than a list of machines says it.
+        maas.check()
         found = maas.inventory()
+        limits = maas.limits
+    if not found.machines:
+        raise ApiError(404, _nothing(connection, limits, found.left_out), "Not Found")
     site = connection.removeprefix(DEFAULT_CONNECTION).removeprefix("_") or "site"
     files = imported_files(site, found.machines)
     return JSONResponse(
@@ -89,6 +96,15 @@ def import_from_maas(connection: ConnectionId = DEFAULT_CONNECTION) -> JSONRespo
             "left_out": [{"name": name, "reason": reason} for name, reason in found.left_out.items()],
         }
     )
+
+
+def _nothing(connection: str, limits: str, left_out: Mapping[str, str]) -> str:
+    """Say that there is nothing to write documents of, and why."""
+    if not left_out:
+        return f"MAAS has no machine in {limits}, which is what the connection {connection!r} leads to"
+    named = "; ".join(f"{name}: {why}" for name, why in [*left_out.items()][:_MOST_NAMED])
+    more = f"; and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
+    return f"none of the machines in {limits} can be a node: {named}{more}"
 
 
 def _maas_connection(name: str) -> ConnectionValues:

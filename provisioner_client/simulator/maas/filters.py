@@ -97,7 +97,7 @@ class MachineFilter:
                 said = f"Select a valid choice. {unknown[0]} is not one of the available choices."
                 raise BadParameters({name: [said]})
             statuses = {LABELS[one] for one in wanted}
-            return lambda one: (one.status in statuses) is (name == "status")
+            return lambda one: (one.status in statuses and not one.unknown_status) is (name == "status")
         if name in ("tags", "not_tags"):
             names = {tag for value in wanted for tag in value.split(",") if tag}
             if unknown := sorted(tag for tag in names if not self._tags.exists(tag)):

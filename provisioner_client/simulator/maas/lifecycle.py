@@ -69,7 +69,7 @@ class Lifecycle:
         """
         if not user.is_admin:
             raise forbidden()
-        if machine.status not in COMMISSIONABLE:
+        if machine.status not in COMMISSIONABLE or machine.unknown_status:
             raise BadParameters({"__all__": [_UNAVAILABLE.format("Commissioning")]})
         tests = [one for value in form.get("testing_scripts", ()) for one in value.split(",") if one]
         if unknown := set(tests) - _KNOWN_TESTS:
@@ -98,7 +98,7 @@ class Lifecycle:
 
         Raises `Refused` (409) in any other status.
         """
-        if machine.status is not S.READY:
+        if machine.status is not S.READY or machine.unknown_status:
             raise Refused(409, f"No machine with system ID {machine.system_id} available.")
         self._events.requested(machine, "User acquiring node", user.name, comment)
         machine.owner, machine.agent_name = user.name, agent_name
@@ -112,8 +112,9 @@ class Lifecycle:
         """
         if machine.status is not S.READY and machine.owner != user.name and not user.is_admin:
             raise forbidden()
-        if machine.status not in (S.READY, S.ALLOCATED):
-            raise Refused(409, f"Can't deploy a machine that is in the '{machine.status}' state")
+        if machine.status not in (S.READY, S.ALLOCATED) or machine.unknown_status:
+            said = machine.unknown_status or machine.status
+            raise Refused(409, f"Can't deploy a machine that is in the '{said}' state")
         image = chosen_image(form)
         is_ephemeral = is_true(form, "ephemeral_deploy")
         attempt = machine.deploys + 1
@@ -188,9 +189,9 @@ class Lifecycle:
         """Raise `Refused` if the user may not release a machine, or not in this status."""
         if machine.locked or (machine.owner not in (None, user.name) and not user.is_admin):
             raise forbidden()
-        if machine.status not in RELEASABLE | RELEASED_ALREADY:
-            said = f"Machine(s) cannot be released in its current state: {machine.system_id} ('{machine.status}')"
-            raise Refused(409, said)
+        if machine.status not in RELEASABLE | RELEASED_ALREADY or machine.unknown_status:
+            status = machine.unknown_status or machine.status
+            raise Refused(409, f"Machine(s) cannot be released in its current state: {machine.system_id} ('{status}')")
 
     def abort(self, user: User, machine: Machine, comment: str) -> None:
         """End what is under way, if it can be: Commissioning → New, Deploying → Allocated.

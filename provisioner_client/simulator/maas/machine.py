@@ -36,7 +36,10 @@ class Step:
 
 @dataclass(slots=True)
 class Machine:
-    """Everything that MAAS knows of a machine, and how often each was begun with it (`prepares`, …)."""
+    """Everything that MAAS knows of a machine, and how often each was begun with it (`prepares`, …).
+
+    `unknown_status` is the name of a status that no MAAS has yet: nothing is begun with the machine meanwhile.
+    """
 
     system_id: str
     hostname: str
@@ -47,6 +50,7 @@ class Machine:
     description: str = ""
     tags: list[str] = field(default_factory=list)
     status: MachineStatus = MachineStatus.NEW
+    unknown_status: str = ""
     previous_status: MachineStatus = MachineStatus.NEW
     before_rescue: MachineStatus = MachineStatus.NEW
     power_state: str = "off"
@@ -99,7 +103,7 @@ class Machine:
         return {
             "site": "maas",
             "name": self.hostname,
-            "status": self.status,
+            "status": self.unknown_status or self.status,
             "power_state": self.power_state,
             "hidden": False,
             "rack": self.zone,

@@ -88,7 +88,7 @@ class MachinesApi:
         self._cost.count("allocate")
         form = call.form
         constraints = {name: form[name] for name in _ALLOCATE_FILTERS if name in form}
-        ready = [one for one in self._park.all() if one.status is MachineStatus.READY]
+        ready = [one for one in self._park.all() if one.status is MachineStatus.READY and not one.unknown_status]
         found = self._filter.select(constraints, ready)
         system_id, name = first(form, "system_id"), first(form, "name")
         if system_id:

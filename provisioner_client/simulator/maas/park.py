@@ -34,6 +34,7 @@ _CHANGEABLE: Mapping[str, tuple[type, ...]] = {
     "pool": (str,),
     "zone": (str,),
     "agent_name": (str,),
+    "unknown_status": (str,),
 }
 
 

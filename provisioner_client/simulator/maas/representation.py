@@ -9,7 +9,7 @@ from provisioner_client.simulator.maas.answers import BASE
 from provisioner_client.simulator.maas.hardware import hardware_fields
 from provisioner_client.simulator.maas.machine import Machine
 from provisioner_client.simulator.maas.script_sets import STATUSES
-from provisioner_client.simulator.maas.statuses import STATUS_IDS
+from provisioner_client.simulator.maas.statuses import STATUS_IDS, UNKNOWN_STATUS_ID
 
 _DOMAIN = {
     "authoritative": True,
@@ -71,10 +71,10 @@ def represent(machine: Machine, status_of: StatusOf, place_of: PlaceOf) -> dict[
         "power_state": machine.power_state,
         "power_type": "ipmi",
         "resource_uri": f"{BASE}/machines/{machine.system_id}/",
-        "status": STATUS_IDS[machine.status],
+        "status": UNKNOWN_STATUS_ID if machine.unknown_status else STATUS_IDS[machine.status],
         "status_action": None if machine.status_message is None else "",
         "status_message": machine.status_message,
-        "status_name": machine.status,
+        "status_name": machine.unknown_status or machine.status,
         "swap_size": None,
         "sync_interval": None,
         "system_id": machine.system_id,

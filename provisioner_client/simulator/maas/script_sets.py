@@ -136,6 +136,9 @@ def _result(row: sqlite3.Row, number: int, name: str, output: bool) -> dict[str,
 def _exit_status(row: sqlite3.Row, number: int) -> int | None:
     if row["status"] not in _OVER:
         return None
+    if row["status"] in ("Timed out", "Aborted") and number == len(SCRIPTS[row["kind"]]) - 1:
+        # Nobody has seen it end.
+        return None
     return 1 if row["status"] == "Failed" and number == len(SCRIPTS[row["kind"]]) - 1 else 0
 
 

@@ -32,6 +32,9 @@ STATUS_IDS: Mapping[S, int] = {
     S.FAILED_TESTING: 22,
 }
 
+# Of a status that a later MAAS may have.
+UNKNOWN_STATUS_ID = 99
+
 # What the filter `status` takes: a word of its own for each status, and neither its number nor its name.
 _OTHER_LABELS = {
     S.RELEASING_FAILED: "failed_releasing",

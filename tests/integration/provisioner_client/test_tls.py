@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from provisioner_client.errors import ProvisionerRefused
+from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from provisioner_client.http_session import HttpSession
 
 
@@ -93,7 +93,10 @@ def test_a_certificate_is_checked_against_the_ca_file(url: str, certificate: Pat
 def test_a_certificate_that_is_not_trusted_is_refused_and_not_tried_again(url: str, waits: list[float]) -> None:
     with (
         closing(HttpSession(url, sleep=waits.append)) as session,
-        pytest.raises(ProvisionerRefused, match="certificate is not trusted"),
+        pytest.raises(
+            ProvisionerRefused,
+            match=r"certificate is not trusted: self.signed certificate; ca_bundle of the connection",
+        ),
     ):
         session.get("/x")
     assert waits == []
@@ -111,3 +114,16 @@ def test_a_ca_file_that_is_not_there_is_named(url: str, tmp_path: Path) -> None:
         pytest.raises(ProvisionerRefused, match=r"none\.pem"),
     ):
         session.get("/x")
+
+
+def test_https_where_http_is_spoken_is_named(waits: list[float]) -> None:
+    with QuietServer(("127.0.0.1", 0), EmptyList) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        with (
+            closing(HttpSession(f"https://127.0.0.1:{server.server_port}", sleep=waits.append)) as session,
+            pytest.raises(ProvisionerUnavailable, match="does not speak TLS: is it http:// and not https://"),
+        ):
+            session.get("/x")
+        server.shutdown()
+        thread.join()

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from http.client import BadStatusLine, RemoteDisconnected
 from typing import Any
 
 import pytest
@@ -186,6 +187,20 @@ def test_there_is_no_waiting_for_ever(times: tuple[float, float, float]) -> None
             False,
             "the connection was lost (Connection reset by peer)",
             id="reset",
+        ),
+        pytest.param(
+            requests.ConnectionError(BadStatusLine("\x15\x03\x01\x00")),
+            True,
+            False,
+            "what listens there does not answer in HTTP: is it https:// and not http://",
+            id="TLS",
+        ),
+        pytest.param(
+            requests.ConnectionError(RemoteDisconnected("Remote end closed connection without response")),
+            True,
+            False,
+            "the connection was lost (RemoteDisconnected)",
+            id="no answer",
         ),
         pytest.param(
             requests.exceptions.ChunkedEncodingError("IncompleteRead"), True, False, "broke off", id="truncated"

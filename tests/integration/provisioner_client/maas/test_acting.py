@@ -173,12 +173,12 @@ def test_user_data_waits_for_somebody_who_has_the_design(run: Outcome, admin: Ad
     [
         (Phase.PREPARE, "fail", "1 commissioning script failed: 50-maas-01-commissioning\nscript "),
         (Phase.PREPARE, "power", "New: "),
-        (Phase.DEPLOY, "fail", "Failed deployment: Marking node failed: Installation failed"),
-        (Phase.DEPLOY, "power", "Failed deployment: Marking node failed: Node could not be powered on"),
+        (Phase.DEPLOY, "fail", "Failed deployment: Installation failed"),
+        (Phase.DEPLOY, "power", "Failed deployment: Node could not be powered on"),
         (Phase.DEPLOY, "no_network", "Node must be configured to use a network"),
         (Phase.DEPLOY, "no_addresses", "No more IPs available"),
         (Phase.DESTROY, "power", "Deployed: "),
-        (Phase.DESTROY, "fail", "Releasing failed: Marking node failed: "),
+        (Phase.DESTROY, "fail", "Releasing failed: Failed to power off node"),
     ],
 )
 def test_why_a_machine_failed_is_told_in_maas_words(
@@ -215,7 +215,7 @@ def test_a_conflict_of_transactions_is_repeated_and_a_wrong_state_is_the_answer(
     monkeypatch.setattr(wire, "send", conflict)
     judged, _ = run(Phase.PREPARE, "slipway-a-1", ["m0001"])
     assert judged.succeeded == ({"m0001"} if prepared else set())
-    assert prepared or "409: Conflict." in judged.notes["m0001"]
+    assert prepared or "MAAS refuses to commission m0001: Conflict." in judged.notes["m0001"]
 
 
 def test_a_half_released_machine_is_not_deployed_and_can_be_released_again(run: Outcome, admin: Admin) -> None:

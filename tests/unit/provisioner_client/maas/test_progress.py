@@ -6,7 +6,7 @@ import pytest
 
 from provisioner_client.maas.events import ACQUIRE, CHANGED, COMMISSION, DEPLOY, RELEASE, Event, read_events
 from provisioner_client.maas.machine import Machine, Status
-from provisioner_client.maas.progress import Progress, progress_by_status, progress_of
+from provisioner_client.maas.progress import Progress, progress_by_status, progress_of, reason_of_status
 
 REFERENCE = "slipway-a-1"
 
@@ -64,6 +64,32 @@ DEPLOYED = (asked(ACQUIRE), became("Allocated (to slipway)"), asked(DEPLOY), bec
             Progress(sent=True, waits_at="Rising from the ashes"),
             id="an unknown status waits, and is named",
         ),
+        pytest.param(
+            "prepare_nodes",
+            (*PREPARED[:2], became("Rising from the ashes"), became("Testing")),
+            Progress(sent=True),
+            id="an unknown status is followed by a known one",
+        ),
+        pytest.param(
+            "prepare_nodes",
+            (*PREPARED[:2], became("Rising from the ashes"), became("Ready")),
+            Progress(sent=True, ended=True, ok=True),
+            id="an unknown status is followed by the end",
+        ),
+        pytest.param(
+            "deploy_nodes",
+            (*DEPLOYED[:4], ("User marking node broken", "(bob) - it smells"), became("Broken")),
+            Progress(
+                sent=True, acquired=True, ended=True, why="it became Broken: User marking node broken by bob: it smells"
+            ),
+            id="somebody has marked it broken",
+        ),
+        pytest.param(
+            "deploy_nodes",
+            (*DEPLOYED[:4], ("User releasing node", "(bob) - slipway-01JABC-3"), became("Releasing")),
+            Progress(sent=True, acquired=True, ended=True, why="it became Releasing: User releasing node by bob"),
+            id="a reference says nothing to a person",
+        ),
         pytest.param("deploy_nodes", DEPLOYED[:1], Progress(acquired=True), id="allocated, and no more"),
         pytest.param("deploy_nodes", DEPLOYED[:4], Progress(sent=True, acquired=True), id="deploying"),
         pytest.param("deploy_nodes", DEPLOYED, Progress(sent=True, acquired=True, ended=True, ok=True), id="deployed"),
@@ -74,14 +100,14 @@ DEPLOYED = (asked(ACQUIRE), became("Allocated (to slipway)"), asked(DEPLOY), bec
                 sent=True,
                 acquired=True,
                 ended=True,
-                why=f"Failed deployment: {FAILED[0]}: {FAILED[1]}",
+                why=f"Failed deployment: {FAILED[1]}",
             ),
             id="failed, and why",
         ),
         pytest.param(
             "deploy_nodes",
             (*DEPLOYED[:4], became("Allocated"), ("User aborting deployment", "(bob)")),
-            Progress(sent=True, acquired=True, ended=True, why="Allocated: User aborting deployment: (bob)"),
+            Progress(sent=True, acquired=True, ended=True, why="it became Allocated: User aborting deployment by bob"),
             id="aborted, and by whom",
         ),
         pytest.param(
@@ -122,6 +148,15 @@ def test_a_ledger_that_was_cut_is_made_up_for_by_the_status(
     machine = Machine("abc123", "w1", status, word, osystem=osystem)
     assert progress_by_status("deploy_nodes", Progress(sent=True), machine) == expected
     assert progress_by_status("deploy_nodes", Progress(), machine) == Progress(), "it was not acted on"
+
+
+def test_why_a_machine_has_its_status_is_what_was_said_of_the_last_change() -> None:
+    told = ledger(*PREPARED, FAILED, became("Failed testing"), ("User marking node broken", "(bob)"), became("Broken"))
+    assert reason_of_status(told) == "User marking node broken by bob"
+    assert reason_of_status(told[:-2]) == FAILED[1]
+    assert reason_of_status(told[:4]) == "", "what was asked for before it began is no reason"
+    assert reason_of_status(told[:1]) == ""
+    assert reason_of_status([]) == ""
 
 
 def test_strangers_events_are_dropped() -> None:

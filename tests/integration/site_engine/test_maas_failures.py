@@ -1,0 +1,373 @@
+"""Failures of every kind on MAAS: a group's result names the status of each machine, and why, in MAAS's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from provisioner_client.maas.api_key import ApiKey
+from provisioner_client.maas.driver import DriverSettings
+from provisioner_client.maas.provisioner import MaasProvisioner
+from provisioner_client.retry import RetryPolicy
+from provisioner_client.simulator.maas.auth import DEFAULT_KEY
+from site_store import SiteStore
+from strategy_lib.goals.node_errors import NodeError
+from strategy_lib.phase import Phase
+from tests.support.driving import Driving, begin_with
+from tests.support.fake_clock import FakeClock
+from tests.support.maas_calls import MaasCaller, over_http
+from tests.support.simulators import MaasSimulator
+from tests.support.sites import document, group
+from tests.support.stores import new_store_in_memory
+
+pytestmark = pytest.mark.endurance
+
+ALICE: Final = "a:a:a"
+FAILED: Final = "reported failed: "
+COMMISSIONING: Final = "maas-get-fruid-api-data"
+TESTS: Final = "smartctl-validate"
+INSTALLATION: Final = "/tmp/install.log"
+BMC: Final = "Failed talking to node's BMC: Connection timed out"
+UNKNOWN: Final = "a status that this version of Slipway does not know, and waits for"
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What becomes of a machine, and what is said of it; `{}` stands for its name.
+
+    Parameters
+    ----------
+    said : its error; None: there is none.
+    scripts : those that have failed, in the further lines of the error's whole text.
+    changed : what of it is changed behind everybody's back, before anything is begun.
+    script : phase, behaviour, and further fields.
+    asked : operations before anything is begun, each with its form and the status that is waited for.
+    meanwhile : while it is deployed, an operation of the administrator alice, with its form.
+    fault : an operation that is answered by an error, with the error's status and further fields.
+    node : the data of its document.
+    """
+
+    name: str
+    said: str | None
+    scripts: str = ""
+    code: str = "provisioner"
+    changed: Fields = field(default_factory=dict)
+    script: tuple[str, str, Fields] | None = None
+    asked: Sequence[tuple[str, Fields, str]] = ()
+    meanwhile: tuple[str, Fields] | None = None
+    fault: tuple[str, int, Fields] | None = None
+    node: Fields = field(default_factory=dict)
+
+    @property
+    def expected(self) -> str:
+        """The whole text of its error."""
+        lines = [(self.said or "").format(*[self.name] * 3)]
+        if self.scripts:
+            lines = [lines[0].removeprefix(FAILED), self.scripts]
+        return "\n".join(lines)
+
+
+_LEFT: Final = (
+    "it cannot be prepared so, and no deployment of ours left it so: it may be somebody else's. "
+    "`slipway create action redeploy_server --param target_nodes={} --site alpha` releases it and deploys it"
+)
+
+
+def unfit(status: str, hint: str = "", *, listed: bool = False, **changed: Any) -> Fate:
+    """Return the fate of a machine that has a status of which nothing can be made."""
+    name = "was-" + re.sub(r"\W+", "-", status.lower())
+    given = {"status": status.partition(",")[0], **changed}
+    if listed:
+        return Fate(name, f"the node list says {status}: {_LEFT}", code="refused", changed=given)
+    said = f"{FAILED}{{}} is {status} in MAAS and cannot be prepared" + (f": {hint}" if hint else "")
+    return Fate(name, said, changed=given)
+
+
+_STUCK: Final[tuple[str, str, Fields]] = ("deploy", "stuck", {})
+_FIXED: Final = "mark it fixed in MAAS"
+_TESTED: Final = "MAAS commissions no such machine: look at its tests there, or override them"
+_RESCUE: Final = "let it leave rescue mode in MAAS"
+_TO_TESTS: Final[Sequence[tuple[str, Fields, str]]] = (("commission", {}, "Failed testing"),)
+_FAILS_ONCE: Final[tuple[str, str, Fields]] = ("prepare", "fail", {"stage": "testing", "attempt": 1})
+
+PREPARED = [
+    Fate(
+        "commissioning-fails",
+        f"{FAILED}Failed commissioning: the BMC has no user",
+        f"script {COMMISSIONING}: Failed (exit status 1)",
+        script=("prepare", "fail", {"message": "the BMC has no user"}),
+    ),
+    Fate(
+        "commissioning-is-silent",
+        f"{FAILED}Failed commissioning: Node operation 'Commissioning' timed out after 30 minutes.",
+        f"script {COMMISSIONING}: Timed out",
+        script=("prepare", "silent", {}),
+    ),
+    Fate(
+        "tests-fail",
+        f"{FAILED}Failed testing: 1 test failed: {TESTS}",
+        f"script {TESTS}: Failed (exit status 1)",
+        script=("prepare", "fail", {"stage": "testing"}),
+    ),
+    Fate(
+        "tests-are-silent",
+        f"{FAILED}Failed testing: Node operation 'Testing' timed out after 30 minutes.",
+        f"script {TESTS}: Timed out",
+        script=("prepare", "silent", {"stage": "testing"}),
+    ),
+    Fate(
+        "tests-failed-before",
+        f"{FAILED}{{}} is Failed testing in MAAS and cannot be prepared: {_TESTED}; MAAS says: 1 test failed: {TESTS}",
+        f"script {TESTS}: Failed (exit status 1)",
+        script=_FAILS_ONCE,
+        asked=_TO_TESTS,
+    ),
+    Fate(
+        "tests-failed-and-were-overridden",
+        None,
+        script=_FAILS_ONCE,
+        asked=(*_TO_TESTS, ("override_failed_testing", {}, "Ready")),
+    ),
+    Fate("has-no-power", f"{FAILED}it became New: Failed to power on node: {BMC}", script=("prepare", "power", {})),
+    Fate(
+        "was-marked-broken",
+        f"{FAILED}{{}} is Broken in MAAS and cannot be prepared: {_FIXED}; MAAS says: User marking node broken by "
+        "slipway: the fan is dead",
+        asked=(("mark_broken", {"comment": "the fan is dead"}, "Broken"),),
+    ),
+    unfit("Broken", _FIXED),
+    unfit("Failed testing", _TESTED),
+    unfit("Missing"),
+    unfit("Retired"),
+    unfit("Reserved"),
+    unfit("Releasing failed", listed=True),
+    unfit("Failed disk erasing", listed=True),
+    Fate("was-failed-deployment", None, changed={"status": "Failed deployment"}),
+    unfit("Allocated", listed=True, owner="slipway"),
+    unfit("Rescue mode", _RESCUE),
+    unfit("Failed to enter rescue mode", _RESCUE),
+    unfit("Failed to exit rescue mode", _RESCUE),
+    unfit("Deployed, half released", listed=True),
+    unfit("Allocated, owned by alice", listed=True, owner="alice"),
+    Fate(
+        "is-of-alice",
+        f"{FAILED}{{}} is owned by alice in MAAS (Broken), and is left alone",
+        changed={"status": "Broken", "owner": "alice"},
+    ),
+    Fate("is-elsewhere", f"{FAILED}MAAS has no machine {{}} in pool default", changed={"pool": "others"}),
+    Fate(
+        "is-in-conflict",
+        f"{FAILED}MAAS refuses to commission {{}}: Injected fault",
+        fault=("commission", 409, {"shape": "c"}),
+    ),
+    Fate("is-in-conflict-for-once", None, fault=("commission", 409, {"shape": "c", "retry_after": "0"})),
+]
+DEPLOYED = [
+    Fate(
+        "deployment-fails",
+        f"{FAILED}Failed deployment: Installation failed (refer to the installation log for more information).",
+        f"script {INSTALLATION}: Failed (exit status 1)",
+        script=("deploy", "fail", {}),
+    ),
+    Fate(
+        "never-reports",
+        f"{FAILED}Failed deployment: Node operation 'Deploying' timed out after 60 minutes.",
+        f"script {INSTALLATION}: Timed out",
+        script=("deploy", "silent", {}),
+    ),
+    Fate(
+        "loses-its-power",
+        f"{FAILED}Failed deployment: Node could not be powered on: {BMC}",
+        script=("deploy", "power", {}),
+    ),
+    Fate(
+        "has-no-network",
+        f"{FAILED}MAAS refuses to deploy {{}}: network: Node must be configured to use a network",
+        script=("deploy", "no_network", {}),
+    ),
+    Fate(
+        "gets-no-address",
+        f"{FAILED}MAAS did not deploy {{}}: No more IPs available in subnet: 10.0.0.0/24.",
+        script=("deploy", "no_addresses", {}),
+    ),
+    Fate(
+        "has-a-wrong-image",
+        f"{FAILED}MAAS refuses to deploy {{}}: distro_series: 'ubuntu/warty' is not a valid distro_series. It should "
+        "be one of: ubuntu/jammy, ubuntu/noble, ubuntu/focal, custom/site-image.",
+        node={"image": "ubuntu/warty"},
+    ),
+    Fate(
+        "is-proxied",
+        f"{FAILED}MAAS did not deploy {{}}: an HTML page: 502 Bad Gateway",
+        fault=("deploy", 502, {"kind": "html", "count": 2}),
+    ),
+    Fate(
+        "is-aborted",
+        f"{FAILED}it became Allocated: User aborting deployment by alice: too slow",
+        f"script {INSTALLATION}: Aborted",
+        script=_STUCK,
+        meanwhile=("abort", {"comment": "too slow"}),
+    ),
+    Fate(
+        "is-released",
+        f"{FAILED}it became Releasing: User releasing node by alice",
+        script=_STUCK,
+        meanwhile=("release", {}),
+    ),
+    Fate(
+        "is-moved",
+        f"{FAILED}{{}} is no longer in the site's part of MAAS",
+        script=_STUCK,
+        meanwhile=("", {"pool": "others"}),
+    ),
+]
+WAITING = [
+    Fate(
+        "is-strange",
+        f"no result in time: {{}} is Sublimating in MAAS, {UNKNOWN}",
+        code="timeout",
+        changed={"unknown_status": "Sublimating"},
+    ),
+    Fate(
+        "enters-rescue-mode",
+        "no result in time: {} is Entering rescue mode in MAAS, which is waited for",
+        code="timeout",
+        changed={"status": "Entering rescue mode"},
+    ),
+]
+RELEASED = [
+    Fate("is-locked", f"{FAILED}{{}} is Deployed and locked in MAAS: unlock it there"),
+    Fate(
+        "release-fails",
+        f"{FAILED}Releasing failed: Failed to power off node",
+        script=("destroy", "fail", {}),
+    ),
+    Fate(
+        "erasing-fails",
+        f"{FAILED}Failed disk erasing: Failed to erase disks.",
+        script=("destroy", "fail", {}),
+        node={"erase": "full"},
+    ),
+    Fate(
+        "is-half-released",
+        f"{FAILED}it became Deployed: Failed to power off node: {BMC}",
+        script=("destroy", "power", {}),
+    ),
+]
+FATES = [*PREPARED, *DEPLOYED, *WAITING, *RELEASED]
+
+
+@pytest.fixture(scope="module")
+def maas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MaasSimulator]:
+    """Start a MAAS with these machines; a second of its clock takes two microseconds."""
+    folder = tmp_path_factory.mktemp("maas")
+    site = folder / "site.yaml"
+    site.write_text(_design())
+    keys = ("--api-key", DEFAULT_KEY, "--api-key", f"alice={ALICE}")
+    started = MaasSimulator(folder, "--site", str(site), *keys, speed=500_000)
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def errors(maas: MaasSimulator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, NodeError]]:
+    """Deploy the machines, release some of them again, and return what was stored of each."""
+    _arrange(maas)
+    clock = FakeClock()
+    _meddle(maas, clock)
+    with new_store_in_memory() as url, SiteStore.open(url, clock.now) as store:
+        driving = begin_with(store, tmp_path_factory.mktemp("design"), lambda _: _client(maas), clock)(_design())
+        driving.timeout, driving.queue_timeout = 20.0, 2.0
+        driving.group("all")
+        driving.group("waiting")
+        _release(maas, driving)
+        found = {fate.name: store.node_errors.of_node("alpha", fate.name) for fate in FATES}
+        yield {name: records[0].error for name, records in found.items() if records}
+
+
+@pytest.mark.parametrize("fate", FATES, ids=lambda fate: fate.name)
+def test_what_is_said_of_a_machine(errors: Mapping[str, NodeError], fate: Fate) -> None:
+    if fate.said is None:
+        assert fate.name not in errors
+        return
+    error = errors[fate.name]
+    assert (error.text, error.code) == (fate.expected, fate.code)
+
+
+def test_nothing_raw_is_said(errors: Mapping[str, NodeError], maas: MaasSimulator) -> None:
+    ids = "|".join(machine["system_id"] for machine in maas.get("nodes"))
+    for name, error in errors.items():
+        assert re.search(rf"{ids}|op-|/api/|[{{}}\[\]]|slipway-", error.text) is None, name
+
+
+def _design() -> str:
+    groups = [
+        group("all", [fate.name for fate in FATES if fate not in WAITING], critical=False),
+        group("waiting", [fate.name for fate in WAITING], critical=False),
+    ]
+    documents = [
+        document("slipway/Site/v1", "site", {"provisioner": "maas"}),
+        *(document("slipway/Node/v1", fate.name, dict(fate.node)) for fate in FATES),
+        document("shipyard/DeploymentStrategy/v1", "deployment-strategy", {"groups": groups}),
+    ]
+    return yaml.safe_dump_all(documents, explicit_start=True)
+
+
+def _client(maas: MaasSimulator) -> MaasProvisioner:
+    """Return a client without patience, which deploys them all at once."""
+    return MaasProvisioner(
+        f"{maas.url}/MAAS",
+        ApiKey.parse(maas.key),
+        pool="default",
+        settings=DriverSettings(parallel=100, settle=0.002),
+        retry=RetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.002, longest_retry_after=0.01),
+        first_look=0.001,
+    )
+
+
+def _arrange(maas: MaasSimulator) -> None:
+    """Bring each machine to where its fate begins."""
+    person = MaasCaller(over_http(maas.url))
+    ids = {machine["name"]: machine["system_id"] for machine in maas.get("nodes")}
+    for fate in FATES:
+        if fate.script is not None:
+            phase, behaviour, more = fate.script
+            maas.script(fate.name, phase, behaviour, **more)
+        for operation, form, status in fate.asked:
+            person.act(fate.name, operation, **form)
+            person.wait(fate.name, status)
+        if fate.changed:
+            maas.post(f"nodes/{fate.name}", dict(fate.changed))
+        if fate.fault is not None:
+            operation, status_code, more = fate.fault
+            given = {"kind": "status", "status": status_code, **more}
+            maas.fault("POST", f"machines/{ids[fate.name]}/op-{operation}", **given)
+
+
+def _meddle(maas: MaasSimulator, clock: FakeClock) -> None:
+    """Have others do what they do meanwhile, as soon as all of these machines are being deployed."""
+    meddled = {fate.name: fate.meanwhile for fate in FATES if fate.meanwhile is not None}
+    statuses = {machine["name"]: machine["status"] for machine in maas.get("nodes")}
+    if any(statuses[name] != "Deploying" for name in meddled):
+        clock.after(0.05, lambda: _meddle(maas, clock))
+        return
+    alice = MaasCaller(over_http(maas.url), ALICE)
+    for name, (operation, form) in meddled.items():
+        if operation:
+            alice.act(name, operation, **form)
+        else:
+            maas.post(f"nodes/{name}", dict(form))
+    maas.post("release")
+
+
+def _release(maas: MaasSimulator, driving: Driving) -> None:
+    names = [fate.name for fate in RELEASED]
+    assert {name: driving.states()[name] for name in names} == dict.fromkeys(names, "success")
+    MaasCaller(over_http(maas.url)).act("is-locked", "lock")
+    driving.node_step(Phase.DESTROY, names)
