@@ -84,6 +84,7 @@ class GroupProgress:
     phase: str | None
     counts: Mapping[str, int]
     map_index: int | None = None
+    batch: str | None = None
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> GroupProgress:
@@ -95,6 +96,7 @@ class GroupProgress:
             phase=data.get("phase"),
             counts=data.get("counts") or {},
             map_index=data.get("map_index"),
+            batch=data.get("batch"),
         )
 
 

@@ -12,6 +12,7 @@ from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_store import OperationStatus
 from site_store.events import EventKind
+from strategy_lib.batch_words import announcements
 from strategy_lib.criteria import EVERY_NODE, evaluate
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
@@ -108,8 +109,9 @@ def make_dry_run_report(
     verdict, text = dry_run_verdict(
         rehearsal, failed, planned=planned, groups=bool(data.groups), withheld=bool(withheld)
     )
-    notes = tuple(_notes(data.events))
     shown = () if failed or not planned else rehearsal.submissions
+    sizes = ((group.definition, len(group.nodes)) for group in data.groups)
+    notes = (*_notes(data.events), *announcements(sizes, shown))
     action = _action(data.action, ended)
     return Report(
         action, verdict, text, nodes=withheld, failed_steps=tuple(failed), notes=notes, rehearsal=tuple(shown)

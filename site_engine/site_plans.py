@@ -99,6 +99,7 @@ class SitePlan:
     edges : by which edges groups and nodes with something to submit wait for each other, also through others.
     refusal : why the whole update would be refused; None where it would not.
     max_parallel_groups, waves : how many groups run side by side, and in which rounds.
+    batches : what is said of groups whose nodes go in batches (rule 59).
     """
 
     site: str
@@ -112,6 +113,7 @@ class SitePlan:
     refusal: str | None = None
     max_parallel_groups: int = 1
     waves: tuple[tuple[str, ...], ...] = ()
+    batches: tuple[str, ...] = ()
 
     @property
     def counts(self) -> Mapping[Change, int]:
@@ -202,6 +204,7 @@ def explain(
         rehearsal.refusal,
         at_once,
         _waves(goals, groups, at_once),
+        rehearsal.batches,
     )
 
 

@@ -12,6 +12,7 @@ from site_engine.actions.parameters import ActionParameters
 from site_engine.node_lists import last_list
 from site_engine.planning import Known, judge_deployed, plan_groups, redeployable_nodes, simulate_plan
 from site_engine.releases import releases_of
+from strategy_lib.batch_words import announcements
 from strategy_lib.criteria import evaluate
 from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.node import NodeState
@@ -39,6 +40,7 @@ class SiteRehearsal:
     redeploy : deployed nodes that would be brought to another design.
     refusal : why the whole update is refused; None where it is not.
     failing : groups that would fail even if every submitted node succeeded, each with the reason.
+    batches : what is said of groups whose nodes go in batches (rule 59).
     """
 
     submitted: frozenset[str] = frozenset()
@@ -46,6 +48,7 @@ class SiteRehearsal:
     redeploy: frozenset[str] = frozenset()
     refusal: str | None = None
     failing: Mapping[str, str] = field(default_factory=dict)
+    batches: tuple[str, ...] = ()
 
 
 NOTHING = SiteRehearsal()
@@ -97,7 +100,9 @@ def rehearse_update(
     states = dict.fromkeys(plan.done, NodeState.SUCCESS)
     rehearsed = simulate_plan(plan.groups, states, withheld={**releases.refused, **plan.withheld})
     kept = {**kept_nodes(rehearsed, {goal.name: goal.nodes for goal in goals.groups}, to_do), **releases.refused}
-    return SiteRehearsal(rehearsed.submitted, kept, redeploy, failing=failing_groups(rehearsed))
+    sizes = ((planned.group, len(planned.nodes)) for planned in plan.groups)
+    batches = announcements(sizes, rehearsed.submissions)
+    return SiteRehearsal(rehearsed.submitted, kept, redeploy, failing=failing_groups(rehearsed), batches=batches)
 
 
 def failing_groups(rehearsed: DryRun) -> dict[str, str]:

@@ -44,7 +44,8 @@ class GroupFacts:
     """A group in an action, or of a site (then without state). `troubles` are the first of its failed nodes there.
 
     `map_index` is that of its task in Airflow; None where it has none. `asks_ready`: whether its nodes are ready is a
-    phase of its own (rule 58). `max_in_flight` and `canary` are those of its definition (rule 59).
+    phase of its own (rule 58). `max_in_flight` and `canary` are those of its definition (rule 59), `batches` and
+    `begun` how many batches and nodes its attempt has begun, where it goes in batches.
     """
 
     name: str
@@ -62,6 +63,13 @@ class GroupFacts:
     asks_ready: bool = False
     max_in_flight: int | str | None = None
     canary: int | str | None = None
+    batches: int = 0
+    begun: int = 0
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether its nodes go in batches."""
+        return self.max_in_flight is not None or self.canary is not None
 
 
 class Times(NamedTuple):

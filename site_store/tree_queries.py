@@ -64,6 +64,7 @@ _IS_IN_TROUBLE = and_(
 # To make these statements takes longer than to carry them out: each is made once, and has parameters.
 _THIS_SITE = bindparam("site", type_=site_group.c.site.type)
 _THESE_ACTIONS = bindparam("action_ids", type_=action.c.id.type, expanding=True)
+_THESE_GROUPS = bindparam("groups", type_=group_run.c.name.type, expanding=True)
 _EARLIER_ACTIONS = 5
 
 
@@ -200,6 +201,24 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
 
 
 @cache
+def batches_query() -> Select[Any]:
+    """Select what groups have sent in their attempts, in order. Parameters: `action_ids`, `groups`."""
+    return (
+        select(operation.c.action_id, operation.c.group_name, operation.c.phase, operation.c.nodes)
+        .join(
+            group_run,
+            and_(
+                group_run.c.action_id == operation.c.action_id,
+                group_run.c.name == operation.c.group_name,
+                group_run.c.attempt == operation.c.attempt,
+            ),
+        )
+        .where(operation.c.action_id.in_(_THESE_ACTIONS), operation.c.group_name.in_(_THESE_GROUPS))
+        .order_by(operation.c.op)
+    )
+
+
+@cache
 def sites_query(dialect: str, times: bool, given_clock: bool) -> Select[Any]:
     """Select what the trees of sites are judged from beside nodes.
 
@@ -218,7 +237,8 @@ def sites_query(dialect: str, times: bool, given_clock: bool) -> Select[Any]:
     ended = select(*brief).where(*of_site, action.c.state.not_in(OPEN)).order_by(action.c.id.desc()).limit(1)
     running = select(*brief).where(*of_site, action.c.state.in_(OPEN)).order_by(action.c.id).limit(1)
     depends_on = nested_json(dialect, site_group.c.depends_on)
-    groups = select(site_group.c.name, site_group.c.position, site_group.c.critical, depends_on).where(
+    shares = [site_group.c.definition[name].as_string() for name in ("max_in_flight", "canary")]
+    groups = select(site_group.c.name, site_group.c.position, site_group.c.critical, depends_on, *shares).where(
         site_group.c.site == site
     )
     said = select(*(reported.c[name] for name in REPORTED)).where(reported.c.site == site, reported.c.action_id == "")

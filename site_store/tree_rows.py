@@ -132,8 +132,15 @@ def _share(value: Any) -> int | str | None:
 
 def site_group_facts(item: Sequence[Any]) -> GroupFacts:
     """Return a group of a site."""
-    name, position, critical, depends_on = item
-    return GroupFacts(name, position, bool(critical), tuple(json_value(depends_on) or ()))
+    name, position, critical, depends_on, max_in_flight, canary = item
+    return GroupFacts(
+        name,
+        position,
+        bool(critical),
+        tuple(json_value(depends_on) or ()),
+        max_in_flight=_share(max_in_flight),
+        canary=_share(canary),
+    )
 
 
 def approval_facts(action_id: str, item: Sequence[Any]) -> ApprovalRecord:

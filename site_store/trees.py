@@ -1,4 +1,5 @@
-"""What status trees are judged from, each view in one snapshot and at most two statements.
+"""What status trees are judged from, each view in one snapshot and at most two statements;
+a third where groups go in batches.
 
 The roll-up with the facts beside it, and the leaves that are asked for. What of them is shown, `site_engine` judges.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from operator import itemgetter
@@ -21,10 +23,20 @@ from site_store.errors import ActionNotFound
 from site_store.records import ActionRecord
 from site_store.site_troubles import MOST_TROUBLES, TROUBLED, Troubles, site_troubles
 from site_store.status_records import OwnerCheckIn, StatusCount
-from site_store.tree_facts import ActionFacts, LeafFacts, LeafPage, SiteFacts, SiteNodeFacts, Times, TroubleFacts
+from site_store.tree_facts import (
+    ActionFacts,
+    GroupFacts,
+    LeafFacts,
+    LeafPage,
+    SiteFacts,
+    SiteNodeFacts,
+    Times,
+    TroubleFacts,
+)
 from site_store.tree_queries import (
     action_query,
     action_token_query,
+    batches_query,
     known_site_query,
     leaf_page,
     leaf_pages,
@@ -49,6 +61,7 @@ from site_store.tree_rows import (
     site_node_facts,
     step_facts,
 )
+from strategy_lib.batch_words import count_batches
 
 
 class Trees(Repository):
@@ -133,12 +146,17 @@ class Trees(Repository):
             if leaves:
                 for row in tx.execute(worst_leaves(action_ids, leaves)):
                     found[row.action_id].append(leaf_facts(row))
-            return [self._action(row, *counts_of(row.cells), found[row.id]) for row in rows]
+            return [self._action(row, groups, *counts_of(row.cells), found[row.id]) for row, groups in rows]
 
         return self._database.read(work)
 
     def _action(
-        self, row: Row[*tuple[Any, ...]], counts: Sequence[StatusCount], touched: int, leaves: Sequence[LeafFacts]
+        self,
+        row: Row[*tuple[Any, ...]],
+        groups: Sequence[GroupFacts],
+        counts: Sequence[StatusCount],
+        touched: int,
+        leaves: Sequence[LeafFacts],
     ) -> ActionFacts:
         owners, now = owners_by_name(row.owners), self._moment(row.now)
         durations: defaultdict[str, list[float]] = defaultdict(list)
@@ -157,7 +175,7 @@ class Trees(Repository):
             counts=counts,
             owners=owners,
             steps=[step_facts(item) for item in json_list(row.steps)],
-            groups=sorted((group_facts(item) for item in json_list(row.groups)), key=lambda group: group.position),
+            groups=groups,
             approvals=[approval_facts(row.id, item) for item in json_list(row.gates)],
             reported=[reported_facts(row.site, row.id, item) for item in json_list(row.said)],
             durations=durations,
@@ -195,7 +213,8 @@ class Trees(Repository):
             rows = self._action_rows(tx, [action_id])
             if not rows:
                 raise _unknown(action_id)
-            counts, touched = counts_of(rows[0].cells)
+            row, groups = rows[0]
+            counts, touched = counts_of(row.cells)
             # What no task has need not be looked for among all of them.
             present = {cell.status for cell in counts if not cell.group}
             wanted = [status for status in statuses if status in present]
@@ -206,7 +225,7 @@ class Trees(Repository):
             more = len(found) > limit
             last = found[limit - 1] if more else None
             return LeafPage(
-                self._action(rows[0], counts, touched, found[:limit]),
+                self._action(row, groups, counts, touched, found[:limit]),
                 (last.node, last.group, last.phase) if last is not None else None,
             )
 
@@ -240,7 +259,8 @@ class Trees(Repository):
             rows = self._action_rows(tx, [action_id])
             if not rows:
                 raise _unknown(action_id)
-            counts, touched = counts_of(rows[0].cells)
+            row, groups = rows[0]
+            counts, touched = counts_of(row.cells)
             present = {cell.status for cell in counts if not cell.group}
             wanted = [status for status in statuses if status in present] if most else []
             query = leaf_page(action_id, group, None, (), after).limit(limit + 1)
@@ -250,11 +270,11 @@ class Trees(Repository):
                 found = [leaf_facts(leaf) for leaf in tx.execute(query)]
             else:
                 troubles = leaf_page(action_id, group, None, wanted, None).limit(most)
-                for row in tx.execute(leaf_pages(query, troubles)):
-                    (troubled if row.is_troubled else found).append(leaf_facts(row))
+                for leaf in tx.execute(leaf_pages(query, troubles)):
+                    (troubled if leaf.is_troubled else found).append(leaf_facts(leaf))
             last = found[limit - 1] if len(found) > limit else None
             behind = (last.node, last.group, last.phase) if last is not None else None
-            return LeafPage(self._action(rows[0], counts, touched, found[:limit]), behind), troubled
+            return LeafPage(self._action(row, groups, counts, touched, found[:limit]), behind), troubled
 
         return self._database.read(work)
 
@@ -331,11 +351,32 @@ class Trees(Repository):
             leased=bool(row.leased),
         )
 
-    def _action_rows(self, tx: Connection, action_ids: Collection[str]) -> Sequence[Row[*tuple[Any, ...]]]:
+    def _action_rows(
+        self, tx: Connection, action_ids: Collection[str]
+    ) -> list[tuple[Row[*tuple[Any, ...]], Sequence[GroupFacts]]]:
+        """Return the rows of actions, each with its groups in order."""
         given = self._database.given_time()
         query = action_query(tx.dialect.name, given is not None)
         clock = {} if given is None else {"now": given}
-        return tx.execute(query, {"action_ids": list(action_ids), **clock}).all()
+        rows = tx.execute(query, {"action_ids": list(action_ids), **clock}).all()
+        groups = {
+            row.id: sorted((group_facts(item) for item in json_list(row.groups)), key=lambda group: group.position)
+            for row in rows
+        }
+        begun = {(row.id, one.name): one for row in rows for one in groups[row.id] if one.has_batches and one.started}
+        if begun:
+            # It takes a statement more, where a group goes in batches.
+            sent: defaultdict[tuple[str, str], list[tuple[str, Sequence[str]]]] = defaultdict(list)
+            ids, names = zip(*begun, strict=True)
+            these = {"action_ids": sorted(set(ids)), "groups": sorted(set(names))}
+            for action_id, name, phase, nodes in tx.execute(batches_query(), these):
+                sent[action_id, name].append((phase, nodes))
+            for key, steps in sent.items():
+                batches, order = count_batches(steps)
+                if key in begun:
+                    at = groups[key[0]].index(begun[key])
+                    groups[key[0]][at] = replace(begun[key], batches=batches, begun=len(order))
+        return [(row, groups[row.id]) for row in rows]
 
     def _moment(self, now: Any) -> datetime:
         given = self._database.given_time()

@@ -67,6 +67,8 @@ def describe(group: GroupProgress) -> str:
     words = [group.state]
     if group.state == "running" and group.phase:
         words = [_DOING.get(group.phase, group.phase)]
+        if group.batch:
+            words.append(group.batch)
     if group.reason:
         words.append(_REASONS.get(group.reason, group.reason))
     if group.reason != "dependency":

@@ -185,6 +185,8 @@ def notes_of(entry: Data, sheet: Sheet) -> list[Text]:
         for result in group.get("criteria") or ()
         if not result["met"] and not blame  # which says so
     ]
+    if group.get("batches"):
+        notes.append(Text(printable(str(group["batches"]["text"])), "dim"))
     return [*notes, *_approval(entry, group.get("approval"), sheet)]
 
 

@@ -106,6 +106,9 @@ def why_failed(group: ReportedGroup, states: Mapping[str, GroupState], culprits:
     """
     why = _WHY[group.reason] if group.reason is not None else "no reason is known"
     blocking = [name for name in group.depends_on if states.get(name) is GroupState.FAILURE]
+    if group.reason is Reason.CANARY and group.counts.not_started:
+        left = group.counts.not_started
+        why += f": {left} {'was' if left == 1 else 'were'} not started"
     if group.reason is Reason.DEPENDENCY and blocking:
         root = culprits.get(group.name, blocking[0])
         because = f" because of {root}" if root not in blocking else ""
@@ -132,7 +135,6 @@ def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
             "Nodes whose outcome could not be learnt in time",
             [node for node in nodes if node.state is NodeState.UNKNOWN],
         ),
-        ("Nodes that were not submitted", [node for node in nodes if node.withheld]),
     )
     for title, found in kinds:
         if found:
@@ -143,10 +145,33 @@ def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
             )
             if len(found) > _MOST_TROUBLED:
                 yield f"  and {len(found) - _MOST_TROUBLED} more"
+    withheld = [node for node in nodes if node.withheld]
+    if withheld:
+        yield f"Nodes that were not submitted ({len(withheld)}):"
+        alike = list(nodes_alike(withheld))
+        yield from (
+            f"  {', '.join(names)} (in {', '.join(groups) or 'no group'}): {message or 'nothing was said'}"
+            for names, groups, message in alike[:_MOST_TROUBLED]
+        )
+        if len(alike) > _MOST_TROUBLED:
+            yield f"  and {sum(len(names) for names, *_ in alike[_MOST_TROUBLED:])} more"
     not_begun = [node for node in nodes if node.state is NodeState.NOT_STARTED and not node.withheld]
     if not_begun:
         yield f"Nodes that were not started ({len(not_begun)}):"
         yield from _names_by_groups(not_begun)
+
+
+def nodes_alike(nodes: Iterable[ReportedNode]) -> Iterator[tuple[list[str], tuple[str, ...], str | None]]:
+    """Yield nodes of which the same is said together: their names, a few in each, their groups, and the message.
+
+    What keeps one node of a group often keeps hundreds.
+    """
+    alike: dict[tuple[tuple[str, ...], str | None], list[str]] = {}
+    for node in nodes:
+        alike.setdefault((node.groups, node.message), []).append(node.name)
+    for (groups, message), names in alike.items():
+        for first in range(0, len(names), _MOST_NAMES):
+            yield names[first : first + _MOST_NAMES], groups, message
 
 
 def nodes_of_steps(report: Report) -> Iterator[tuple[str, list[ReportedNode]]]:

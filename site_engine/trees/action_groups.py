@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from site_engine.actions.kinds import DEPLOY_GROUP
 from site_engine.trees.action_steps import LEFT_OUT, PENDING, Steps
 from site_engine.trees.action_tasks import JUDGED, Tasks, cause_of, stored_status
+from site_engine.trees.batches import batches_of, batches_to_dict
 from site_engine.trees.node_counts import NodeCounts
 from site_store import StepState
 from site_store.tree_facts import Times
@@ -269,6 +270,7 @@ class Groups:
     def details(self, group: GroupFacts) -> GroupDetails:
         """Return what rule 20 says of a group."""
         gate = self.tasks.gates.get(group.name)
+        prepares = self.tasks.cells.get((group.name, Phase.PREPARE), ())
         return GroupDetails(
             critical=group.critical,
             depends_on=group.depends_on,
@@ -282,6 +284,7 @@ class Groups:
             approval=None if gate is None else approval_to_dict(gate),
             started=group.started,
             ended=group.ended,
+            batches=batches_to_dict(batches_of(group, prepares, over=self.steps.over)),
         )
 
 

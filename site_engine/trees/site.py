@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from site_engine.trees.batches import batches_to_dict
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import Reports, by_parent
 from site_store.tree_facts import Times
+from strategy_lib.batch_words import batches_so_far
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
 from strategy_lib.status.leaf import OwnerRecord, Shown, SiteNode, status_in_site
 from strategy_lib.status.tree import (
@@ -83,7 +85,13 @@ class SiteView:
         times = self.facts.times.get(name, Times())
         details = GroupDetails(critical=False, nodes=total)
         if group is not None:
-            details = GroupDetails(group.critical, group.depends_on, position=group.position, nodes=total)
+            details = GroupDetails(
+                group.critical,
+                group.depends_on,
+                position=group.position,
+                nodes=total,
+                batches=batches_to_dict(batches_so_far(group.max_in_flight, group.canary, total)),
+            )
         return Entry(
             EntryKind.GROUP,
             name,

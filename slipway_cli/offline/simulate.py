@@ -25,6 +25,7 @@ from slipway_cli.output import (
     table,
 )
 from slipway_cli.plan_table import print_rounds
+from strategy_lib.batch_words import announcements
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GROUP_PHASES, SUBMITTED_PHASES, GroupState, Phase, Reason, Verdict
@@ -96,11 +97,13 @@ def simulate(
     print_problems(console(stderr=True), [*wanted.warnings, *warnings])
     if output == OutputFormat.TABLE:
         print_by_policy(console(stderr=True), wanted.by_policy)
-    result = rehearsal_to_dict(rehearse(wanted.strategy, nodes, outcomes, max_parallel_groups), nodes)
+    rehearsal = rehearse(wanted.strategy, nodes, outcomes, max_parallel_groups)
+    result = rehearsal_to_dict(rehearsal, nodes)
     if output != OutputFormat.TABLE:
         deliver(serialised({**result, **by_policy_data(wanted.by_policy)}, output), None)
     else:
-        _show(console(), wanted.name, result, outcomes)
+        sizes = ((group, len(result["groups"][group.name]["nodes"])) for group in wanted.strategy.groups)
+        _show(console(), wanted.name, result, outcomes, announcements(sizes, rehearsal.submissions))
     if result["verdict"] != Verdict.SUCCESS:
         click.get_current_context().exit(FAILURE_EXIT)
 
@@ -127,7 +130,9 @@ def _outcomes(fails: Sequence[str], timeouts: Sequence[str], names: Collection[s
     return outcomes
 
 
-def _show(target: Console, name: str, result: Mapping[str, Any], outcomes: Outcomes) -> None:
+def _show(
+    target: Console, name: str, result: Mapping[str, Any], outcomes: Outcomes, batches: Sequence[str] = ()
+) -> None:
     groups, nodes = result["groups"], result["nodes"]
     target.print(Text(f"Rehearsal of strategy {printable(name)} with {counted(len(nodes), 'node')}", style="bold"))
     target.print(Text(f"Given: {_given(outcomes)}"))
@@ -154,6 +159,8 @@ def _show(target: Console, name: str, result: Mapping[str, Any], outcomes: Outco
     also = ", and asked whether they are ready" if asks else ""
     target.print(Text(f"Sent: nodes sent for prepare and for deploy{also}.", style="dim"))
     print_rounds(target, result["waves"])
+    for said in batches:
+        target.print(Text(printable(said)), soft_wrap=True)
     _show_criteria(target, result)
     _show_nodes(target, nodes)
     _show_held(target, result.get("held", {}))

@@ -106,6 +106,7 @@ class GroupDetails:
     nodes : how many it has.
     map_index : of its task in Airflow; None where it has none, as there was nothing to submit.
     approval : what it asks a person for, and the answer; None where it asks for nothing.
+    batches : how it goes in batches, and at which it is; None where it does not (rule 59).
     """
 
     critical: bool
@@ -120,6 +121,7 @@ class GroupDetails:
     approval: Mapping[str, Any] | None = None
     started: datetime | None = None
     ended: datetime | None = None
+    batches: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +255,7 @@ def _group(details: GroupDetails) -> dict[str, Any]:
         "approval": None if details.approval is None else dict(details.approval),
         "started": _moment(details.started),
         "ended": _moment(details.ended),
+        **({} if details.batches is None else {"batches": dict(details.batches)}),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,7 +22,7 @@ from slipway_api.http.dependencies import Store
 from strategy_lib.duration import duration_words
 from strategy_lib.node import NodeState
 from strategy_lib.report import Report, ReportedNode, from_dict, seconds_between
-from strategy_lib.report_text import criterion_text, culprits_of, nodes_of_steps, render, why_failed
+from strategy_lib.report_text import criterion_text, culprits_of, nodes_alike, nodes_of_steps, render, why_failed
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -107,6 +108,8 @@ def _shown(report: Report) -> Mapping[str, Any]:
             for group in failed
         ],
         "troubled": [(title, len(nodes), nodes[:MOST_NODES]) for title, nodes in _troubled(report) if nodes],
+        "withheld": list(islice(nodes_alike(node for node in report.nodes if node.withheld), MOST_NODES)),
+        "number_withheld": sum(node.withheld for node in report.nodes),
         "of_steps": list(nodes_of_steps(report)),
         "groups": [(group, duration_words(group.seconds)) for group in report.groups],
         "tally": sorted(tally.items()),
@@ -120,5 +123,4 @@ def _troubled(report: Report) -> list[tuple[str, list[ReportedNode]]]:
             "Nodes whose outcome could not be learnt in time",
             [node for node in report.nodes if node.state is NodeState.UNKNOWN],
         ),
-        ("Nodes that were not submitted", [node for node in report.nodes if node.withheld]),
     ]

@@ -16,6 +16,7 @@ from site_engine.dead_actions import action_for_display, has_unrecorded_end
 from site_engine.errors import AirflowApiError
 from site_engine.reports import reported_node
 from site_engine.trees.action import action_header
+from site_engine.trees.batches import batches_of
 from slipway_api import airflow_access as access
 from slipway_api.actions.notes import NODE
 from slipway_api.airflow_client import Airflow
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from site_store import ActionRecord, GroupRecord, SiteStore, StatusCount
+    from site_store import ActionFacts, ActionRecord, GroupRecord, SiteStore, StatusCount
 
 
 class Criterion(BaseModel):
@@ -61,6 +62,9 @@ class ShownGroup(BaseModel):
     ended: Moment | None = Field(examples=[None])
     map_index: int | None = Field(
         examples=[0], description="Of its task in Airflow; without one it had nothing to submit."
+    )
+    batch: str | None = Field(
+        examples=["batch 3 of about 11"], description="Which batch it is at; nothing where it goes in none."
     )
 
 
@@ -187,7 +191,21 @@ def run(
     view["action"]["elapsed"] = header["elapsed"] if action.started is not None else None
     view["action"]["estimate"] = header["estimate"]
     view["nodes"] = counts_of_nodes(facts.counts)
+    batches = _batches(facts)
+    for group in view["groups"]:
+        group["batch"] = batches.get(group["name"])
     return JSONResponse(view)
+
+
+def _batches(facts: ActionFacts) -> dict[str, str]:
+    """Return at which batch groups are that go in batches and are at work."""
+    found = {}
+    for group in facts.groups:
+        cells = (cell for cell in facts.counts if (cell.group, cell.phase) == (group.name, Phase.PREPARE))
+        batches = batches_of(group, cells) if group.has_batches else None
+        if batches is not None and batches.short:
+            found[group.name] = batches.short
+    return found
 
 
 def counts_of_nodes(counts: Iterable[StatusCount]) -> dict[str, int]:
@@ -290,6 +308,7 @@ def _group(group: GroupRecord, states: Mapping[NodeState, int]) -> dict[str, Any
         "started": _time(group.started),
         "ended": _time(group.ended),
         "map_index": group.map_index,
+        "batch": None,
     }
 
 

@@ -227,12 +227,20 @@ def headline(tree: StatusTree, groups: Sequence[Entry]) -> str:
         return f"Paused: no further group starts. {progress}".rstrip()
     for each in groups:
         if each.group is not None and each.group.state == "running":
-            now = _under_way(each)
+            now = ", ".join(words for words in (_batch(each), _under_way(each)) if words)
             return f"Working on group {each.name}{f': {now}' if now else ''}. {progress}"
     step = next((child for child in tree.root.children if child.status is Status.PROCESSING), None)
     if step is not None:
         return f"Step {step.name} is under way. {progress}".rstrip()
     return f"Waiting for Airflow to start its next step. {progress}".rstrip()
+
+
+def _batch(group: Entry) -> str:
+    """Return at which batch a group is; "" where it goes in none."""
+    batches = group.group.batches if group.group is not None else None
+    if batches is None or batches["at"] is None:
+        return ""
+    return f"batch {batches['at']} of {'about ' if batches['of'] != batches['at'] else ''}{batches['of']}"
 
 
 def _under_way(group: Entry) -> str:

@@ -5,6 +5,7 @@ A GET shows the question and changes nothing; the form's POST does it. Both need
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -235,8 +236,14 @@ def _shown_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
     outlook = f"{said[:1].upper()}{said[1:]}."
     if plan["verdict"] == Verdict.SUCCESS and any(one["nodes"] for one in plan["submissions"]):
         outlook = "If every node succeeds, the action succeeds."
+    # A group in batches sends each phase many times.
+    submitted: dict[str, Counter[str]] = {}
+    for one in plan["submissions"]:
+        if one["group"] is not None and one["phase"] is not None:
+            submitted.setdefault(one["group"], Counter())[one["phase"]] += len(one["nodes"])
     return {
         "plan": plan,
+        "submitted": submitted,
         "outlook": outlook,
         "changes": shown_changes(plan["changes"]),
     }

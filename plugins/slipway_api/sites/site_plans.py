@@ -117,6 +117,10 @@ class PlannedSite(BaseModel):
     order: list[list[str]] = Field(examples=[[["r7-compute-01"]]])
     edges: list[UsedEdge]
     schedule: ShownSchedule
+    batches: list[str] = Field(
+        examples=[["Group rack-7 goes in 5 batches of at most 4 nodes."]],
+        description="What is to be said of groups whose nodes go in batches.",
+    )
     refusal: str | None = Field(
         examples=[None], description="Why the whole update would be refused, and nothing submitted."
     )
@@ -151,6 +155,7 @@ def shown_plan(store: SiteStore, plan: SitePlan, *, with_unchanged: bool) -> dic
         "listed_at": None if plan.listed_at is None else plan.listed_at.isoformat(),
         "refusal": plan.refusal,
         "schedule": shown_schedule(store, plan),
+        "batches": list(plan.batches),
         **shown_changes(plan, with_unchanged=with_unchanged),
     }
 

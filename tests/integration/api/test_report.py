@@ -83,3 +83,13 @@ def test_a_page_tells_steps_behind_the_groups_from_those_before_them() -> None:
     page = report_page(build_report(ReportedAction("01", "alpha", "deploy_site"), [], [], failed_steps=steps))
     before, behind = page.index("Failed before the groups"), page.index("Failed behind the groups")
     assert before < page.index("verify_site</td>") < behind < page.index("after_success</td>")
+
+
+def test_rule_59_a_page_says_together_what_a_canary_kept_back() -> None:
+    why = "the canaries failed: n1 (no answer)"
+    group = ReportedGroup("all", critical=True, state=GroupState.FAILURE, reason=Reason.CANARY)
+    kept = [ReportedNode(name, NodeState.NOT_STARTED, ("all",), why, withheld=True) for name in ("n2", "n3")]
+    page = report_page(build_report(ReportedAction("01", "alpha", "deploy_site"), [group], kept))
+    assert "not every canary succeeded, so it began no other node" in page
+    assert "Nodes that were not submitted (2)" in page
+    assert f'<tr><td>n2, n3</td><td>all</td><td class="message">{why}</td></tr>' in page

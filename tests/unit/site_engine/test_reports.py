@@ -67,6 +67,18 @@ def test_rule_19_a_dry_run_without_a_node_is_a_failure(
     assert words in report.verdict_text
 
 
+def test_rule_59_a_dry_run_says_which_groups_go_in_batches() -> None:
+    made = record(dry_run=True)
+    group = Group("rack", critical=True, max_in_flight=2, canary=1)
+    kept = GroupRecord(made.id, "rack", 0, True, group, ("a", "b", "c", "d"), GroupState.PENDING)
+    rehearsal = simulate_plan([PlannedGroup(group, kept.nodes)], {})
+    report = make_dry_run_report(ReportInput(made, (kept,), (), (), ()), {}, CREATED, rehearsal)
+    assert report.notes == (
+        "Group rack goes in 3 batches of at most 2 nodes, first its canaries: a. "
+        "If one of them fails, no other node is begun.",
+    )
+
+
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 SUCCESS, ERROR, UNKNOWN, PROCESSING = TaskStatus.SUCCESS, TaskStatus.ERROR, TaskStatus.UNKNOWN, TaskStatus.PROCESSING
 COMPLETE, ABANDONED = OperationStatus.COMPLETE, OperationStatus.ABANDONED

@@ -39,6 +39,10 @@ def drawn(width: int, *groups: GroupProgress, ascii_only: bool = False) -> str:
         (group("running", "prepare", prepared=3), "preparing, 3 of 12 prepared"),
         (group("running", "prepare", prepared=3, success=1, failure=2), "preparing, 4 of 12 prepared, 2 failed"),
         (group("running", "deploy", prepared=8, success=4), "deploying, 4 of 12 deployed"),
+        (
+            replace(group("running", "deploy", success=4), batch="batch 2 of about 3"),
+            "deploying, batch 2 of about 3, 4 of 12 deployed",
+        ),
         (group("success", "deploy", success=11, failure=1), "success, 11 of 12 deployed, 1 failed"),
         (
             group("failure", "deploy", "deploy_criteria", success=5, unknown=7),

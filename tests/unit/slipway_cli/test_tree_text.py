@@ -242,3 +242,10 @@ def test_without_a_terminal_changes_are_told_once() -> None:
     first = list(tree_changes(TREE, before))
     assert "deploy_group / control / deploy / c2: error: no PXE answer" in first
     assert list(tree_changes(TREE, before)) == []
+
+
+def test_rule_59_a_group_in_batches_says_at_which_it_is() -> None:
+    said = "batch 3 of about 11; in batches of at most 4 nodes, 2 canaries first"
+    batches = {"most": 4, "canaries": 2, "at": 3, "of": 11, "text": said}
+    group = parent("group", "compute", *phases(node("n1", "processing")), group={"critical": False, "batches": batches})
+    assert lines(group)[1] == f"│  {said}"

@@ -286,3 +286,21 @@ def test_rule_25_a_node_step_is_reported_in_its_own_words(kind: str, word: str) 
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_has_words(reason: Reason) -> None:
     assert "critical group a failed" in render(build_report(ACTION, [failed("a", reason=reason)]))
+
+
+def test_rule_59_nodes_that_a_canary_keeps_back_are_said_together() -> None:
+    why = "the canaries failed: c01 (no answer to PXE)"
+    counts = GroupCounts(total=26, prepared=1, succeeded=0, failed=1, unknown=0, not_started=25)
+    kept = [
+        ReportedNode(f"c{number:02}", NodeState.NOT_STARTED, ("ctl",), why, withheld=True) for number in range(2, 27)
+    ]
+    first = ReportedNode("c01", NodeState.FAILURE, ("ctl",), "no answer to PXE")
+    said = render(build_report(ACTION, [failed("ctl", reason=Reason.CANARY, counts=counts)], [first, *kept]))
+    lines = said.splitlines()
+    assert "  ctl: not every canary succeeded, so it began no other node: 25 were not started" in lines
+    at = lines.index("Nodes that were not submitted (25):")
+    names = [node.name for node in kept]
+    assert lines[at + 1 : at + 3] == [
+        f"  {', '.join(names[:20])} (in ctl): {why}",
+        f"  {', '.join(names[20:])} (in ctl): {why}",
+    ]

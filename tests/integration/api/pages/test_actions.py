@@ -230,3 +230,41 @@ def test_hostile_names_are_shown_as_text(open_page: Open, begin: Begin, fake: Fa
     watched.page.get_by_role("heading", name=f"Group {HOSTILE}").wait_for()
     assert watched.page.locator("img").count() == 0
     assert watched.complaints == []
+
+
+def test_rule_59_a_group_in_batches_says_so_on_every_page(
+    pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner, store: SiteStore
+) -> None:
+    names = [f"n{number}" for number in range(1, 8)]
+    batched = {**group("compute", maximum_failed_nodes=1), "max_in_flight": 3, "canary": 1}
+    driving = begin(site([node(name) for name in names], [batched]))
+    viewer, of_action = pages["viewer"], f"/actions/{driving.action.id}"
+    goes = "in batches of at most 3 nodes, 1 canary first"
+    assert f"goes {goes}" in text_of(viewer.get(of_action))
+    assert f"goes {goes}" in text_of(viewer.get("/sites/alpha"))
+    planned = "Group compute goes in 3 batches of at most 3 nodes, first its canaries: n1. If one of them fails,"
+    assert planned in text_of(viewer.get("/sites/alpha/plan"))
+    # The third of the nodes that follow the canary is under way, and nobody waits for it any longer.
+    fake.script("n3", "deploy", "stuck")
+    driving.patience = 2.0
+    driving.group("compute")
+    said = text_of(viewer.get(of_action))
+    assert "Working on group compute: batch 2 of about 3, deploy, 1 of 7 nodes. 0 of 1 group done." in said
+    assert f"batch 2 of about 3; {goes}" in said
+    assert f"Batches batch 2 of about 3; {goes}" in text_of(viewer.get(f"{of_action}/group?name=compute"))
+
+
+def test_rule_59_a_bad_canary_is_told_with_what_it_kept_back(
+    pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner, store: SiteStore
+) -> None:
+    fake.script("n1", "deploy", "fail")
+    driving = begin(site([node("n1"), node("n2"), node("n3")], [{**group("compute"), "canary": 1}]))
+    driving.group("compute")
+    end(store, driving)
+    said = text_of(pages["viewer"].get(f"/actions/{driving.action.id}"))
+    wrong = said[said.index("What went wrong") : said.index("Groups")]
+    assert "canaries failed: n1" in wrong
+    assert "2 more did not succeed" in wrong
+    assert "ended with batch 1, and 2 nodes never began; 1 canary first, then all others" in said
+    of_group = text_of(pages["viewer"].get(f"/actions/{driving.action.id}/group?name=compute"))
+    assert "not started: the canaries failed: n1 (reported failed: Error deploying node n1)" in of_group

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from site_store import ActionRecord, OperationStatus, PlannedGroup
+from site_store.tables import site_group
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
-from tests.integration.site_engine.trees.tree_scenario import child, group, owned, tree
-from tests.integration.site_store.scenario import Scenario, outcome
+from tests.integration.site_engine.trees.tree_scenario import change, child, commit, group, owned, standing, tree
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
 pytestmark = pytest.mark.usefixtures("site")
 NODES = ("n1", "n2", "n3", "n4")
@@ -44,6 +45,8 @@ def test_rule_59_a_group_names_the_canaries_that_failed(site: Scenario) -> None:
     action = planned(site, Group("g", critical=True, canary=2))
     record = site.open(action, "g")
     begun = site.begin(record, Phase.PREPARE, ["n1", "n2"])
+    at_work = group(tree(site, action), "g")["group"]["batches"]
+    assert (at_work["at"], at_work["of"], at_work["canaries"], at_work["most"]) == (1, 2, 2, None)
     lost = outcome(["n1"], ["n2"], notes={"n2": "no answer to PXE"})
     site.store.operations.record_outcome(begun.op, lost, status=OperationStatus.COMPLETE, result="failure")
     site.store.waits.hold(action.id, dict.fromkeys(("n3", "n4"), "the canaries failed: n2 (no answer to PXE)"))
@@ -51,5 +54,37 @@ def test_rule_59_a_group_names_the_canaries_that_failed(site: Scenario) -> None:
     entry = group(tree(site, action), "g")
     assert entry["blame"]["message"] == "canaries failed: n2"
     assert (entry["group"]["reason"], entry["not_started"]) == ("canary", 3)
+    said = "ended with batch 1, and 2 nodes never began; 2 canaries first, then all others"
+    assert entry["group"]["batches"]["text"] == said
     leaf = child(entry, "prepare", "n3")
     assert leaf["messages"] == ["not started: the canaries failed: n2 (no answer to PXE)"]
+
+
+def test_rule_59_a_tree_counts_the_batches_of_the_present_attempt(site: Scenario) -> None:
+    action = planned(site, Group("g", critical=True, max_in_flight=1, canary=1))
+
+    def said() -> str:
+        return str(group(tree(site, action), "g")["group"]["batches"]["text"])
+
+    assert said() == "goes in batches of at most 1 node, 1 canary first"
+    site.open(action, "g")
+    operations = site.store.operations
+    for number, name in enumerate(("n1", "n2")):
+        for phase in (Phase.PREPARE, Phase.DEPLOY):
+            begun = operations.begin(action.id, SITE, "g", 1, phase, [name], "file:///design", number=number)
+            site.submit(begun)
+            operations.record_outcome(begun.op, outcome([name]), status=OperationStatus.COMPLETE, result="success")
+    assert said() == "batch 2 of about 4; in batches of at most 1 node, 1 canary first"
+    site.store.groups.finish(action.id, "g", 1, GroupState.FAILURE, Reason.INTERRUPTED)
+    again = site.open(action, "g", "again")
+    assert again.attempt == 2
+    site.begin(again, Phase.PREPARE, ["n3"])
+    assert said() == "batch 1 of about 2, its canaries; in batches of at most 1 node, 1 canary first"
+
+
+def test_rule_59_a_site_says_which_of_its_groups_go_in_batches(site: Scenario) -> None:
+    commit(site, 1, {"n1": "d", "n2": "d"}, g=["n1"], h=["n2"])
+    change(site, site_group, site_group.c.name == "g", definition={"max_in_flight": "50%", "canary": 1})
+    found = {one["name"]: one["group"].get("batches") for one in standing(site)["children"]}
+    assert found["h"] is None
+    assert found["g"]["text"] == "goes in batches of at most 1 node, 1 canary first"

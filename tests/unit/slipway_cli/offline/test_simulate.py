@@ -219,6 +219,8 @@ class TestBatches:
         assert result.exit_code == 1
         assert "canary" in result.stdout
         assert "the canaries failed: a (deploy failed)" in result.stdout
+        assert "Group g goes in 1 batch of at most 1 node, first its canaries: a." in result.stdout
+        assert "Group g goes in 2 batches of at most 2 nodes" in slipway("simulate", *files).stdout
 
 
 class TestExampleSite:
