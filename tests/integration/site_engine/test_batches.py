@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -10,8 +11,12 @@ import pytest
 from site_engine.operations.wait import StillRunning
 from site_engine.reports import reported_node
 from site_store import ActionState, ApprovalAnswer, ApprovalRecord, GroupRecord
+from strategy_lib import simulate
+from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.phase import GroupState, Phase, Reason
+from tests.integration.site_engine.test_groups_beside import Tasks
 from tests.support.driving import Begin, Driving
+from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.sites import document, group, node, site
 
@@ -147,3 +152,85 @@ def test_a_group_in_batches_asks_once(begin: Begin, fake: FakeProvisioner, momen
     driving.store.approvals.answer(asked, ApprovalAnswer.APPROVED, "ann")
     assert finished(driving).state is GroupState.SUCCESS
     assert len(fake.submissions()) == 6
+
+
+def test_rule_44_the_rest_follows_a_canary_that_succeeds_at_its_second_try(begin: Begin, fake: FakeProvisioner) -> None:
+    fake.script("a", "deploy", "flaky")
+    driving = begin(site(FIVE[:3], [{**BY_TWO, "canary": 1, "retries": {"deploy": 1}}]))
+    assert finished(driving).state is GroupState.SUCCESS
+    again = ["destroy a", "prepare a", "deploy a"]
+    assert sent(fake) == ["prepare a", "deploy a", *again, "prepare b c", "deploy b c"]
+
+
+def test_rule_39_nodes_that_wait_for_others_are_in_their_batch_or_a_later_one(
+    begin: Begin, fake: FakeProvisioner
+) -> None:
+    waiting = {**node("a"), "metadata": {"name": "a", "depends_on_nodes": ["e"]}}
+    fake.script("e", "deploy", "fail")
+    driving = begin(site([waiting, *FIVE[1:]], [{**group("all"), "max_in_flight": 2, "canary": 1}]))
+    assert finished(driving).state is GroupState.SUCCESS
+    assert sent(fake) == ["prepare b", "deploy b", "prepare c d", "deploy c d", "prepare a e", "deploy e"]
+    assert driving.states() == {"a": "prepared", **dict.fromkeys("bcd", "success"), "e": "failure"}
+
+
+def test_rule_51_a_node_out_of_use_is_no_canary(begin: Begin, fake: FakeProvisioner) -> None:
+    driving = begin(site(FIVE[:4], [{**BY_TWO, "canary": 1}]))
+    changed = driving.store.user_states.change("alpha", ["a"], NodeAvailability.MAINTENANCE, "disk", "ann", force=True)
+    assert changed.change.modified
+    assert finished(driving).state is GroupState.SUCCESS
+    assert sent(fake) == ["prepare b", "deploy b", "prepare c d", "deploy c d"]
+    said = message(driving, "a")
+    assert said is not None
+    assert "maintenance" in said
+
+
+def test_rule_08_groups_in_batches_side_by_side_share_nodes_and_keep_their_bounds(
+    begin: Begin, clock: FakeClock, fake: FakeProvisioner
+) -> None:
+    groups = [
+        {**group("one", "abc", percent_successful_nodes=100), "max_in_flight": 1},
+        {**group("two", "bcde", percent_successful_nodes=100), "max_in_flight": 2, "canary": 1},
+    ]
+    tasks = Tasks(begin(site(FIVE, groups)))
+    results: dict[str, object] = {}
+    for _ in range(60):
+        results = {name: tasks.go_on(name) for name in ("one", "two")}
+        if all(isinstance(result, GroupRecord) for result in results.values()):
+            break
+        clock.sleep(1)
+        fake.shown_tasks()
+    verdicts = [result.state for result in results.values() if isinstance(result, GroupRecord)]
+    assert verdicts == [GroupState.SUCCESS] * 2
+    acts = [(phase, name) for phase, nodes in fake.submissions() for name in nodes]
+    assert len(acts) == len(set(acts)) == 2 * len(FIVE)
+    assert fake.double() == []
+    for operation in tasks.driving.store.operations.of_action(tasks.driving.action.id):
+        assert len(operation.nodes) <= (1 if operation.group == "one" else 2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rule_59_a_run_does_what_the_rehearsal_said(begin: Begin, fake: FakeProvisioner, seed: int) -> None:
+    dice = random.Random(seed)
+    names = [f"n{number}" for number in range(dice.randint(3, 7))]
+    groups = [
+        {
+            **group(name, names[place::2], critical=dice.random() < 0.5, maximum_failed_nodes=dice.randint(0, 1)),
+            "max_in_flight": dice.choice([1, 2, "50%"]),
+            "canary": dice.choice([1, 2, 9]),
+            "retries": {"prepare": dice.randint(0, 1), "deploy": dice.randint(0, 1)},
+        }
+        for place, name in enumerate("xy")
+    ]
+    outcomes = {phase: {name: "failure" for name in names if dice.random() < 0.2} for phase in ("prepare", "deploy")}
+    for phase, fates in outcomes.items():
+        for name in fates:
+            fake.script(name, phase, "fail")
+    said = simulate({"groups": groups}, [{"name": name} for name in names], outcomes)
+    driving = begin(site([node(name) for name in names], groups))
+    for name in said["order"]:
+        record = finished(driving, name=name)
+        assert (str(record.state), record.reason) == (said["groups"][name]["state"], said["groups"][name]["reason"])
+    wanted = [f"{one['phase']} {' '.join(one['nodes'])}" for one in said["submissions"]]
+    # The rehearsal knows nothing of what the provisioner's list says: failed deployments are released first.
+    assert [one for one in sent(fake) if not one.startswith("destroy")] == wanted
+    assert driving.states() == said["nodes"]
