@@ -56,7 +56,7 @@ test: lint
 	exit $$status
 
 endurance: $(READY)
-	$(BIN)/pytest $(PYTEST_ARGS) -n 2 -m endurance $(ARGS)
+	$(BIN)/pytest $(PYTEST_ARGS) -m endurance $(ARGS)
 
 soak: $(READY)
 	$(BIN)/pytest $(PYTEST_ARGS) --timeout=0 -m soak $(ARGS)

@@ -9,7 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +25,8 @@ from tests.e2e.running import DAG, HANGS, RunningSlipway, leftovers, wait_until
 from tests.support.processes import tied
 from tests.support.revisions import commit_design
 
-COMPONENTS = ["api-server", "scheduler", "dag-processor", "triggerer", "controller"]
+AIRFLOW = ["api-server", "scheduler", "dag-processor", "triggerer"]
+COMPONENTS = [*AIRFLOW, "controller"]
 
 
 class Up:
@@ -49,15 +50,24 @@ class Up:
         return self.log.read_text()
 
     def wait_ready(self) -> Runtime:
-        def ready() -> bool:
+        return self._wait(lambda runtime: runtime.state == "ready", "ready")
+
+    def wait_begun(self) -> Runtime:
+        """Wait until PostgreSQL and Airflow's components are started, and not until they answer."""
+        return self._wait(lambda runtime: {*AIRFLOW, "postgres"} <= set(runtime.components), "everything is started")
+
+    def _wait(self, condition: Callable[[Runtime], bool], what: str) -> Runtime:
+        found: list[Runtime] = []
+
+        def holds() -> bool:
             assert self.process.poll() is None, self.output()
             runtime = read_runtime(self.home)
-            return runtime is not None and runtime.state == "ready" and runtime.pid == self.process.pid
+            if runtime is not None and runtime.pid == self.process.pid and condition(runtime):
+                found.append(runtime)
+            return bool(found)
 
-        wait_until(ready, "ready")
-        runtime = read_runtime(self.home)
-        assert runtime is not None
-        return runtime
+        wait_until(holds, what)
+        return found[0]
 
     def end(self) -> int:
         """Wait for the end and return the exit status."""
@@ -112,14 +122,7 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
     assert leftovers(home, sessions_of(runtime)) == []
     assert not (home / "runtime.json").exists()
 
-    # A second start in the same home; this time the supervisor gets no chance to clear up.
-    up = Up(home)
-    runtime = up.wait_ready()
-    up.process.kill()
-    up.end()
-    wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes gone after kill -9", 60)
-
-    # And a third; now nobody gets a chance to clear up.
+    # A second start in the same home; this time nobody gets a chance to clear up.
     up = Up(home)
     runtime = up.wait_ready()
     guards = [child for child in psutil.Process(runtime.pid).children() if any("guard" in a for a in child.cmdline())]
@@ -129,7 +132,14 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
     for process in (guards[0].pid, runtime.pid):
         os.kill(process, signal.SIGKILL)
     up.end()
-    wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes have ended by themselves", 60)
+    wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes have ended by themselves")
+
+    # And a third; now the supervisor gets no chance, and that before anything answers.
+    up = Up(home)
+    runtime = up.wait_begun()
+    up.process.kill()
+    up.end()
+    wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes gone after kill -9")
 
 
 def test_a_busy_port_is_reported_by_name(home: Path) -> None:
