@@ -41,6 +41,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             starts = isinstance(item, pytest.Function) and "slipway" in item.fixturenames
             if starts and item.get_closest_marker("soak") is None:
                 item.add_marker(pytest.mark.endurance)
+                if item.get_closest_marker("timeout") is None:
+                    # Its own limits, which tell what did not come, are shorter than this.
+                    item.add_marker(pytest.mark.timeout(900))
 
 
 def settings_for(home: Path, dags: Path | None = None) -> EmbeddedSettings:

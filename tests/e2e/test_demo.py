@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.running import DAG, RunningSlipway, leftovers
+from tests.e2e.running import DAG, HANGS, RunningSlipway, leftovers
 from tests.support.processes import tied
 from tests.support.sites import group, node, site
 
@@ -147,7 +147,7 @@ def test_a_demo_with_its_own_airflow_leaves_nothing_behind_after_ctrl_c_and_at_i
                 pytest.fail(f"it ended by itself: {errors.read()}")
             assert len(leftovers(home, ())) > 6, "the demo, its simulator, the supervisor with its guard, Airflow"
             process.send_signal(signal.SIGINT)
-            assert process.wait(120) == 130
+            assert process.wait(HANGS) == 130
             assert leftovers(home, ()) == []
         finally:
             process.kill()

@@ -84,7 +84,6 @@ def wait_for_phase(simulator: Simulator, phase: str) -> None:
             task["action"] == f"{phase}_nodes" and task["status"] == "running" for task in simulator.get("tasks")
         ),
         f"the provisioner works on {phase}",
-        120,
     )
 
 
