@@ -362,7 +362,8 @@ def _explanation(group: GroupFacts, gate: ApprovalRecord | None) -> str:
     if group.reason == Reason.CANARY:
         # Before its canaries have succeeded a group begins no others.
         lost = dict.fromkeys(trouble.node for trouble in group.troubles)
-        return f"canaries failed: {', '.join(lost)}" if lost else "a canary did not succeed"
+        why = f"canaries failed: {', '.join(lost)}" if lost else "a canary did not succeed"
+        return f"{why}; no other node was begun"
     missed = [
         f"{criterion['phase']}: {criterion['criterion']} needed {criterion['needed']}, actual {criterion['actual']}"
         for criterion in group.criteria

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from strategy_lib.goals.rolling import nodes_at_once
+from site_engine.trees.batches import batches_of
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 from strategy_lib.status.words import Status
@@ -78,10 +78,11 @@ def _waits_for_batch(tasks: Tasks, group: GroupFacts) -> str:
     cells = [cell for phase in GROUP_PHASES for cell in tasks.cells.get((group.name, phase), ())]
     under_way = sum(cell.records for cell in cells if cell.status == TaskStatus.PROCESSING)
     said = f"waits for its batch: {under_way} {'node is' if under_way == 1 else 'nodes are'} under way"
-    if group.max_in_flight is not None:
-        total = sum(cell.records for cell in tasks.cells.get((group.name, Phase.PREPARE), ()))
-        said += f", of at most {nodes_at_once(group.max_in_flight, total, 'max_in_flight')}"
-    return f"{said}; canaries go first" if group.canary is not None else said
+    found = batches_of(group, tasks.cells.get((group.name, Phase.PREPARE), ()))
+    if found is None:
+        return said
+    said += f", of at most {found.most}" if found.most is not None else ""
+    return f"{said}; canaries go first" if found.canaries and found.begun <= found.canaries else said
 
 
 def _before_its_turn(tasks: Tasks, group: GroupFacts) -> str:

@@ -92,7 +92,7 @@ def require_canary(slipway: RunningSlipway, run_id: str) -> None:
         groups = {each.name: each for stage in action_tree(store, action.id).root.children for each in stage.children}
     tree = groups["spared"]
     assert tree.blame is not None
-    assert tree.blame.message == "canaries failed: c1"
+    assert tree.blame.message == "canaries failed: c1; no other node was begun"
     assert tree.not_started == 2
     assert tree.group is not None
     assert tree.group.reason == "canary"

@@ -263,7 +263,7 @@ def test_rule_59_a_bad_canary_is_told_with_what_it_kept_back(
     end(store, driving)
     said = text_of(pages["viewer"].get(f"/actions/{driving.action.id}"))
     wrong = said[said.index("What went wrong") : said.index("Groups")]
-    assert "canaries failed: n1" in wrong
+    assert "canaries failed: n1; no other node was begun" in wrong
     assert "2 more did not succeed" in wrong
     assert "ended with batch 1, and 2 nodes never began; 1 canary first, then all others" in said
     of_group = text_of(pages["viewer"].get(f"/actions/{driving.action.id}/group?name=compute"))

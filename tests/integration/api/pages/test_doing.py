@@ -121,6 +121,17 @@ def test_what_waits_for_what_is_said_of_what_is_submitted(pages: dict[str, httpx
     assert "group second waits for first" in said
 
 
+def test_rule_59_what_a_group_in_batches_submits_is_counted_once_for_each_phase(
+    pages: dict[str, httpx.Client], store: SiteStore
+) -> None:
+    batched = {**group("all"), "max_in_flight": 1}
+    commit_design(store, "alpha", site([node("n1"), node("n2"), node("n3")], [batched]))
+    keep_list(store, "alpha", "slipway_provisioner", {})
+    said = text_of(pages["user"].post("/sites/alpha/start/update_site"))
+    assert "prepare: 3, deploy: 3" in said
+    assert "Group all goes in 3 batches of at most 1 node." in said
+
+
 def test_what_cannot_be_started_is_said_in_the_form(pages: dict[str, httpx.Client], store: SiteStore) -> None:
     commit(store)
     answer = pages["user"].post("/sites/default/start/redeploy_server", data={"target_nodes": "<i>x</i>"})

@@ -28,7 +28,11 @@ def planned(site: Scenario, definition: Group) -> ActionRecord:
     ("definition", "said"),
     [
         (Group("g", critical=True, max_in_flight=2), "waits for its batch: 2 nodes are under way, of at most 2"),
-        (Group("g", critical=True, max_in_flight="50%", canary=1), "2 nodes are under way, of at most 2; canaries go"),
+        (Group("g", critical=True, max_in_flight="50%", canary=2), "2 nodes are under way, of at most 2; canaries go"),
+        (
+            Group("g", critical=True, max_in_flight=2, canary=1),
+            "waits for its batch: 2 nodes are under way, of at most 2",
+        ),
         (Group("g", critical=True, canary="50%"), "waits for its batch: 2 nodes are under way; canaries go first"),
     ],
 )
@@ -37,7 +41,9 @@ def test_rule_59_a_node_says_how_many_are_under_way_before_it(site: Scenario, de
     record = site.open(action, "g")
     site.begin(record, Phase.PREPARE, ["n1", "n2"])
     prepare = child(group(tree(site, action), "g"), "prepare")
-    assert said in child(prepare, "n3")["messages"][0]
+    (message,) = child(prepare, "n3")["messages"]
+    assert said in message
+    assert ("canaries" in message) == ("canaries" in said), "once they are done, nobody waits for them"
     assert said in " ".join(prepare["messages"]) or prepare["status"] == "processing"
 
 
@@ -52,7 +58,7 @@ def test_rule_59_a_group_names_the_canaries_that_failed(site: Scenario) -> None:
     site.store.waits.hold(action.id, dict.fromkeys(("n3", "n4"), "the canaries failed: n2 (no answer to PXE)"))
     site.store.groups.finish(action.id, "g", 1, GroupState.FAILURE, Reason.CANARY)
     entry = group(tree(site, action), "g")
-    assert entry["blame"]["message"] == "canaries failed: n2"
+    assert entry["blame"]["message"] == "canaries failed: n2; no other node was begun"
     assert (entry["group"]["reason"], entry["not_started"]) == ("canary", 3)
     said = "ended with batch 1, and 2 nodes never began; 2 canaries first, then all others"
     assert entry["group"]["batches"]["text"] == said
