@@ -62,16 +62,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Lost answers and tasks in all their turns are tried at Drydock each time, at MAAS by `make endurance`.
     """
-    ours = [item for item in items if item.path.is_relative_to(_HERE)]
-    away = [item for item in ours if _backend_of(item) == "maas" and (URL or item.get_closest_marker("drydock_alone"))]
+    ours = [item for item in items if item.path.parent == _HERE]
+    away = {item for item in ours if _backend_of(item) == "maas" and (URL or item.get_closest_marker("drydock_alone"))}
     if away:
-        config.hook.pytest_deselected(items=away)
+        config.hook.pytest_deselected(items=list(away))
         items[:] = [item for item in items if item not in away]
     for item in ours:
         if _backend_of(item) == "maas" and item.path.name in _LONGER:
             item.add_marker(pytest.mark.endurance)
-    for item in items:
-        if URL and item.path.is_relative_to(_HERE) and _ONLY_SIMULATED & set(getattr(item, "fixturenames", ())):
+    for item in ours:
+        if URL and _ONLY_SIMULATED & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.skip(reason="needs the simulator's admin API"))
 
 

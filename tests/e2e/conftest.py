@@ -36,7 +36,7 @@ with DAG("{SOFTWARE_DAG}", schedule=None, is_paused_upon_creation=False):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder. Those that start a whole Airflow, a minute and a half of work, are endurance."""
     for item in items:
-        if HERE in item.path.parents:
+        if item.path.parent == HERE:
             item.add_marker(pytest.mark.e2e)
             starts = isinstance(item, pytest.Function) and "slipway" in item.fixturenames
             if starts and item.get_closest_marker("soak") is None:

@@ -8,17 +8,8 @@ import httpx
 import jsonschema
 import pytest
 import requests
-import schemathesis
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
-from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 
 from site_store import SiteStore
 from slipway_api.http.answers import YAML_TYPE
@@ -28,13 +19,6 @@ from tests.integration.api.test_access import NAMES
 
 EXAMPLES = 15
 """Requests that fit the description, and as many that do not, for each operation."""
-CHECKS: list[Any] = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-]
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +81,12 @@ def test_the_api_does_what_its_description_says(
     route: str, origin: str, tokens: dict[str, str], store: SiteStore, user: httpx.Client, viewer: httpx.Client
 ) -> None:
     """Ask every operation, as described and not as described, about what there is and what there is not."""
+    # To import it takes as long as all else here: it is only for `make endurance`.
+    import schemathesis
+    from schemathesis import GenerationMode
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks
+
     method, path = route.split(" ")
     place = next((values for name, values in _known(store, user, viewer).items() if name in path), None)
     schema = schemathesis.openapi.from_dict(strict(viewer.get("/openapi.json").json()))
@@ -104,6 +94,13 @@ def test_the_api_does_what_its_description_says(
     strategies = [operation.as_strategy(), operation.as_strategy(GenerationMode.NEGATIVE)]
     if place is not None:
         strategies.append(operation.as_strategy(path_parameters=place))
+    wanted: list[Any] = [
+        not_a_server_error,
+        checks.status_code_conformance,
+        checks.content_type_conformance,
+        checks.response_headers_conformance,
+        checks.response_schema_conformance,
+    ]
     with requests.Session() as session:
         session.headers["Authorization"] = f"Bearer {tokens['admin']}"
 
@@ -122,6 +119,6 @@ def test_the_api_does_what_its_description_says(
             if of_the_default_site and isinstance(case.query, dict):
                 case.query.pop("site", None)
             answer = case.call(base_url=f"{origin}/slipway", session=session, timeout=60, allow_redirects=False)
-            case.validate_response(answer, checks=CHECKS)
+            case.validate_response(answer, checks=wanted)
 
         ask()

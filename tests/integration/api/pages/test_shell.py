@@ -13,14 +13,14 @@ from playwright.sync_api import Route
 
 from site_store import SiteStore
 from slipway_api.pages import live
+from slipway_api.pages import routes as pages_of_slipway
 from slipway_api.pages.rendering import STATIC, static_version
 from tests.integration.api.airflow_runs import AirflowRuns, commit, plan
-from tests.integration.api.described import application
 from tests.integration.api.pages.conftest import UI, Open
 
 PAGES = sorted(
     route.path_format.removeprefix("/ui")
-    for route in application().routes
+    for route in pages_of_slipway.router.routes
     if isinstance(route, APIRoute) and route.path_format.startswith("/ui/") and "GET" in route.methods
 )
 READ = [path for path in PAGES if not path.startswith("/static/")]

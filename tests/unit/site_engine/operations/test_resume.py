@@ -125,10 +125,12 @@ def test_rule_12_a_group_that_dies_anywhere_is_resumed_and_sends_nothing_twice(a
     assert moments > 30, "the loop has that many steps"
 
 
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.endurance)], ids=["some calls", "each call"])
 @pytest.mark.parametrize("after", [False, True], ids=["before the call", "after the call"])
-def test_rule_59_a_batch_that_dies_anywhere_is_resumed_and_no_other_is_begun_before(after: bool) -> None:
+def test_rule_59_a_batch_that_dies_anywhere_is_resumed_and_no_other_is_begun_before(after: bool, step: int) -> None:
+    moments = 0
     sent = [[phase, nodes] for nodes in (["a"], ["b", "c"], ["d"]) for phase in ("prepare_nodes", "deploy_nodes")]
-    for dies_at in count(1):
+    for dies_at in count(1, step):
         scene = Scene("a", "b", "c", "d", max_in_flight=2, canary=1)
         died = crash_then_resume(scene.driving, dies_at, after=after, drive=judged)
         assert scene.memory.groups.get(ACTION, "all").state is GroupState.SUCCESS, dies_at
@@ -136,6 +138,8 @@ def test_rule_59_a_batch_that_dies_anywhere_is_resumed_and_no_other_is_begun_bef
         assert scene.fake.double() == [], dies_at
         if not died:
             break
+        moments += 1
+    assert moments * step > 100, "the loop has that many steps"
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before the call", "after the call"])
