@@ -274,15 +274,19 @@ class SlipwayClient:
         problem = data.get("problem")
         return int(data["looked"]), int(data["over"]), None if problem is None else str(problem)
 
-    def observe(self, site: str, owner: str, epoch: int) -> None:
-        """Have a site's provisioner list its nodes now; the list is kept in the store.
+    def observe(self, site: str, owner: str, epoch: int, cursor: str | None = None) -> str | None:
+        """Have a site's provisioner say how its nodes are now; the list is kept in the store.
 
         Parameters
         ----------
         owner, epoch : the site's lease of the controller that asks.
+        cursor : what the last answer was; None: the whole list is read.
         """
         what = f"reading the list of nodes of site {site}"
-        self.request(what, "POST", f"/sites/{_quoted(site)}/observe", json={"owner": owner, "epoch": epoch})
+        body = {"owner": owner, "epoch": epoch, "cursor": cursor}
+        data = read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/observe", json=body))
+        found = data.get("cursor")
+        return found if isinstance(found, str) else None
 
     def repair(self, site: str, run_id: str, nodes: Sequence[str], owner: str, epoch: int, *, redeploy: bool) -> str:
         """Have nodes repaired by an action whose run has this id, and return the action's id; a run is started once.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         DesignSource,
         DesignValidation,
         ListedNode,
+        NodeChanges,
         Provisioner,
         ProvisionerTask,
         TaskTree,
@@ -147,6 +148,10 @@ class ObservedProvisioner:
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         with self._call("nodes"):
             return self.provisioner.nodes(names)
+
+    def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
+        with self._call("observe"):
+            return self.provisioner.observe(cursor, known)
 
     def close(self) -> None:
         self.provisioner.close()

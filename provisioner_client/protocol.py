@@ -106,7 +106,8 @@ class ListedNode:
     """A node in the provisioner's list. `status_name` is its own word, `condition` ours.
 
     `addresses` are those that it says of the node: `boot_ip`, `power_address`; what it does not say is left out.
-    `cores` and `memory` (MiB) are what the node has, None where the list does not say.
+    `cores` and `memory` (MiB) are what the node has, None where the list does not say. `key` is the provisioner's own
+    id of the machine, by which its changes are found; "" where it has none.
     """
 
     name: str
@@ -116,6 +117,23 @@ class ListedNode:
     addresses: Mapping[str, str] = field(default_factory=lambda: NO_ADDRESSES, hash=False)
     cores: int | None = None
     memory: int | None = None
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChanges:
+    """What a provisioner says of its nodes since it was asked last.
+
+    Attributes
+    ----------
+    nodes : all of them, or those of which it says something else now; by name.
+    is_whole : whether they are all.
+    cursor : to ask with the next time, in the backend's own form; None: the next answer is whole, too.
+    """
+
+    nodes: Mapping[str, ListedNode]
+    is_whole: bool = True
+    cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,6 +372,16 @@ class Provisioner(Protocol):
         Parameters
         ----------
         names : only these are needed; the others are left out if it `lists_by_name`. None: all of them.
+        """
+        ...
+
+    def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
+        """Give what has changed in the list of nodes, at the least cost: it is asked again and again.
+
+        Parameters
+        ----------
+        cursor : of the last answer. None, or one that does not fit any more: the answer is whole.
+        known : the list as it is known by that answer, or by a newer list.
         """
         ...
 

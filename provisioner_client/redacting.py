@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         DesignSource,
         DesignValidation,
         ListedNode,
+        NodeChanges,
         Provisioner,
         ProvisionerTask,
         TaskTree,
@@ -140,6 +141,11 @@ class RedactingProvisioner:
         with self._redacted_errors():
             nodes = self.provisioner.nodes(names)
         return {name: self._listed(node) for name, node in nodes.items()}
+
+    def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
+        with self._redacted_errors():
+            found = self.provisioner.observe(cursor, known)
+        return replace(found, nodes={name: self._listed(node) for name, node in found.nodes.items()})
 
     def close(self) -> None:
         self.provisioner.close()

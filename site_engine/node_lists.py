@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,8 +20,6 @@ from site_store import StoreError
 from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from provisioner_client.protocol import Provisioner
     from site_store import SiteStore
 
@@ -61,6 +60,56 @@ def read_list(store: SiteStore, site: str, connection: str, provisioner: Provisi
     listed = provisioner.nodes()
     keep_list(store, site, connection, listed, asked)
     return listed
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedList:
+    """What came of a look for changes.
+
+    Attributes
+    ----------
+    nodes : how many the list has.
+    is_whole : whether all of them were read.
+    cursor : for the next look; None: that reads all of them.
+    """
+
+    nodes: int
+    is_whole: bool
+    cursor: str | None
+
+
+def observe_list(
+    store: SiteStore, site: str, connection: str, provisioner: Provisioner, cursor: str | None
+) -> ObservedList:
+    """Have a provisioner say what has changed in its list of nodes, and keep the list as it is now.
+
+    Parameters
+    ----------
+    connection : the name of the connection over which it is asked.
+    cursor : of the last look. It counts only where the list that it was about, or one over this connection that was
+        read since, is still kept: in a restored store everything is read again.
+
+    Raises
+    ------
+    ProvisionerError : it does not list them.
+    """
+    asked = store.now()
+    kept = store.provisioner_lists.get(site)
+    said: dict[str, Any] = {} if kept is None else json.loads(kept.nodes)
+    inner = None
+    if kept is not None and kept.connection == connection:
+        inner = _cursor_of(cursor, connection, kept.read_at)
+    changes = provisioner.observe(inner, {name: _from_data(name, data) for name, data in said.items()})
+    following = None if changes.cursor is None else json.dumps([connection, asked.isoformat(), changes.cursor])
+    if changes.is_whole:
+        keep_list(store, site, connection, changes.nodes, asked)
+        return ObservedList(len(changes.nodes), is_whole=True, cursor=following)
+    said |= {name: _to_data(node) for name, node in changes.nodes.items()}
+    base = None if kept is None else kept.digest
+    if not store.provisioner_lists.save(site, connection, said, asked, based_on=base):
+        # Another list was kept meanwhile: what has changed since the last look is asked for once more.
+        following = cursor
+    return ObservedList(len(said), is_whole=False, cursor=following)
 
 
 def keep_list(
@@ -107,6 +156,16 @@ def last_conditions(store: SiteStore, site: str) -> tuple[dict[str, NodeConditio
     return found, kept.read_at
 
 
+def _cursor_of(text: str | None, connection: str, read_at: datetime) -> str | None:
+    """Return the provisioner's own cursor; None where the list that is kept is older, or another connection's."""
+    try:
+        name, since, cursor = json.loads(text or "")
+        is_older = read_at < datetime.fromisoformat(since)
+    except (ValueError, TypeError):
+        return None
+    return str(cursor) if name == connection and not is_older else None
+
+
 def _to_data(node: ListedNode) -> dict[str, Any]:
     said: dict[str, Any] = {
         "status": node.status_name,
@@ -114,6 +173,8 @@ def _to_data(node: ListedNode) -> dict[str, Any]:
         "condition": node.condition.value,
     }
     said |= {name: size for name in _CAPACITY if (size := getattr(node, name)) is not None}
+    if node.key:
+        said["key"] = node.key
     return said | {"addresses": dict(node.addresses)} if node.addresses else said
 
 
@@ -128,8 +189,9 @@ def _left_so(name: str, condition: NodeCondition, listed: ListedNode | None) -> 
 
 
 def _from_data(name: str, data: Mapping[str, Any]) -> ListedNode:
-    addresses, sizes = data.get("addresses", NO_ADDRESSES), (data.get(size) for size in _CAPACITY)
-    return ListedNode(name, _condition(data), data["status"], data["power"], addresses, *sizes)
+    cores, memory = (data.get(size) for size in _CAPACITY)
+    addresses, key = data.get("addresses", NO_ADDRESSES), data.get("key", "")
+    return ListedNode(name, _condition(data), data["status"], data["power"], addresses, cores, memory, key)
 
 
 def _condition(data: Mapping[str, Any]) -> NodeCondition:

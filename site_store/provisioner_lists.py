@@ -28,7 +28,13 @@ class ProvisionerLists(Repository):
     """Lists by site."""
 
     def save(
-        self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]], asked: datetime | None = None
+        self,
+        site: str,
+        connection: str,
+        nodes: Mapping[str, Mapping[str, Any]],
+        asked: datetime | None = None,
+        *,
+        based_on: str | None = None,
     ) -> bool:
         """Keep a list that was just read, and what it says of each node of the site; one asked for later replaces it.
 
@@ -37,11 +43,13 @@ class ProvisionerLists(Repository):
         connection : the Airflow connection over which it was read.
         nodes : by name, as JSON values without secrets, with `status` and `power`: the provisioner's own words.
         asked : when it was asked for, by the database's clock.  [now]
+        based_on : digest of the list of which it is the changed one. Where another is kept by now, this one is not.
 
         Returns
         -------
         bool
-            False: a list that was asked for later is kept already, and this one says nothing new.
+            False: it is not kept. A list that was asked for later is kept already, and this one says nothing new; or it
+            is based on another.
         """
         text = json.dumps(dict(nodes), separators=(",", ":"), sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -54,6 +62,8 @@ class ProvisionerLists(Repository):
                 # It says more than what operations left before it, also where the clock runs backwards.
                 read_at = over
             kept = tx.execute(_HEAD.where(provisioner_list.c.site == site).with_for_update()).one_or_none()
+            if based_on is not None and (kept is None or kept.digest != based_on):
+                return False
             is_same = kept is not None and (kept.connection, kept.digest) == (connection, digest)
             facts = {"connection": connection, "read_at": read_at, "digest": digest}
             row = insert(tx, provisioner_list).values(site=site, nodes="" if is_same else text, **facts)

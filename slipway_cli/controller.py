@@ -121,11 +121,12 @@ def _lead_sites(
     # One for each question that may be under way: sessions are not for several threads.
     here = threading.local()
 
-    def observe(site: str, held: Lease) -> None:
+    def observe(site: str, held: Lease, cursor: str | None) -> str | None:
         if not hasattr(here, "slipway"):
             session = ApiSession(url, account.user, account.password, _OBSERVE_ANSWER)
             here.slipway = SlipwayClient(sessions.enter_context(contextlib.closing(session)))
-        here.slipway.observe(site, held.owner, held.epoch)
+        found: str | None = here.slipway.observe(site, held.owner, held.epoch, cursor)
+        return found
 
     ended = threading.Event()
     try:

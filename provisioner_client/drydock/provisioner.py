@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
@@ -54,6 +54,7 @@ from provisioner_client.protocol import (
     DesignSource,
     DesignValidation,
     ListedNode,
+    NodeChanges,
     ProvisionerTask,
     TaskState,
     TaskTree,
@@ -364,6 +365,10 @@ class DrydockProvisioner:
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         """Give Drydock's node list, which is MAAS's at this moment: it has no way to ask for some."""
         return nodes_from(self._http.get(f"{API}/nodes").data)
+
+    def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
+        """Give the whole list: Drydock has no events."""
+        return NodeChanges(self.nodes())
 
     def _selected(self, design: DesignSource, selectors: Sequence[Selector]) -> tuple[str, frozenset[str]]:
         """What is wrong with the design (or nothing), and the names that the selectors choose."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +21,7 @@ _TROUBLE: Final = (_MARKED, "User marking node failed", "User aborting", "Aborti
 _BY: Final = re.compile(r"\(([^()]*)\)(?: - (.*))?")
 # The comments of our own requests are references, which say nothing to a person.
 _REFERENCE: Final = re.compile(r"slipway-[\w-]+")
+_CHANGING: Final = (CHANGED, "User ", "Node powered")
 _CHANGE: Final = re.compile(r"From '([^']*)' to '([^']*)'")
 
 
@@ -46,6 +47,11 @@ class Event:
     def is_trouble(self) -> bool:
         """Whether it says why something failed."""
         return self.type.startswith(_TROUBLE) or self.level in ("ERROR", "CRITICAL")
+
+    @property
+    def may_change_list(self) -> bool:
+        """Whether the list may say something else of the machine since: no mere report of how far it is."""
+        return self.type.startswith(_CHANGING) or self.is_trouble
 
     @property
     def said(self) -> str:
@@ -77,26 +83,38 @@ class Event:
         return re.search(rf"(?<![\w-]){re.escape(reference)}(?![\w-])", self.description) is not None
 
 
-def read_events(data: object, wanted: Collection[str]) -> tuple[list[Event], int, int]:
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """One answer to `events/op-query`.
+
+    Attributes
+    ----------
+    events : of the machines that were wanted, by their ids.
+    stamps : MAAS's time stamps of all events of the answer, by their ids: also of those of which no more is read.
+    """
+
+    events: list[Event]
+    stamps: Mapping[int, str]
+
+    @property
+    def newest(self) -> int:
+        """The highest id; 0 where there is none."""
+        return max(self.stamps, default=0)
+
+
+def read_events(data: object, wanted: Collection[str]) -> EventPage:
     """Read an answer to `events/op-query`; events of other machines than those wanted are dropped unread.
 
-    Returns
-    -------
-    tuple
-        The events by their ids, how many the answer had, and the highest id in it (0: it had none).
-
-    Raises
-    ------
-    ProvisionerProtocolError : it is no such answer.
+    Raises `ProvisionerProtocolError`: it is no such answer.
     """
     listed = data.get("events") if isinstance(data, dict) else None
     if not isinstance(listed, list):
         raise ProvisionerProtocolError("MAAS's events are not a list")
-    found, highest = [], 0
+    found, stamps = [], {}
     for one in listed:
         if not isinstance(one, dict) or not isinstance(one.get("id"), int):
             raise ProvisionerProtocolError("MAAS gives an event without an id")
-        highest = max(highest, one["id"])
+        stamps[one["id"]] = str(one.get("created") or "")
         if one.get("node") in wanted:
             found.append(
                 Event(
@@ -109,4 +127,4 @@ def read_events(data: object, wanted: Collection[str]) -> tuple[list[Event], int
                     str(one.get("level") or ""),
                 )
             )
-    return sorted(found, key=lambda event: event.id), len(listed), highest
+    return EventPage(sorted(found, key=lambda event: event.id), stamps)

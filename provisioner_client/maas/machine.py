@@ -155,7 +155,16 @@ class Machine:
     def listed(self, account: str) -> ListedNode:
         """Return it as a node of the provisioner's list; who owns it stands behind its status, if that is another."""
         word = f"{self.shown}{OWNED_BY}{self.owner}" if self.is_owned_by_other(account) else self.shown
-        return ListedNode(self.name, self.condition, word, self.power_state, self.addresses, self.cores, self.memory)
+        return ListedNode(
+            self.name,
+            self.condition,
+            word,
+            self.power_state,
+            self.addresses,
+            self.cores,
+            self.memory,
+            self.system_id,
+        )
 
 
 def read_machines(data: object) -> list[Machine]:

@@ -27,6 +27,7 @@ from provisioner_client.errors import (
 from provisioner_client.http_session import HttpSession, Timeouts, checked_url
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
 from provisioner_client.maas.api_key import LARGEST_SKEW, ApiKey, PlaintextAuth
+from provisioner_client.maas.changes import SiteChanges, listed_nodes
 from provisioner_client.maas.design import Design, DesignReader, by_name, validation_of
 from provisioner_client.maas.driver import Driver, DriverSettings
 from provisioner_client.maas.inventory import Inventory, inventory
@@ -42,6 +43,7 @@ from provisioner_client.protocol import (
     DesignSource,
     DesignValidation,
     ListedNode,
+    NodeChanges,
     ProvisionerTask,
     TaskTree,
     unguarded,
@@ -74,7 +76,7 @@ class MaasProvisioner:
     connect_timeout, read_timeout : seconds. MAAS answers some requests only after a machine's power has changed.
     retry, verify, named_by, redact, sleep, chance : as for `HttpSession`.
     first_look : seconds before the first look after a lost answer; each further wait is twice as long.
-    clock : seconds since any moment. Given by tests.
+    clock, wall_clock : seconds since any moment; seconds since the epoch. Given by tests.
 
     Raises
     ------
@@ -101,6 +103,7 @@ class MaasProvisioner:
         sleep: Callable[[float], None] = time.sleep,
         chance: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self.url = checked_url(url).removesuffix(PATH).removesuffix("/api")
         self._http = HttpSession(
@@ -123,6 +126,7 @@ class MaasProvisioner:
         self._designs = DesignReader()
         made = SubmissionSettings(default_image, erase, self._settings.settle, first_look)
         self._submission = Submission(self._api, self._driver, self._designs, made, sleep, clock)
+        self._changes = SiteChanges(self._api, self.url, wall_clock)
         self._image = default_image
         self._clock = clock
         self._ledgers: dict[str, Ledger] = {}
@@ -305,12 +309,12 @@ class MaasProvisioner:
 
         Each machine costs MAAS 55 ms.
         """
-        found = by_name(self._api.machines() if names is None else self._api.machines_of("hostname", names))
-        for name, same in found.items():
-            if len(same) > 1:
-                log.warning("MAAS has %d machines %s in %s: left out", len(same), name, self._api.limits)
-        account = self._api.account if found else ""
-        return {name: same[0].listed(account) for name, same in found.items() if name and len(same) == 1}
+        found = self._api.machines() if names is None else self._api.machines_of("hostname", names)
+        return listed_nodes(self._api, found)
+
+    def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
+        """Give what its events tell of; the whole list at the start, hourly, and where the cursor does not fit."""
+        return self._changes.since(cursor, known)
 
     def inventory(self) -> Inventory:
         """Give all machines of the site as documents can say them, and those that they cannot.

@@ -79,6 +79,10 @@ class DrydockWorld:
         """Return Drydock's own: the root tasks."""
         return {"tasks": lambda _: self._task_list()}
 
+    def changes(self) -> dict[str, Callable[[dict[str, Any]], object]]:
+        """Return nothing: Drydock has none of its own."""
+        return {}
+
     def reset(self) -> None:
         """Forget designs and the running task; `--site` and scripts of the command line apply again."""
         self._store.set_meta("max_in_flight", 0)

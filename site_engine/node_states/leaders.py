@@ -49,8 +49,9 @@ MOST_ASKED: Final = 8
 MOST_WATCHED: Final = 2
 """So many sites have their nodes checked at once."""
 
-Observe = Callable[[str, "Lease"], None]
-"""Has the provisioner of a site asked for its list, which is kept in the store. Raises `EngineError`: it has none."""
+Observe = Callable[[str, "Lease", str | None], str | None]
+"""Has the provisioner of a site asked for what has changed since its last answer, or for its whole list; the list is
+kept in the store. Is given, and gives, what the last answer was. Raises `EngineError`: it has no list."""
 
 
 def pause_after(failures: int) -> float:
@@ -68,6 +69,7 @@ class Poll:
     failures : how many failed in a row.
     took : seconds that the last one took.
     provisioner : the one that was asked, as far as it is known.
+    cursor : what the last answer was; None: the next one is about all nodes, as for each new leader.
     answer : of the present one, None while there is none.
     """
 
@@ -75,6 +77,7 @@ class Poll:
     failures: int = 0
     took: float = 0.0
     provisioner: str = ""
+    cursor: str | None = None
     answer: Future[None] | None = None
 
     def ended(self, now: float, problem: Exception | None) -> None:
@@ -302,7 +305,7 @@ class SiteLeaders:
     def _observe(self, poll: Poll, site: str, held: Lease) -> None:
         began = self.monotonic()
         try:
-            self.observe(site, held)
+            poll.cursor = self.observe(site, held, poll.cursor)
         finally:
             poll.took = self.monotonic() - began
 

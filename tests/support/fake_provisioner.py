@@ -6,7 +6,7 @@ It does one task after the other, as Drydock does, and can be told what shall be
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -17,6 +17,7 @@ from provisioner_client.protocol import (
     DesignSource,
     DesignValidation,
     ListedNode,
+    NodeChanges,
     ProvisionerTask,
     TaskState,
     TaskTree,
@@ -220,6 +221,10 @@ class FakeProvisioner:
         return {
             name: ListedNode(name, condition, _STATUS[condition], None) for name, condition in self._conditions.items()
         }
+
+    def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
+        """Give the whole list."""
+        return NodeChanges(self.nodes())
 
     def close(self) -> None:
         """Keep everything: it serves all clients of a test."""

@@ -1,4 +1,4 @@
-"""Have a site's provisioner list its nodes, for the controller: the API server knows the connections."""
+"""Have a site's provisioner say how its nodes are, for the controller: the API server knows the connections."""
 
 from __future__ import annotations
 
@@ -12,26 +12,41 @@ from slipway_api.http.answers import Moment, answers
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.leader import Leader, require_leader
-from slipway_api.sites.site_statuses import read_list
+from slipway_api.sites.site_statuses import observe_list
 
 router = APIRouter(tags=["sites"], route_class=BlockingRoute)
 
 
-class Observed(BaseModel):
-    """That the list was read and kept."""
+class Look(Leader):
+    """The lease of the controller that asks, and how far it has seen the nodes."""
 
-    nodes: int = Field(examples=[32], description="How many nodes the provisioner lists.")
+    cursor: str | None = Field(
+        default=None,
+        max_length=1_000_000,
+        examples=[None],
+        description="Of the last answer; without it, the whole list is read.",
+    )
+
+
+class Observed(BaseModel):
+    """That the list is as the provisioner says now, and kept."""
+
+    nodes: int = Field(examples=[32], description="How many nodes the list has.")
+    whole: bool = Field(examples=[True], description="Whether all of them were read, and not only what has changed.")
+    cursor: str | None = Field(examples=[None], description="For the next look.")
     read_at: Moment
 
 
 @router.post(
     "/sites/{site}/observe",
     dependencies=[access.may_read],
-    summary="Read the list of nodes; for the controller that leads the site alone",
+    summary="Read the list of nodes, or what has changed in it; for the controller that leads the site alone",
     responses=answers(Observed),
 )
-def post_observe(site: SitePath, body: Leader, store: Store) -> JSONResponse:
-    """Ask the site's provisioner for its list of nodes, now, and keep it."""
+def post_observe(site: SitePath, body: Look, store: Store) -> JSONResponse:
+    """Ask the site's provisioner for its list of nodes, or for what has changed in it, now, and keep the list."""
     require_leader(store, body, lease_of(site))
-    listed = read_list(store, site)
-    return JSONResponse({"nodes": len(listed.nodes), "read_at": listed.read_at.isoformat()})
+    seen = observe_list(store, site, body.cursor)
+    return JSONResponse(
+        {"nodes": seen.nodes, "whole": seen.is_whole, "cursor": seen.cursor, "read_at": store.now().isoformat()}
+    )

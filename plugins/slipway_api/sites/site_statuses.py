@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from provisioner_client.errors import ProvisionerUnavailable
 from site_engine import node_lists
-from site_engine.node_lists import NodeList
+from site_engine.node_lists import NodeList, ObservedList
 from site_engine.owners import ProvisionerObserver
 from site_engine.redaction import redact_for_site
 from slipway_api import airflow_access as access
@@ -124,6 +124,19 @@ def read_list(store: SiteStore, site: str) -> NodeList:
     with closing(connection.connect(redact_for_site(store, site), observer=observer)) as provisioner:
         listed = node_lists.read_list(store, site, connection.id, provisioner)
     return NodeList(listed, store.now(), connection.id)
+
+
+def observe_list(store: SiteStore, site: str, cursor: str | None) -> ObservedList:
+    """Ask the site's provisioner what has changed in its list since a look, and keep the list. Raises as `read_list`.
+
+    Parameters
+    ----------
+    cursor : of the last look; None: the whole list is read.
+    """
+    connection = provisioners().for_site(site)
+    observer = ProvisionerObserver(store, connection)
+    with closing(connection.connect(redact_for_site(store, site), observer=observer)) as provisioner:
+        return node_lists.observe_list(store, site, connection.id, provisioner, cursor)
 
 
 def statuses(nodes: Mapping[str, ListedNode], wanted: frozenset[str]) -> dict[str, Any]:

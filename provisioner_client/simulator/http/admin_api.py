@@ -50,6 +50,12 @@ class World(Protocol):
     def lists(self) -> dict[str, Callable[[dict[str, str]], object]]:
         """Return further routes to read, by name; each is given the query's parameters."""
 
+    def changes(self) -> dict[str, Callable[[dict[str, Any]], object]]:
+        """Return further routes to post to, by name; each is given the body.
+
+        They raise `BadAdminRequest` on a body that they do not know.
+        """
+
     def reset(self) -> None:
         """Set the simulation up again, in a store that was emptied but for the simulator's notes."""
 
@@ -76,6 +82,8 @@ class AdminApi:
         }
         for name, read in world.lists().items():
             self._routes["GET", name] = lambda request, read=read: read(request.parameters)  # type: ignore[misc]
+        for name, change in world.changes().items():
+            self._routes["POST", name] = lambda request, change=change: change(_object(request))  # type: ignore[misc]
 
     def handle(self, request: Request) -> Answer:
         """Answer one request; wrong input is a 400 with a sentence."""

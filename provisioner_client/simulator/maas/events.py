@@ -46,6 +46,19 @@ class EventLedger:
         """Forget the events of a machine that was deleted, as MAAS does."""
         self._store.execute("DELETE FROM maas_event WHERE system_id = ?", (system_id,))
 
+    def prune(self) -> int:
+        """Forget all events so far, as who cleans up a MAAS does; return how many they were."""
+        there = int(self._store.value("SELECT count(*) FROM maas_event"))
+        self._store.execute("DELETE FROM maas_event")
+        return there
+
+    def hide(self, system_id: str | None) -> None:
+        """Hide what is written of a machine from now on, as a transaction does that is not over; None: show all."""
+        self._store.set_meta("maas_hidden", "" if system_id is None else f"{system_id} {self._newest()}")
+
+    def _newest(self) -> int:
+        return int(self._store.value("SELECT coalesce(max(id), 0) FROM maas_event"))
+
     def query(self, parameters: Mapping[str, Sequence[str]], machines: Collection[str] | None) -> dict[str, Any]:
         """Return one page as MAAS does, newest first; `machines`: of these only, None: of all.
 
@@ -90,6 +103,10 @@ class EventLedger:
             if value is not None:
                 clauses.append(clause)
                 values.append(value)
+        hidden = (self._store.meta("maas_hidden") or "").split()
+        if hidden:
+            clauses.append("NOT (system_id = ? AND id > ?)")
+            values += [hidden[0], int(hidden[1])]
         if machines is not None:
             clauses.append("system_id IN (SELECT value FROM json_each(?))")
             values.append("[" + ",".join(f'"{one}"' for one in machines) + "]")

@@ -60,7 +60,7 @@ class MaasSimulation:
             ThingsApi(park, tags, places, events, sets, filters, machines, cost),
         )
         self._journal, self._faults = Journal(store), FaultBook(store)
-        world = MaasWorld(store, park, self._acts, cost, places, settings, self._preload)
+        world = MaasWorld(store, park, events, self._acts, cost, places, settings, self._preload)
         self._admin = AdminApi(store, world, self._journal, self._faults)
 
     def start(self) -> None:

@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.maas.acts import Acts
 from provisioner_client.simulator.maas.cost import CostBook
 from provisioner_client.simulator.maas.course import MAAS_SCRIPTS
+from provisioner_client.simulator.maas.events import EventLedger
 from provisioner_client.simulator.maas.park import MachinePark
 from provisioner_client.simulator.maas.places import POOL, ZONE, Places
 from provisioner_client.simulator.scripts import ScriptForm
@@ -26,13 +28,14 @@ class MaasWorld:
         self,
         store: Store,
         park: MachinePark,
+        events: EventLedger,
         acts: Acts,
         cost: CostBook,
         places: Places,
         settings: Settings,
         preload: Callable[[], None],
     ) -> None:
-        self._store, self._park, self._acts, self._cost = store, park, acts, cost
+        self._store, self._park, self._events, self._acts, self._cost = store, park, events, acts, cost
         self._places, self._settings, self._preload = places, settings, preload
 
     def advance(self) -> None:
@@ -83,8 +86,25 @@ class MaasWorld:
         """Return what was begun for each wish, and MAAS's own: what the requests would cost a real one."""
         return {"tasks": lambda _: self._acts.tasks(), "cost": lambda _: self._cost.describe()}
 
+    def changes(self) -> dict[str, Callable[[dict[str, Any]], object]]:
+        """Return what is done to the ledger of events."""
+        return {"events": self._change_events}
+
+    def _change_events(self, data: dict[str, Any]) -> dict[str, object]:
+        match data:
+            case {"prune": True}:
+                return {"pruned": self._events.prune()}
+            case {"hide": str(name)} if (machine := self._park.named(name)) is not None:
+                self._events.hide(machine.system_id)
+                return {"hidden": name}
+            case {"hide": None}:
+                self._events.hide(None)
+                return {"hidden": None}
+        raise BadAdminRequest('the events take {"prune": true}, {"hide": NAME of a machine} or {"hide": null}')
+
     def reset(self) -> None:
         """Begin anew with the machines of the command line."""
         self._store.set_meta("max_in_flight", 0)
+        self._store.set_meta("maas_hidden", "")
         self._store.set_meta("enlisted", "[]")
         self._preload()

@@ -240,7 +240,8 @@ def test_only_the_controller_that_leads_has_the_list_read(
     assert done.status_code == 200
     kept = led.store.provisioner_lists.get("default")
     assert kept is not None
-    assert (done.json()["nodes"], kept.connection) == (3, "slipway_provisioner")
+    said = done.json()
+    assert (said["nodes"], said["whole"], said["cursor"], kept.connection) == (3, True, None, "slipway_provisioner")
 
 
 @pytest.mark.usefixtures("dags")

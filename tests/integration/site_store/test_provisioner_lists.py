@@ -76,6 +76,23 @@ def test_the_same_list_is_known_by_its_digest_and_says_what_it_does_of_new_nodes
     assert store.site_views.pulse(SITE).listed != first.listed
 
 
+def test_a_changed_list_is_kept_only_where_the_one_that_it_is_based_on_still_is(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    lists = store.provisioner_lists
+    changed = {**LIST, "n1": {"status": "Releasing", "power": "on"}}
+    lists.save(SITE, "mine", LIST)
+    before = lists.get(SITE)
+    assert before is not None
+    clock.move(5)
+    assert lists.save(SITE, "mine", changed, based_on=before.digest)
+    clock.move(5)
+    assert not lists.save(SITE, "mine", LIST, based_on=before.digest)
+    kept = lists.get(SITE)
+    assert kept is not None
+    assert json.loads(kept.nodes) == changed
+
+
 def test_what_it_says_of_the_site_s_nodes_stands_with_them(store: SiteStore) -> None:
     want(store, 1, {"n1": "d1", "n2": "d2"})
     store.provisioner_lists.save(SITE, "mine", LIST)

@@ -35,6 +35,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "evidence": ("t", ("n1",)),
     "is_dead": ("t",),
     "nodes": (),
+    "observe": (None, {}),
 }
 NO_CALLS = {"settle", "lists_by_name", "check_names", "close"}
 

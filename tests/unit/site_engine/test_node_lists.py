@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
-from provisioner_client.protocol import ListedNode
-from site_engine.node_lists import keep_list, last_conditions, last_list
+import pytest
+
+from provisioner_client.protocol import ListedNode, NodeChanges, Provisioner
+from site_engine.node_lists import ObservedList, keep_list, last_conditions, last_list, observe_list
 from site_store import ProvisionerListRecord, SiteStore, StoreUnavailable
 from strategy_lib.outcome import NodeCondition
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NODES = {
-    "n1": ListedNode("n1", NodeCondition.DEPLOYED, "Deployed", "on", cores=32, memory=131072),
+    "n1": ListedNode("n1", NodeCondition.DEPLOYED, "Deployed", "on", cores=32, memory=131072, key="abc"),
     "n2": ListedNode("n2", NodeCondition.OTHER, "Failed testing", None),
 }
 
@@ -25,15 +28,25 @@ class Lists:
 
     def __init__(self) -> None:
         self.kept: ProvisionerListRecord | None = None
-        self.away = False
+        self.away = self.beaten = False
+        self.now = NOW
         self.left: dict[str, str] = {}
 
     def save(
-        self, site: str, connection: str, nodes: Mapping[str, Mapping[str, Any]], asked: datetime | None = None
+        self,
+        site: str,
+        connection: str,
+        nodes: Mapping[str, Mapping[str, Any]],
+        asked: datetime | None = None,
+        *,
+        based_on: str | None = None,
     ) -> bool:
         if self.away:
             raise StoreUnavailable("away")
-        self.kept = ProvisionerListRecord(site, connection, asked or NOW, json.dumps(nodes))
+        if based_on is not None and self.beaten:
+            return False
+        text = json.dumps(nodes)
+        self.kept = ProvisionerListRecord(site, connection, asked or NOW, text, f"digest of {text}")
         return True
 
     def get(self, _site: str) -> ProvisionerListRecord | None:
@@ -44,7 +57,41 @@ class Lists:
 
 
 def store_of(lists: Lists) -> SiteStore:
-    return cast(SiteStore, SimpleNamespace(provisioner_lists=lists))
+    return cast(SiteStore, SimpleNamespace(provisioner_lists=lists, now=lambda: lists.now))
+
+
+class Events:
+    """A provisioner with events: it gives what it is told to, and notes the cursors with which it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str | None] = []
+        self.known: list[Mapping[str, ListedNode]] = []
+        self.changed: Mapping[str, ListedNode] = {}
+
+    def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
+        self.asked.append(cursor)
+        self.known.append(known)
+        if cursor is None:
+            return NodeChanges(NODES, is_whole=True, cursor="1")
+        return NodeChanges(self.changed, is_whole=False, cursor=f"{int(cursor) + 1}")
+
+
+class Looks:
+    """Looks at one site, over one connection."""
+
+    def __init__(self, lists: Lists) -> None:
+        self.events, self.lists = Events(), lists
+
+    def look(self, cursor: str | None, connection: str = "mine") -> ObservedList:
+        self.lists.now += timedelta(seconds=5)
+        provisioner = cast(Provisioner, self.events)
+        return observe_list(store_of(self.lists), "a", connection, provisioner, cursor)
+
+    @property
+    def kept(self) -> Mapping[str, ListedNode]:
+        found = last_list(store_of(self.lists), "a")
+        assert found is not None
+        return found.nodes
 
 
 def test_what_was_read_is_kept_as_it_was() -> None:
@@ -77,3 +124,39 @@ def test_a_store_that_is_away_keeps_nobody_from_reading() -> None:
     lists.away = True
     keep_list(store_of(lists), "a", "mine", NODES)
     assert lists.kept is None
+
+
+def test_what_has_changed_is_put_into_the_list_that_is_kept() -> None:
+    looks = Looks(Lists())
+    first = looks.look(None)
+    assert (first.nodes, first.is_whole, looks.kept) == (2, True, NODES)
+    again = replace(NODES["n1"], status_name="Releasing")
+    looks.events.changed = {"n1": again}
+    second = looks.look(first.cursor)
+    assert (second.nodes, second.is_whole) == (2, False)
+    assert looks.kept == {**NODES, "n1": again}
+    looks.look(second.cursor)
+    assert looks.events.asked == [None, "1", "2"]
+    assert looks.events.known == [{}, NODES, looks.kept]
+
+
+def test_of_a_list_that_others_changed_meanwhile_the_changes_are_asked_for_once_more() -> None:
+    looks = Looks(Lists())
+    first = looks.look(None)
+    looks.lists.beaten = True
+    assert looks.look(first.cursor).cursor == first.cursor
+
+
+@pytest.mark.parametrize("how", ["another connection", "an older list, as in a restored store", "no list", "nonsense"])
+def test_a_cursor_that_is_not_about_the_list_that_is_kept_reads_it_whole(how: str) -> None:
+    looks = Looks(Lists())
+    kept = looks.lists.kept
+    cursor = looks.look(None).cursor
+    if how == "an older list, as in a restored store":
+        keep_list(store_of(looks.lists), "a", "mine", NODES, NOW)
+    elif how == "no list":
+        looks.lists.kept = kept
+    elif how == "nonsense":
+        cursor = "[1]"
+    assert looks.look(cursor, "other" if how == "another connection" else "mine").is_whole
+    assert looks.events.asked == [None, None]

@@ -40,19 +40,22 @@ class Site:
         self.store, self.clock = store, clock
         self.asked: list[tuple[str, str]] = []
         self.times: list[float] = []
+        self.cursors: list[str | None] = []
         self.takes = 0.0
         self.failure: Exception | None = None
         self.word = "Deployed"
         commit_design(store, SITE, site([node("n1")], [group("g", ["n1"])], region=SITE))
         self.pool = AtOnce()
 
-    def observe(self, name: str, held: Lease) -> None:
+    def observe(self, name: str, held: Lease, cursor: str | None) -> str | None:
         self.asked.append((name, held.owner))
+        self.cursors.append(cursor)
         self.times.append(self.clock().timestamp())
         self.clock.move(self.takes)
         if self.failure is not None:
             raise self.failure
         self.store.provisioner_lists.save(name, "c", {"n1": {"status": self.word, "power": "on", "condition": "other"}})
+        return f"{held.owner} {len(self.cursors)}"
 
     def controller(self, owner: str, lease: float = LEASE_SECONDS) -> SiteLeaders:
         return SiteLeaders(self.store, owner, self.observe, lease, monotonic=lambda: self.clock().timestamp())
@@ -165,6 +168,17 @@ def test_a_provisioner_that_fails_changes_no_state_and_is_asked_again_with_growi
     newest = here.version()
     assert newest is not None
     assert newest != published
+
+
+def test_each_question_goes_on_from_the_last_answer_and_a_new_leader_asks_for_everything(here: Site) -> None:
+    first, second = here.controller("first"), here.controller("second")
+    for failure in (None, EngineError("the provisioner is away"), None):
+        here.failure, asked = failure, len(here.cursors)
+        while len(here.cursors) == asked:
+            here.look(first, 1)
+    first.run(lambda _seconds: True)
+    here.look(second, 1)
+    assert here.cursors == [None, "first 1", "first 1", None], "no answer leaves it where it was"
 
 
 def test_a_site_that_was_stopped_at_is_led_by_the_next_at_once(here: Site) -> None:

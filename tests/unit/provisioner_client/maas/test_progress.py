@@ -161,6 +161,6 @@ def test_why_a_machine_has_its_status_is_what_was_said_of_the_last_change() -> N
 
 def test_strangers_events_are_dropped() -> None:
     data = {"events": [{"id": 7, "node": "theirs", "type": DEPLOY}, {"id": 5, "node": "ours", "type": ACQUIRE}]}
-    events, count, highest = read_events(data, ["ours"])
-    assert [event.id for event in events] == [5]
-    assert (count, highest) == (2, 7)
+    page = read_events(data, ["ours"])
+    assert [event.id for event in page.events] == [5]
+    assert (len(page.stamps), page.newest) == (2, 7), "of others the number and the time alone"

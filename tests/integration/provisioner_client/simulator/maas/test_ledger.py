@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from provisioner_client.simulator.http.request import Request
+from provisioner_client.simulator.maas.simulation import MaasSimulation
+from tests.integration.provisioner_client.simulator.maas.conftest import Admin
 from tests.support.maas_calls import MaasCaller
 
 
@@ -89,3 +92,32 @@ def test_a_deleted_machine_takes_its_events_along(maas: MaasCaller) -> None:
     assert maas.events("m0002") == []
     maas.act("m0003", "commission")
     assert maas.events("m0003")[0]["id"] > newest, "ids are not used again"
+
+
+def test_events_that_were_pruned_are_gone_and_their_ids_are_not_used_again(maas: MaasCaller, admin: Admin) -> None:
+    _deployed(maas)
+    newest = maas.events()[-1]["id"]
+    assert admin("POST", "events", {"prune": True}) == {"pruned": newest}
+    assert maas.events() == []
+    maas.act("m0003", "commission")
+    assert maas.events()[0]["id"] > newest
+
+
+def test_events_that_are_hidden_are_seen_late_under_their_lower_ids(maas: MaasCaller, admin: Admin) -> None:
+    admin("POST", "events", {"hide": "m0001"})
+    for name in ("m0001", "m0002"):
+        maas.act(name, "commission")
+        maas.wait(name, "Ready")
+    seen = maas.events()
+    assert {one["hostname"] for one in seen} == {"m0002"}
+    admin("POST", "events", {"hide": None})
+    late = [one["id"] for one in maas.events() if one["hostname"] == "m0001"]
+    assert late
+    assert min(late) < min(one["id"] for one in seen)
+
+
+def test_a_wrong_word_about_events_is_refused(simulation: MaasSimulation) -> None:
+    for body in (b'{"hide": "nobody"}', b"{}"):
+        answer = simulation.admin(Request("POST", "/_sim/events", "", {}, body))
+        assert answer.status == 400
+        assert b"prune" in answer.body
