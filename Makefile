@@ -81,7 +81,9 @@ bench: $(READY)
 	$(BIN)/python tests/bench/bench_airflow.py
 	$(BIN)/python tests/bench/bench_updates.py
 	$(BIN)/python tests/bench/bench_node_states.py
+	$(BIN)/python tests/bench/bench_node_agents.py
 	$(BIN)/python tests/bench/bench_parallel.py
+	$(BIN)/python tests/bench/bench_parallel_airflow.py
 	$(BIN)/python tests/bench/bench_requests.py
 
 clean:

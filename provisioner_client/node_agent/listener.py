@@ -21,6 +21,8 @@ log = logging.getLogger("slipway.controller")
 
 _FILES_LEFT: Final = 256
 """So many files and sockets of this process are left to others."""
+_MOST_CONNECTING: Final = 500
+"""So many connections are made at once: where there is no time for more they wait, and none is taken for silent."""
 _MOST_TOLD: Final = 20
 """So many different troubles of a site are logged."""
 
@@ -89,6 +91,7 @@ class AgentListener:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._runs: dict[str, asyncio.Task[None]] = {}
+        self._connecting = asyncio.Semaphore(_MOST_CONNECTING)
 
     def follow(self, site: str, version: object, addresses: Callable[[], Mapping[str, str]], most: int) -> None:
         """Ask the nodes of a site from now on. What is followed already in this version costs nothing.
@@ -107,7 +110,7 @@ class AgentListener:
             else:
                 known.version, known.addresses, known.most = version, addresses, most
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
+                self._loop, self._connecting = asyncio.new_event_loop(), asyncio.Semaphore(_MOST_CONNECTING)
                 self._thread = threading.Thread(target=self._run, args=(self._loop,), name="agents", daemon=True)
                 self._thread.start()
             loop = self._loop
@@ -167,7 +170,7 @@ class AgentListener:
             known.wanted.clear()
             try:
                 key = await asyncio.to_thread(self._key, site)
-                known.asker = Asker(key, self._name, proxy=self._proxy)
+                known.asker = Asker(key, self._name, proxy=self._proxy, connecting=self._connecting)
                 urls = await asyncio.to_thread(known.addresses)
             except ProvisionerError as error:
                 self._tell(site, known, str(error))

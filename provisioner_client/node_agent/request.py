@@ -10,6 +10,7 @@ import json
 import secrets
 import ssl
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlencode, urlsplit
@@ -44,12 +45,14 @@ class Asker:
     name : of this process; a second request of one asker answers its first.
     tls : for https; None: the machine's own certificates are trusted.
     proxy : an HTTP proxy that asks the nodes; None: they are asked directly.
+    connecting : so many connections are made at once; the time of the others begins with their turn. None: all are.
     """
 
     key: bytes = field(repr=False)
     name: str
     tls: ssl.SSLContext | None = None
     proxy: Proxy | None = None
+    connecting: asyncio.Semaphore | None = None
 
 
 async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
@@ -67,8 +70,7 @@ async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
     OutOfSockets : nothing was asked.
     """
     try:
-        async with asyncio.timeout(wait + BEYOND_WAIT):
-            return await _ask(asker, url, known, wait)
+        return await _ask(asker, url, known, wait)
     except TimeoutError:
         raise AgentSilent("no connection, or no answer in time") from None
     except ssl.SSLError as error:
@@ -85,6 +87,13 @@ async def _ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
     if secure and asker.proxy is not None:
         raise AgentSilent(f"https is not asked through {PROXY_VARIABLE}")
     tls = (asker.tls or ssl.create_default_context()) if secure else None
+    host, port = parts.hostname, parts.port or (443 if secure else 80)
+    if asker.proxy is not None:
+        host, port = asker.proxy.host, asker.proxy.port
+    async with asker.connecting or nullcontext():
+        ends = asyncio.get_running_loop().time() + wait + BEYOND_WAIT
+        async with asyncio.timeout(BEYOND_WAIT):
+            reader, writer = await asyncio.open_connection(host, port, ssl=tls, limit=LONGEST_ANSWER)
     target = f"{parts.path or '/'}?{urlencode({'known': known, 'wait': f'{wait:g}'})}"
     sent, nonce = f"{time.time():.3f}", secrets.token_hex(16)
     signed = _signature(asker.key, "GET", target, sent, nonce, asker.name)
@@ -93,17 +102,13 @@ async def _ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
         f"GET {sent_to} HTTP/1.1\r\nHost: {parts.netloc}\r\nX-Slipway-Time: {sent}\r\nX-Slipway-Nonce: {nonce}\r\n"
         f"X-Slipway-Asker: {asker.name}\r\nX-Slipway-Signature: {signed}\r\nConnection: close\r\n\r\n"
     )
-    host, port = parts.hostname, parts.port or (443 if secure else 80)
-    if asker.proxy is not None:
-        host, port = asker.proxy.host, asker.proxy.port
-    async with asyncio.timeout(BEYOND_WAIT):
-        reader, writer = await asyncio.open_connection(host, port, ssl=tls, limit=LONGEST_ANSWER)
     try:
-        writer.write(request.encode("ascii"))
-        answer = b""
-        # One byte more than is taken: so a longer one is known.
-        while len(answer) <= LONGEST_ANSWER and (piece := await reader.read(LONGEST_ANSWER + 1 - len(answer))):
-            answer += piece
+        async with asyncio.timeout_at(ends):
+            writer.write(request.encode("ascii"))
+            answer = b""
+            # One byte more than is taken: so a longer one is known.
+            while len(answer) <= LONGEST_ANSWER and (piece := await reader.read(LONGEST_ANSWER + 1 - len(answer))):
+                answer += piece
     finally:
         writer.transport.abort()
     return read_answer(asker.key, nonce, answer)

@@ -7,6 +7,7 @@ The provisioner does 8 tasks at once; a task is looked at every 30 seconds, and 
 
 from __future__ import annotations
 
+import argparse
 import logging
 import math
 import random
@@ -37,10 +38,11 @@ MOST = 1.1
 
 def main() -> int:
     """Measure, print, and say whether the target was met."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--groups", type=int, default=GROUPS, help=f"how many groups ({GROUPS})")
+    count = parser.parse_args().groups
     logging.disable(logging.CRITICAL)
-    draw = random.Random(8)
-    factors = {f"g{number:02}": draw.uniform(0.5, 1.5) for number in range(GROUPS)}
-    after = {name: _after(number, draw) for number, name in enumerate(factors)}
+    factors, after = shape(count)
     clock = FakeClock()
     provisioner = FakeProvisioner(clock, at_once=PLACES)
     groups, machines = [], []
@@ -69,13 +71,25 @@ def main() -> int:
     critical = max(*chains.values(), sum(work.values()) / PLACES)
     serial = sum(work.values())
     share = makespan / critical
-    print(f"{GROUPS} groups of {NODES} nodes, {PLACES} at once, on a virtual clock")
+    print(f"{count} groups of {NODES} nodes, {PLACES} at once, on a virtual clock")
     print(f"  one after the other {serial:10,.0f} s")
     print(f"  critical path       {critical:10,.0f} s")
     print(f"  makespan            {makespan:10,.0f} s  {share:.3f} x the critical path (target {MOST})")
     cost = time.process_time() - began - made
     print(f"  {stints} times a task of a group went on: {cost:.1f} s of CPU, {1000 * cost / stints:.0f} ms each")
     return 0 if share <= MOST else 1
+
+
+def shape(count: int, spread: float = 0.5) -> tuple[dict[str, float], dict[str, list[str]]]:
+    """Return groups, the same each time: by how much each takes longer than usual, and which it depends on.
+
+    Parameters
+    ----------
+    spread : by how much a factor differs from 1 at most.
+    """
+    draw = random.Random(8)
+    factors = {f"g{number:02}": draw.uniform(1 - spread, 1 + spread) for number in range(count)}
+    return factors, {name: _after(number, draw) for number, name in enumerate(factors)}
 
 
 def _after(number: int, draw: random.Random) -> list[str]:

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+import provisioner_client.node_agent.listener as listener_file
+import provisioner_client.node_agent.request as request_file
 from provisioner_client.errors import ProvisionerError
 from provisioner_client.node_agent.agent import signature
 from provisioner_client.node_agent.keys import UnusableKey, read_site_key
 from provisioner_client.node_agent.listener import AgentListener, Pace
 from provisioner_client.node_agent.request import LONGEST_ANSWER, AgentSilent, Asker, ask, read_answer
+from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from tests.support.node_agents import KEY, AgentProcess
 
@@ -114,6 +117,53 @@ def test_without_a_key_nothing_is_asked_until_there_is_one(agents: list[AgentPro
         Collected(listener).until(lambda words: last(words) == {"n0": "up"})
     finally:
         listener.close()
+
+
+def test_more_nodes_than_connections_are_made_at_once(
+    agents: list[AgentProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener_file, "_MOST_CONNECTING", 1)
+    listener = AgentListener("me", lambda site: KEY.encode(), QUICK)
+    urls = {f"n{number}": agent.url for number, agent in enumerate(agents)}
+    try:
+        listener.follow("s", 1, lambda: urls, 10)
+        # Each request is pending then: what is made one at a time are connections, and not questions.
+        heard = Collected(listener)
+        heard.until(lambda words: last(words) == dict.fromkeys(urls, "up"))
+        for agent in agents:
+            agent.says("down")
+        heard.until(lambda words: last(words) == dict.fromkeys(urls, "down"))
+    finally:
+        listener.close()
+
+
+def test_the_time_of_a_question_begins_with_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_file, "BEYOND_WAIT", 1.0)
+
+    async def asked() -> Reported | str:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            nonce = head.partition("X-Slipway-Nonce: ")[2].partition("\r\n")[0]
+            text = '{"state": "up", "reason": ""}'
+            signed = signature(KEY.encode(), "answer", nonce, text)
+            writer.write(f"HTTP/1.1 200 OK\r\nX-Slipway-Signature: {signed}\r\n\r\n{text}".encode())
+            writer.close()
+
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        connecting = asyncio.Semaphore(1)
+        asker = Asker(KEY.encode(), "me", connecting=connecting)
+        async with server:
+            async with connecting:
+                question = asyncio.create_task(ask(asker, _url_of(server), "", 0.0))
+                done, _ = await asyncio.wait({question}, timeout=1.5)
+                assert not done, "others are connecting"
+            return await question
+
+    assert asyncio.run(asked()) == Reported(NodeAvailability.UP, "")
+
+
+def _url_of(server: asyncio.Server) -> str:
+    return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/state"
 
 
 def test_an_answer_counts_only_as_an_agent_with_the_key_gives_it() -> None:
