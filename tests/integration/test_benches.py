@@ -40,7 +40,7 @@ def test_too_few_open_files_are_said_and_fail() -> None:
 
 
 def test_groups_side_by_side_are_measured_on_a_virtual_clock() -> None:
-    assert "20 groups of 20 nodes" in run("bench_parallel.py", "--groups", "20")
+    assert "8 groups of 20 nodes" in run("bench_parallel.py", "--groups", "8")
 
 
 def test_the_site_of_the_bench_of_airflow_is_read() -> None:
