@@ -5,7 +5,7 @@ Commands, routes and pages call the functions of this module alone. They ask nob
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from site_engine.trees.action_groups import Groups
     from site_engine.trees.action_steps import Steps
     from site_engine.trees.reported import Reports
-    from site_store import ActionFacts, SiteFacts, SiteStore
+    from site_store import ActionFacts, ActionRecord, SiteFacts, SiteStore
+    from site_store.tree_facts import OperationSpan
 
 SITE_DEPTH = 1
 """Levels below a site down to its groups; its nodes are one further down."""
@@ -106,21 +107,43 @@ def action_tree(store: SiteStore, action_id: str, depth: int | None = ACTION_DEP
     return _of_action(store.trees.action(action_id, leaves=leaves))
 
 
-def action_tree_with_troubles(store: SiteStore, action_id: str, most: int) -> tuple[StatusTree, dict[str, Any]]:
-    """Return how an action stands, and the first of its nodes that failed, both of one moment.
+@dataclass(frozen=True, slots=True)
+class WholeAction:
+    """How an action stands, with what its page shows beside the tree, all of one moment.
+
+    Nodes are as `site_engine.trees.nodes.action_nodes` returns them.
+
+    Attributes
+    ----------
+    troubled : the first of its nodes that failed.
+    step_nodes : the first nodes of its steps on nodes, which are in no group.
+    spans : when its operations were at work.
+    """
+
+    tree: StatusTree
+    troubled: Sequence[Mapping[str, Any]]
+    step_nodes: Mapping[str, Any]
+    spans: Sequence[OperationSpan]
+
+
+def whole_action(store: SiteStore, action_id: str, most_troubled: int, most_nodes: int) -> WholeAction:
+    """Return what the page of an action shows.
 
     Parameters
     ----------
-    most : how many tasks of nodes at most; they are as `site_engine.trees.nodes.action_nodes` returns them.
+    most_troubled, most_nodes : how many tasks of nodes that failed, and of steps on nodes, at most.
 
     Raises
     ------
     site_store.ActionNotFound : no action has this id.
     """
-    page = store.trees.group_nodes(action_id, statuses=TROUBLED, limit=most)
+    page, troubled = store.trees.group_with_troubles(
+        action_id, "", most_nodes, None, TROUBLED, most_troubled, whole=True
+    )
     facts = replace(page.facts, leaves=())
     judges = judges_of(facts)
-    return _of_action(facts, judges), leaves_to_dict(page, judges[1])
+    failed = leaves_to_dict(LeafPage(replace(facts, leaves=troubled), None), judges[1])["nodes"]
+    return WholeAction(_of_action(facts, judges), failed, leaves_to_dict(page, judges[1]), facts.spans)
 
 
 def action_tree_with_group(
@@ -162,6 +185,19 @@ def _of_action(facts: ActionFacts, judges: tuple[Steps, Groups] | None = None) -
 def action_trees(store: SiteStore, action_ids: Collection[str]) -> list[StatusTree]:
     """Return how several actions stand, without their nodes, newest first; ids of no action are left out."""
     return [_of_action(facts) for facts in store.trees.actions(action_ids)]
+
+
+def newest_action_trees(
+    store: SiteStore, site: str, dags: Collection[str], limit: int, before: str | None = None
+) -> list[tuple[ActionRecord, StatusTree]]:
+    """Return how the newest actions of a site stand, of these DAGs, newest first and without their nodes.
+
+    Parameters
+    ----------
+    limit : how many at most.
+    before : only those older than the action of this id, for the next page.
+    """
+    return [(facts.action, _of_action(facts)) for facts in store.trees.newest_actions(site, dags, limit, before)]
 
 
 def tree_to_dict(tree: StatusTree, depth: int | None = None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, 
 
 from site_store.dialects import json_rows, nested_json
 from site_store.node_errors import ERROR_FACTS, NodeErrorRecord, error_record, errors_of_node
+from site_store.node_past_states import past_columns, past_states
 from site_store.owner_queries import default_owner, owners_now
 from site_store.status_records import ReportedLeaf
 from site_store.tables import action, event, group_node, node, operation, reported, revision, site_group_node, task
@@ -37,7 +38,7 @@ _REPORTED = ("action_id", "parent", "name", "owner", "status", "message", "revis
 
 
 def read_past(
-    tx: Connection, site: str, name: str, limit: int, before: str | None, given: datetime | None
+    tx: Connection, site: str, name: str, limit: int, before: str | None, given: datetime | None, most_notes: int = 0
 ) -> NodePastFacts:
     """Return what happened to a node in the caller's transaction.
 
@@ -46,11 +47,14 @@ def read_past(
     limit : how many actions at most, the newest first.
     before : only actions older than this one, for the next page.
     given : the time of a clock of tests; None: that of the database.
+    most_notes : so many notes on its states at most, with the states themselves; 0: neither.
     """
     asked = {"site": site, "name": name, "limit": limit} | ({} if before is None else {"before": before})
+    of_states = {} if not most_notes else {"most_notes": most_notes} | ({} if given is None else {"now": given})
     dialect, is_next = tx.dialect.name, before is not None
     rows = tx.execute(_tasks(dialect, is_next), asked).all()
-    about = tx.execute(_about(dialect, is_next), asked | {"path": _path_below(name)}).one()
+    about_it = _about(dialect, is_next, (given is not None) if most_notes else None)
+    about = tx.execute(about_it, asked | {"path": _path_below(name)} | of_states).one()
     found = list(dict.fromkeys(row.id for row in rows))
     kept = set(found[:limit])
     leaves = [_leaf(site, item) for item in json_list(about.reported)]
@@ -68,6 +72,7 @@ def read_past(
         ),
         before=found[limit - 1] if len(found) > limit else None,
         default_owner=about.default_owner or "",
+        states=past_states(about) if most_notes else None,
     )
 
 
@@ -124,8 +129,14 @@ def _tasks(dialect: str, is_next: bool) -> Select[Any]:
 
 
 @cache
-def _about(dialect: str, is_next: bool) -> Select[Any]:
-    """Select the node itself, its errors, and what was noted and reported of it; a further parameter: `path`."""
+def _about(dialect: str, is_next: bool, states_by_given_clock: bool | None) -> Select[Any]:
+    """Select the node itself, its errors, and what was noted and reported of it; a further parameter: `path`.
+
+    Parameters
+    ----------
+    states_by_given_clock : also its states, and whether a clock of tests is given for them; None: without them.
+    """
+    of_states = [] if states_by_given_clock is None else past_columns(dialect, states_by_given_clock)
     noted = (
         select(event.c.id, event.c.at, event.c.action_id, event.c.group_name, event.c.kind, event.c.message)
         .add_columns(event.c.data)
@@ -158,6 +169,7 @@ def _about(dialect: str, is_next: bool) -> Select[Any]:
         json_rows(dialect, select(*(errors.c[fact] for fact in ERROR_FACTS))).label("errors"),
         select(func.max(revision.c.number)).where(revision.c.site == _SITE).scalar_subquery().label("committed"),
         default_owner(_SITE).scalar_subquery().label("default_owner"),
+        *of_states,
         *owners_now(dialect),
     ).select_from(this.outerjoin(node, same))
 

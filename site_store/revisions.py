@@ -24,6 +24,7 @@ from site_store.nodes import write_wanted
 from site_store.object_changes import write_changes
 from site_store.objects import CommittedObjects, write_objects
 from site_store.records import PlannedGroup
+from site_store.site_cards import newest_settings
 from site_store.site_groups import write_order, write_racks, write_site_groups
 from site_store.storable import plain, require_names
 from site_store.tables import candidate, content, document, node, revision, revision_collection, site_group_node
@@ -206,12 +207,7 @@ class Revisions(Repository):
 
         With a ``number``, those of this revision.
         """
-        query = (
-            select(revision.c.settings)
-            .where(revision.c.site == site, revision.c.settings.is_not(None))
-            .order_by(revision.c.number.desc())
-            .limit(1)
-        )
+        query = newest_settings(site)
         if number is not None:
             query = query.where(revision.c.number == number)
         found = self._database.read(lambda tx: tx.scalar(query))

@@ -127,16 +127,19 @@ class SiteNodes(Repository):
 
         return self._database.read(work)
 
-    def past(self, site: str, name: str, limit: int = 50, before: str | None = None) -> NodePastFacts:
+    def past(
+        self, site: str, name: str, limit: int = 50, before: str | None = None, *, most_notes: int = 0
+    ) -> NodePastFacts:
         """Return what happened to a node, in two statements: its tasks in each action, and all that is known beside.
 
         Parameters
         ----------
         limit : how many actions at most, the newest first.
         before : only actions older than this one, for the next page.
+        most_notes : so many notes on its states at most, with the states themselves; 0: neither.
         """
         given = self._database.given_time()
-        return self._database.read(lambda tx: read_past(tx, site, name, limit, before, given))
+        return self._database.read(lambda tx: read_past(tx, site, name, limit, before, given, most_notes))
 
 
 def _is_counted(query: NodeQuery) -> bool:

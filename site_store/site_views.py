@@ -62,15 +62,6 @@ class ViewChange:
     changes: Mapping[str, tuple[str | None, str | None, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class SiteVersion:
-    """A version in the log of a site, when it was published, and by which controller."""
-
-    version: Version
-    published_at: datetime
-    owner: str
-
-
 def read_version(tx: Connection, site: str, *, lock: bool = False) -> Version:
     """Return the newest version of a site in the caller's transaction, `NOTHING_PUBLISHED` before the first.
 
@@ -230,28 +221,6 @@ class SiteViews(Repository):
                 for row in tx.execute(query)
             ]
         )
-
-    def log(self, site: str, limit: int, before: Version | None = None) -> list[SiteVersion]:
-        """Return the versions in the log, the newest first, or those before one; without what they changed."""
-        columns = (site_view_change.c.epoch, site_view_change.c.number)
-        query = select(*columns, site_view_change.c.published_at, site_view_change.c.owner)
-        query = query.where(site_view_change.c.site == site)
-        if before is not None:
-            older = and_(columns[0] == before.epoch, columns[1] < before.number)
-            query = query.where(or_(columns[0] < before.epoch, older))
-        query = query.order_by(columns[0].desc(), columns[1].desc()).limit(limit)
-        return self._database.read(
-            lambda tx: [
-                SiteVersion(Version(row.epoch, row.number), row.published_at, row.owner) for row in tx.execute(query)
-            ]
-        )
-
-    def changes_of(self, site: str, version: Version) -> Mapping[str, tuple[str | None, str | None, str]]:
-        """Return what one version changed, as `ViewChange.changes`; nothing where it is not in the log any more."""
-        this = (site_view_change.c.epoch == version.epoch, site_view_change.c.number == version.number)
-        query = select(site_view_change.c.changes).where(site_view_change.c.site == site, *this)
-        text = self._database.read(lambda tx: tx.scalar(query))
-        return {} if text is None else {name: (one[0], one[1], one[2]) for name, one in json.loads(text).items()}
 
     def prune(self, held: Lease, site: str, before: datetime) -> int:
         """Forget the log of versions that are older; return how many. Raises `LeaseLost`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import ColumnElement, Connection, Select, exists, literal, or_, select, union
+from sqlalchemy import ColumnElement, Connection, Select, exists, literal, null, or_, select, union
 
 from site_store.contents import Part, changed, digests, newest_number, posted_parts, read_texts, revision_parts
 from site_store.database import Repository
@@ -85,6 +85,19 @@ class Sites(Repository):
         limit : how many at most; None: all.
         """
         return self._database.read_once(lambda tx: list(tx.scalars(_known(tx, after, limit))))
+
+    def known_with_switches(self, after: str) -> tuple[list[str], dict[str, RepairSwitch]]:
+        """Return the same behind a name, and all switches that stop repair, by site; by one statement."""
+
+        def work(tx: Connection) -> tuple[list[str], dict[str, RepairSwitch]]:
+            page = _known(tx, after, None).subquery()
+            switches = select(*(repair_switch.c[name] for name in ("site", "stopped_at", "stopped_by", "reason")))
+            rows = tx.execute(switches.union_all(select(page.c.name, null(), null(), null()))).all()
+            # Who stopped it is known of each switch.
+            named = sorted(row.site for row in rows if row.stopped_by is None)
+            return named, {row.site: switch_of(row) for row in rows if row.stopped_by is not None}
+
+        return self._database.read_once(work)
 
     def known_with_repair(self, after: str | None, limit: int) -> dict[str, RepairSwitch | None]:
         """Return the same with the switch that stops the site's repair, None where none does; by one statement."""

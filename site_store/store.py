@@ -30,6 +30,7 @@ from site_store.orphans import Orphans
 from site_store.outbox import Outbox
 from site_store.owners import Owners
 from site_store.provisioner_lists import ProvisionerLists
+from site_store.published_views import PublishedViews
 from site_store.questions import Questions
 from site_store.repair_switches import RepairSwitches
 from site_store.repairs import Repairs
@@ -37,6 +38,7 @@ from site_store.reporters import Reporters
 from site_store.reports import Reports
 from site_store.restoring import Restoring
 from site_store.revisions import Revisions
+from site_store.site_cards import SiteCards
 from site_store.site_groups import SiteGroups
 from site_store.site_locks import SiteLocks
 from site_store.site_nodes import SiteNodes
@@ -93,12 +95,14 @@ class SiteStore:
         self.provisioner_lists = ProvisionerLists(database)
         self.trees = Trees(database)
         self.site_nodes = SiteNodes(database)
+        self.site_cards = SiteCards(database)
         self.counts = Counts(database)
         self.site_groups = SiteGroups(database)
         self.waits = Waits(database)
         self.user_states = UserStates(database)
         self.state_counts = StateCounting(database)
         self.site_views = SiteViews(database)
+        self.published_views = PublishedViews(database)
         self.drifts = Drifts(database)
         self.repairs = Repairs(database)
         self.repair_switches = RepairSwitches(database)

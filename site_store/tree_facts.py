@@ -12,6 +12,8 @@ from site_store.status_records import ApprovalRecord, OwnerCheckIn, ReportedLeaf
 
 if TYPE_CHECKING:
     from site_store.node_errors import NodeErrorRecord
+    from site_store.state_rows import NodeStateRow, StateNote
+    from strategy_lib.node_states.publication import Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,35 @@ class SiteNodeFacts:
         return SitePart.GROUPED if self.groups else SitePart.NO_GROUP
 
 
+class KnownAction(NamedTuple):
+    """An action with its change token, and the approvals that it waits for; all of one moment."""
+
+    action: ActionRecord
+    token: str
+    asked: Sequence[ApprovalRecord]
+
+
+class KnownSite(NamedTuple):
+    """The change token of a site, whether it exists, and whether an action holds it; all of one moment."""
+
+    token: str
+    exists: bool
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OperationSpan:
+    """When an operation of a group was at work. `begun`: by the provisioner, or when it was asked or to be asked."""
+
+    op: int
+    group: str
+    phase: str
+    attempt: int
+    status: str
+    begun: datetime
+    ended: datetime | None
+
+
 @dataclass(frozen=True, slots=True)
 class ActionFacts:
     """All that the tree of an action is judged from.
@@ -169,6 +200,7 @@ class ActionFacts:
     times : of the operations of each group ("" for none) and phase.
     fixed : of each group ("" for none) and phase: the first nodes that succeeded after they had failed, each with what
         had to be fixed.
+    spans : when its operations were at work, where that is asked for.
     """
 
     token: str
@@ -187,6 +219,7 @@ class ActionFacts:
     leaves: Sequence[LeafFacts] = ()
     times: Mapping[tuple[str, str], Times] = field(default_factory=dict)
     fixed: Mapping[tuple[str, str], Sequence[tuple[str, str]]] = field(default_factory=dict)
+    spans: Sequence[OperationSpan] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +390,21 @@ class NodeEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class PastStates:
+    """The three states of a node, and what was noted of them, the newest first.
+
+    Attributes
+    ----------
+    states : None: the site is not about the node.
+    judging : the newest published version, where groups may have taken nodes down in it.
+    """
+
+    states: NodeStateRow | None
+    notes: Sequence[StateNote]
+    judging: Version | None
+
+
+@dataclass(frozen=True, slots=True)
 class NodePastFacts:
     """What happened to a node, newest first, and how it stands. `before` is for the next page; None: no more.
 
@@ -366,6 +414,7 @@ class NodePastFacts:
     committed : the newest revision of its site.
     reported : what reporters say of it, for its site (`action_id` is "") and in the actions of `tasks`.
     default_owner : is expected to work on it while it names nobody; "" where that was never decided.
+    states : None where they were not asked for.
     """
 
     read_at: datetime
@@ -378,3 +427,4 @@ class NodePastFacts:
     reported: Sequence[ReportedLeaf]
     before: str | None
     default_owner: str = ""
+    states: PastStates | None = None

@@ -46,12 +46,13 @@ from site_store.tables import (
     revision,
     site_group,
     site_group_node,
+    site_lock,
     status_count,
     task,
     task_trouble,
 )
 from site_store.tree_rows import APPROVAL, BRIEF, REPORTED, STEP
-from site_store.tree_times import MEMBER, last_update, node_times, operation_times
+from site_store.tree_times import MEMBER, last_update, node_times, operation_spans, operation_times
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, Phase
 
@@ -96,10 +97,35 @@ def fixed_tasks(dialect: str) -> ColumnElement[str]:
 
 
 @cache
-def action_query(dialect: str, given_clock: bool) -> Select[Any]:
-    """Select actions with all that their trees are judged from beside leaves.
+def action_query(dialect: str, given_clock: bool, with_spans: bool = False) -> Select[Any]:
+    """Select actions with all that their trees are judged from beside leaves; a parameter: `action_ids`."""
+    return _actions(dialect, given_clock, with_spans).where(action.c.id.in_(_THESE_ACTIONS))
 
-    Parameters of the statement: `action_ids`; `now` where a clock of tests is given.
+
+@cache
+def newest_query(dialect: str, given_clock: bool, is_next: bool) -> Select[Any]:
+    """Select the same of the newest actions of a site, and of these DAGs.
+
+    Parameters of the statement: `site`, `dags`, `most`, and `before` where a page follows another.
+    """
+    these = action.alias("these")
+    dags = bindparam("dags", type_=action.c.dag_id.type, expanding=True)
+    newest = select(these.c.id).where(these.c.site == _THIS_SITE, these.c.dag_id.in_(dags))
+    if is_next:
+        newest = newest.where(these.c.id < bindparam("before", type_=action.c.id.type))
+    newest = newest.order_by(these.c.id.desc()).limit(bindparam("most", type_=group_run.c.position.type))
+    return _actions(dialect, given_clock, with_spans=False).where(action.c.id.in_(newest))
+
+
+def _actions(dialect: str, given_clock: bool, with_spans: bool) -> Select[Any]:
+    """Select actions with all that their trees are judged from beside leaves, newest first.
+
+    A parameter of the statement is `now` where a clock of tests is given.
+
+    Parameters
+    ----------
+    given_clock : a clock of tests is given.
+    with_spans : also when each operation was at work.
     """
     now = bindparam("now", type_=operation.c.lease_until.type) if given_clock else clock(dialect)
     steps = (
@@ -140,9 +166,6 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
         .where(group_run.c.action_id == action.c.id)
         .correlate(action)
     )
-    gates = (
-        select(*(approval.c[name] for name in APPROVAL)).where(approval.c.action_id == action.c.id).correlate(action)
-    )
     said = (
         select(*(reported.c[name] for name in REPORTED))
         .where(reported.c.site == action.c.site, reported.c.action_id == action.c.id)
@@ -179,25 +202,22 @@ def action_query(dialect: str, given_clock: bool) -> Select[Any]:
         )
         .correlate(action)
     )
-    return (
-        select(
-            *FACTS,
-            committed.scalar_subquery().label("committed"),
-            leased.label("leased"),
-            json_rows(dialect, sent).label("sent"),
-            operation_times(dialect).label("times"),
-            fixed_tasks(dialect).label("fixed"),
-            json_rows(dialect, steps).label("steps"),
-            json_rows(dialect, groups).label("groups"),
-            json_rows(dialect, gates).label("gates"),
-            json_rows(dialect, said).label("said"),
-            json_rows(dialect, durations).label("durations"),
-            _cells(dialect, action, status_count.c.action_id == action.c.id),
-            *owners_now(dialect),
-        )
-        .where(action.c.id.in_(_THESE_ACTIONS))
-        .order_by(action.c.id.desc())
-    )
+    return select(
+        *FACTS,
+        committed.scalar_subquery().label("committed"),
+        leased.label("leased"),
+        json_rows(dialect, sent).label("sent"),
+        operation_times(dialect).label("times"),
+        fixed_tasks(dialect).label("fixed"),
+        json_rows(dialect, steps).label("steps"),
+        json_rows(dialect, groups).label("groups"),
+        json_rows(dialect, _approvals()).label("gates"),
+        (operation_spans(dialect) if with_spans else null()).label("spans"),
+        json_rows(dialect, said).label("said"),
+        json_rows(dialect, durations).label("durations"),
+        _cells(dialect, action, status_count.c.action_id == action.c.id),
+        *owners_now(dialect),
+    ).order_by(action.c.id.desc())
 
 
 @cache
@@ -303,7 +323,7 @@ def changes(action_id: Any, site: Any) -> ColumnElement[int]:
 
 @cache
 def action_token_query(dialect: str, *, by_run: bool = False) -> Select[Any]:
-    """Select an action, and what its change token is made of; a parameter: `key`.
+    """Select an action, what its change token is made of, and what it waits for; a parameter: `key`.
 
     Parameters
     ----------
@@ -313,11 +333,17 @@ def action_token_query(dialect: str, *, by_run: bool = False) -> Select[Any]:
     this = bindparam("key", type_=action.c.id.type)
     committed = select(func.max(revision.c.number)).where(revision.c.site == action.c.site).scalar_subquery()
     touched = changes(action.c.id, action.c.site).label("changes")
+    asked = json_rows(dialect, _approvals().where(approval.c.answer.is_(None))).label("asked")
     return (
-        select(*FACTS, touched, committed.label("committed"), *owners_now(dialect))
+        select(*FACTS, touched, committed.label("committed"), asked, *owners_now(dialect))
         .where(place == this)
         .order_by(action.c.id)
     )
+
+
+def _approvals() -> Select[Any]:
+    """Select the approvals of an action, as `approval_facts` reads them."""
+    return select(*(approval.c[name] for name in APPROVAL)).where(approval.c.action_id == action.c.id).correlate(action)
 
 
 @cache
@@ -328,8 +354,9 @@ def site_token_query(dialect: str) -> Select[Any]:
 
 @cache
 def known_site_query(dialect: str) -> Select[Any]:
-    """Select the same, and whether the site exists."""
-    return site_token_query(dialect).add_columns(is_known(_THIS_SITE).label("known"))
+    """Select the same, whether the site exists, and whether an action holds it."""
+    held = exists().where(site_lock.c.site == _THIS_SITE)
+    return site_token_query(dialect).add_columns(is_known(_THIS_SITE).label("known"), held.label("held"))
 
 
 def _cells(dialect: str, of: FromClause, *conditions: ColumnElement[bool]) -> ColumnElement[str]:
@@ -403,13 +430,10 @@ def leaf_page(
     return query.order_by(task.c.node, under, task.c.phase)
 
 
-def leaf_pages(listed: Select[Any], troubled: Select[Any]) -> Select[Any]:
-    """Select two pages of tasks by one statement, each in its order; `is_troubled` tells them apart."""
-    pages = [
-        select(*page.subquery().c, literal(is_troubled).label("is_troubled"))
-        for is_troubled, page in ((False, listed), (True, troubled))
-    ]
-    both = union_all(*pages).subquery().c
+def leaf_pages(pages: Iterable[tuple[bool, Select[Any]]]) -> Select[Any]:
+    """Select pages of tasks by one statement, each in its order; `is_troubled`, given with each, tells them apart."""
+    told_apart = [select(*page.subquery().c, literal(troubled).label("is_troubled")) for troubled, page in pages]
+    both = union_all(*told_apart).subquery().c
     return select(*both).order_by(both.is_troubled, both.node, both.group_name, both.phase)
 
 

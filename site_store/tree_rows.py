@@ -21,6 +21,7 @@ from site_store.tree_facts import (
     ActionBrief,
     GroupFacts,
     LeafFacts,
+    OperationSpan,
     SiteNodeFacts,
     StepFacts,
     TroubleFacts,
@@ -160,6 +161,12 @@ def approval_facts(action_id: str, item: Sequence[Any]) -> ApprovalRecord:
         answered_by=answered_by,
         comment=comment,
     )
+
+
+def operation_span(item: Sequence[Any]) -> OperationSpan:
+    """Return an operation of a group of an action, as `operation_spans` selects it."""
+    op, group, phase, attempt, status, begun, ended = item
+    return OperationSpan(op, group, phase, attempt, status, moment(begun), moment_or_none(ended))
 
 
 def reported_facts(site: str, action_id: str, item: Sequence[Any]) -> ReportedLeaf:

@@ -33,6 +33,14 @@ def operation_times(dialect: str) -> ColumnElement[str]:
     return json_rows(dialect, select(*times.c))
 
 
+def operation_spans(dialect: str) -> ColumnElement[str]:
+    """Return a column of `action`: when each operation of its groups was at work, as `operation_span` reads it."""
+    begun = func.coalesce(operation.c.running_since, operation.c.submitted, operation.c.created)
+    facts = (operation.c.op, operation.c.group_name, operation.c.phase, operation.c.attempt, operation.c.status)
+    spans = select(*facts, begun, operation.c.ended).where(operation.c.action_id == action.c.id)
+    return json_rows(dialect, spans.where(operation.c.group_name.is_not(None)).correlate(action))
+
+
 def last_update(site: ColumnElement[str]) -> Select[Any]:
     """Select when a node of a site was updated last: the end of an index."""
     return select(func.max(node.c.last_updated)).where(node.c.site == site)

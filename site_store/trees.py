@@ -20,12 +20,13 @@ from site_store.action_rows import action_record
 from site_store.database import Repository
 from site_store.dialects import names_value
 from site_store.errors import ActionNotFound
-from site_store.records import ActionRecord
 from site_store.site_troubles import MOST_TROUBLES, TROUBLED, Troubles, site_troubles
-from site_store.status_records import OwnerCheckIn, StatusCount
+from site_store.status_records import ApprovalRecord, OwnerCheckIn, StatusCount
 from site_store.tree_facts import (
     ActionFacts,
     GroupFacts,
+    KnownAction,
+    KnownSite,
     LeafFacts,
     LeafPage,
     SiteFacts,
@@ -40,6 +41,7 @@ from site_store.tree_queries import (
     known_site_query,
     leaf_page,
     leaf_pages,
+    newest_query,
     site_token_query,
     sites_query,
     worst_leaves,
@@ -55,6 +57,7 @@ from site_store.tree_rows import (
     leaf_facts,
     moment,
     moment_or_none,
+    operation_span,
     owners_by_name,
     reported_facts,
     site_group_facts,
@@ -62,6 +65,7 @@ from site_store.tree_rows import (
     step_facts,
 )
 from strategy_lib.batch_words import count_batches
+from strategy_lib.phase import NODE_STEPS
 
 
 class Trees(Repository):
@@ -73,9 +77,9 @@ class Trees(Repository):
         Raises `ActionNotFound`: no action has this id.
         """
 
-        return self.action_with_token(action_id)[1]
+        return self.known_action(action_id).token
 
-    def action_with_token(self, action_id: str) -> tuple[ActionRecord, str]:
+    def known_action(self, action_id: str) -> KnownAction:
         """Return an action and its change token, in one statement.
 
         Raises `ActionNotFound`: no action has this id.
@@ -85,21 +89,24 @@ class Trees(Repository):
             raise _unknown(action_id)
         return found[0]
 
-    def actions_of_run(self, run_id: str) -> list[tuple[ActionRecord, str]]:
+    def actions_of_run(self, run_id: str) -> list[KnownAction]:
         """Return the actions whose DAG run has this id, each with its change token: of several DAGs there may be more.
 
         It takes one statement.
         """
         return self._with_tokens(run_id, by_run=True)
 
-    def _with_tokens(self, key: str, *, by_run: bool = False) -> list[tuple[ActionRecord, str]]:
+    def _with_tokens(self, key: str, *, by_run: bool = False) -> list[KnownAction]:
         def token(row: Row[*tuple[Any, ...]]) -> str:
             owners, now = owners_by_name(row.owners), self._moment(row.now)
             return _token_of_action(row.changes, row.committed, owners, now)
 
-        def work(tx: Connection) -> list[tuple[ActionRecord, str]]:
+        def asked(row: Row[*tuple[Any, ...]]) -> list[ApprovalRecord]:
+            return [approval_facts(row.id, item) for item in json_list(row.asked)]
+
+        def work(tx: Connection) -> list[KnownAction]:
             rows = tx.execute(action_token_query(tx.dialect.name, by_run=by_run), {"key": key})
-            return [(action_record(row), token(row)) for row in rows]
+            return [KnownAction(action_record(row), token(row), asked(row)) for row in rows]
 
         return self._database.read_once(work)
 
@@ -114,10 +121,16 @@ class Trees(Repository):
 
     def known_site_token(self, site: str) -> str | None:
         """Return the same; None where the site does not exist (`Sites.exists`). It takes one statement."""
+        found = self.known_site(site)
+        return found.token if found.exists else None
 
-        def work(tx: Connection) -> str | None:
+    def known_site(self, site: str) -> KnownSite:
+        """Return the same with whether the site exists, and whether an action holds it; by one statement."""
+
+        def work(tx: Connection) -> KnownSite:
             row = tx.execute(known_site_query(tx.dialect.name), {"site": site}).one()
-            return change_token(row.changes, owners_by_name(row.owners), self._moment(row.now)) if row.known else None
+            token = change_token(row.changes, owners_by_name(row.owners), self._moment(row.now))
+            return KnownSite(token, bool(row.known), bool(row.held))
 
         return self._database.read_once(work)
 
@@ -147,6 +160,26 @@ class Trees(Repository):
                 for row in tx.execute(worst_leaves(action_ids, leaves)):
                     found[row.action_id].append(leaf_facts(row))
             return [self._action(row, groups, *counts_of(row.cells), found[row.id]) for row, groups in rows]
+
+        return self._database.read(work)
+
+    def newest_actions(self, site: str, dags: Collection[str], limit: int, before: str | None) -> list[ActionFacts]:
+        """Return the same of the newest actions of a site, newest first, without nodes and in one snapshot.
+
+        Parameters
+        ----------
+        dags : only actions of these DAGs.
+        limit : how many at most.
+        before : only those older than the action of this id, for the next page.
+        """
+        given = self._database.given_time()
+        asked = {"site": site, "dags": list(dags), "most": limit}
+        asked |= ({} if before is None else {"before": before}) | ({} if given is None else {"now": given})
+
+        def work(tx: Connection) -> list[ActionFacts]:
+            query = newest_query(tx.dialect.name, given is not None, before is not None)
+            rows = _with_groups(tx, tx.execute(query, asked).all())
+            return [self._action(row, groups, *counts_of(row.cells), ()) for row, groups in rows]
 
         return self._database.read(work)
 
@@ -184,6 +217,7 @@ class Trees(Repository):
                 (group, phase): Times(moment(first), moment(last)) for group, phase, first, last in json_list(row.times)
             },
             fixed=fixed,
+            spans=[operation_span(item) for item in json_list(row.spans)],
         )
 
     def group_nodes(
@@ -239,6 +273,8 @@ class Trees(Repository):
         after: tuple[str, str, str] | None = None,
         statuses: Collection[str] = (),
         most: int = 0,
+        *,
+        whole: bool = False,
     ) -> tuple[LeafPage, list[LeafFacts]]:
         """Return a page of the nodes of a group of an action, and beside it the first of its nodes in trouble.
 
@@ -249,6 +285,8 @@ class Trees(Repository):
         group, limit, after : as for `group_nodes`.
         statuses : the stored statuses that are trouble.
         most : how many tasks in trouble at most; 0: none are looked for.
+        whole : the nodes in trouble are those of the whole action, and its facts have the spans of its operations. Of
+            an action without a step on nodes none is looked for in the group "".
 
         Raises
         ------
@@ -256,22 +294,23 @@ class Trees(Repository):
         """
 
         def work(tx: Connection) -> tuple[LeafPage, list[LeafFacts]]:
-            rows = self._action_rows(tx, [action_id])
+            rows = self._action_rows(tx, [action_id], with_spans=whole)
             if not rows:
                 raise _unknown(action_id)
             row, groups = rows[0]
             counts, touched = counts_of(row.cells)
+            # What no task has need not be looked for among all of them.
             present = {cell.status for cell in counts if not cell.group}
             wanted = [status for status in statuses if status in present] if most else []
-            query = leaf_page(action_id, group, None, (), after).limit(limit + 1)
+            pages = []
+            if not whole or _has_node_step(row):
+                pages.append((False, leaf_page(action_id, group, None, (), after).limit(limit + 1)))
+            if wanted:
+                pages.append((True, leaf_page(action_id, None if whole else group, None, wanted, None).limit(most)))
             found: list[LeafFacts] = []
             troubled: list[LeafFacts] = []
-            if not wanted:
-                found = [leaf_facts(leaf) for leaf in tx.execute(query)]
-            else:
-                troubles = leaf_page(action_id, group, None, wanted, None).limit(most)
-                for leaf in tx.execute(leaf_pages(query, troubles)):
-                    (troubled if leaf.is_troubled else found).append(leaf_facts(leaf))
+            for leaf in tx.execute(leaf_pages(pages)) if pages else ():
+                (troubled if leaf.is_troubled else found).append(leaf_facts(leaf))
             last = found[limit - 1] if len(found) > limit else None
             behind = (last.node, last.group, last.phase) if last is not None else None
             return LeafPage(self._action(row, groups, counts, touched, found[:limit]), behind), troubled
@@ -352,35 +391,45 @@ class Trees(Repository):
         )
 
     def _action_rows(
-        self, tx: Connection, action_ids: Collection[str]
+        self, tx: Connection, action_ids: Collection[str], *, with_spans: bool = False
     ) -> list[tuple[Row[*tuple[Any, ...]], Sequence[GroupFacts]]]:
         """Return the rows of actions, each with its groups in order."""
         given = self._database.given_time()
-        query = action_query(tx.dialect.name, given is not None)
+        query = action_query(tx.dialect.name, given is not None, with_spans)
         clock = {} if given is None else {"now": given}
-        rows = tx.execute(query, {"action_ids": list(action_ids), **clock}).all()
-        groups = {
-            row.id: sorted((group_facts(item) for item in json_list(row.groups)), key=lambda group: group.position)
-            for row in rows
-        }
-        begun = {(row.id, one.name): one for row in rows for one in groups[row.id] if one.has_batches and one.started}
-        if begun:
-            # It takes a statement more, where a group goes in batches.
-            sent: defaultdict[tuple[str, str], list[tuple[str, Sequence[str]]]] = defaultdict(list)
-            ids, names = zip(*begun, strict=True)
-            these = {"action_ids": sorted(set(ids)), "groups": sorted(set(names))}
-            for action_id, name, phase, nodes in tx.execute(batches_query(), these):
-                sent[action_id, name].append((phase, nodes))
-            for key, steps in sent.items():
-                batches, order = count_batches(steps)
-                if key in begun:
-                    at = groups[key[0]].index(begun[key])
-                    groups[key[0]][at] = replace(begun[key], batches=batches, begun=len(order))
-        return [(row, groups[row.id]) for row in rows]
+        return _with_groups(tx, tx.execute(query, {"action_ids": list(action_ids), **clock}).all())
 
     def _moment(self, now: Any) -> datetime:
         given = self._database.given_time()
         return moment(now) if given is None else given
+
+
+def _with_groups(
+    tx: Connection, rows: Sequence[Row[*tuple[Any, ...]]]
+) -> list[tuple[Row[*tuple[Any, ...]], Sequence[GroupFacts]]]:
+    """Return rows of actions, each with its groups in order."""
+    groups = {
+        row.id: sorted((group_facts(item) for item in json_list(row.groups)), key=lambda group: group.position)
+        for row in rows
+    }
+    begun = {(row.id, one.name): one for row in rows for one in groups[row.id] if one.has_batches and one.started}
+    if begun:
+        # It takes a statement more, where a group goes in batches.
+        sent: defaultdict[tuple[str, str], list[tuple[str, Sequence[str]]]] = defaultdict(list)
+        ids, names = zip(*begun, strict=True)
+        these = {"action_ids": sorted(set(ids)), "groups": sorted(set(names))}
+        for action_id, name, phase, nodes in tx.execute(batches_query(), these):
+            sent[action_id, name].append((phase, nodes))
+        for key, steps in sent.items():
+            batches, order = count_batches(steps)
+            if key in begun:
+                at = groups[key[0]].index(begun[key])
+                groups[key[0]][at] = replace(begun[key], batches=batches, begun=len(order))
+    return [(row, groups[row.id]) for row in rows]
+
+
+def _has_node_step(row: Row[*tuple[Any, ...]]) -> bool:
+    return any(step_facts(item).name in NODE_STEPS for item in json_list(row.steps))
 
 
 def _first(troubles: list[TroubleFacts]) -> list[TroubleFacts]:

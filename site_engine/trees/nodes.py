@@ -161,7 +161,11 @@ def node_history(
     limit : how many actions at most.
     before : what the page before said.
     """
-    past = store.site_nodes.past(site, name, limit, before)
+    return past_to_dict(site, name, store.site_nodes.past(site, name, limit, before))
+
+
+def past_to_dict(site: str, name: str, past: NodePastFacts) -> dict[str, Any] | None:
+    """Return what happened to a node as plain data; None where nothing is known of it."""
     facts, now = past.node, past.read_at
     if facts is None and not past.tasks:
         return None

@@ -13,6 +13,7 @@ from slipway_api.http.etags import require_match
 
 if TYPE_CHECKING:
     from site_store import ActionRecord, SiteStore
+    from site_store.tree_facts import KnownAction
     from slipway_api.airflow_access import Caller
 
 ID_LENGTH = 26
@@ -30,10 +31,10 @@ def find_action(store: SiteStore, caller: Caller, action_id: str) -> ActionRecor
 
     Raises `ApiError` 404, 403; 409 when runs of several DAGs have this id.
     """
-    return find_action_with_token(store, caller, action_id)[0]
+    return find_known_action(store, caller, action_id).action
 
 
-def find_action_with_token(store: SiteStore, caller: Caller, action_id: str) -> tuple[ActionRecord, str]:
+def find_known_action(store: SiteStore, caller: Caller, action_id: str) -> KnownAction:
     """Return an action as `find_action` does, and its change token, both of one moment and by one statement.
 
     Raises `ApiError` as `find_action` does.
@@ -41,13 +42,13 @@ def find_action_with_token(store: SiteStore, caller: Caller, action_id: str) -> 
     found = store.trees.actions_of_run(action_id) if _RUN_ID.fullmatch(action_id) else []
     if not found:
         _require_id(action_id)
-        found = [store.trees.action_with_token(action_id)]
+        found = [store.trees.known_action(action_id)]
     if len(found) > 1:
-        named = ", ".join(f"{action.id} ({action.kind})" for action, _ in found)
+        named = ", ".join(f"{one.action.id} ({one.action.kind})" for one in found)
         raise ApiError(409, f"several runs have the id {action_id!r}: name the action, {named}", "Ambiguous")
-    ((action, token),) = found
-    caller.require_read(action.dag_id)
-    return action, token
+    (known,) = found
+    caller.require_read(known.action.dag_id)
+    return known
 
 
 def _require_id(action_id: str) -> None:

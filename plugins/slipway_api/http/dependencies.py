@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from fastapi import Depends, Path, Query, Request
 
@@ -137,8 +137,12 @@ def require_site(store: SiteStore, site: str, *, default_exists: bool = False) -
     ----------
     default_exists : the default site may be empty.
     """
-    if (default_exists and site == DEFAULT_SITE) or store.sites.exists(site):
-        return
+    if not (default_exists and site == DEFAULT_SITE) and not store.sites.exists(site):
+        refuse_unknown_site(store, site)
+
+
+def refuse_unknown_site(store: SiteStore, site: str) -> NoReturn:
+    """Say that a site does not exist. Raises `ApiError` 404, with the nearest names."""
     known = store.sites.known()
     there = "there is none yet: put a collection of documents into its buffer first"
     if known:

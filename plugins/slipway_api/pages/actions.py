@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
@@ -15,11 +14,10 @@ from fastapi.responses import Response
 
 from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, kind_of
 from site_engine.actions.parameters import parameters_of
-from site_engine.status_trees import action_tree_with_group, action_tree_with_troubles
-from site_engine.trees.nodes import action_nodes
+from site_engine.status_trees import action_tree_with_group, whole_action
 from site_engine.trees.reported import SEPARATOR
 from slipway_api import airflow_access as access
-from slipway_api.actions.lookup import find_action_with_token
+from slipway_api.actions.lookup import find_known_action
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
@@ -75,11 +73,11 @@ class Failure:
 @router.get("/actions/{action_id}", dependencies=[access.may_read])
 def action(request: Request, action_id: str, store: Store, caller: access.CallerDep) -> Response:
     """Show an action."""
-    record, token = find_action_with_token(store, caller, action_id)
+    record, token, asked = find_known_action(store, caller, action_id)
     # Buttons: who may not press them does not see them.
     may = _rights(caller, record)
     root = request.scope.get("root_path", "")
-    answers = _may_answer(store, caller, record, token)
+    answers = _may_answer(caller, record, asked)
 
     def values() -> dict[str, Any]:
         return _action_values(store, record, root)
@@ -94,7 +92,7 @@ def group(
     request: Request, action_id: str, store: Store, caller: access.CallerDep, name: Annotated[str, Query()]
 ) -> Response:
     """Show a group of an action with its nodes."""
-    record, token = find_action_with_token(store, caller, action_id)
+    record, token, _ = find_known_action(store, caller, action_id)
     root = request.scope.get("root_path", "")
 
     def values() -> dict[str, Any]:
@@ -124,7 +122,7 @@ def group(
 @router.get("/actions/{action_id}/nodes", dependencies=[access.may_read])
 def nodes_of_steps(request: Request, action_id: str, store: Store, caller: access.CallerDep) -> Response:
     """Show the nodes of an action's steps on nodes, which are in no group (rule 31)."""
-    record, token = find_action_with_token(store, caller, action_id)
+    record, token, _ = find_known_action(store, caller, action_id)
     after = request.query_params.getlist("after")
 
     def values() -> dict[str, Any]:
@@ -139,20 +137,13 @@ def nodes_of_steps(request: Request, action_id: str, store: Store, caller: acces
     return live_page(request, store, "step_nodes.html", token=token, reader="", values=values, fresh=fresh)
 
 
-def _may_answer(store: SiteStore, caller: access.Caller, record: ActionRecord, token: str) -> frozenset[str]:
+def _may_answer(caller: access.Caller, record: ActionRecord, asked: Sequence[ApprovalRecord]) -> frozenset[str]:
     """Return the groups that wait for an approval that the caller may give."""
     if record.state.is_end:
         return frozenset()
-    asked = _asked(store, record.id, token)
     unnamed = any(not one.approvers for one in asked)
     may = unnamed and caller.may_control(access.COMMIT_DAG) and caller.may_create(record.kind)
     return frozenset(one.group for one in asked if (caller.name in one.approvers if one.approvers else may))
-
-
-@lru_cache(maxsize=256)
-def _asked(store: SiteStore, action_id: str, token: str) -> tuple[ApprovalRecord, ...]:
-    """Return the approvals that are asked for; the action's change token, which was just read, is another one after."""
-    return tuple(one for one in store.approvals.of_action(action_id) if one.answer is None)
 
 
 def _rights(caller: access.Caller, record: ActionRecord) -> frozenset[str]:
@@ -162,18 +153,16 @@ def _rights(caller: access.Caller, record: ActionRecord) -> frozenset[str]:
 
 
 def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[str, Any]:
-    tree, troubled = action_tree_with_troubles(store, record.id, FAILED_SHOWN)
+    found = whole_action(store, record.id, FAILED_SHOWN, NODES_SHOWN)
+    tree, listed = found.tree, found.step_nodes
     groups = groups_of(tree.root)
     begun = record.started or record.created
     header = tree.header
     ended = datetime.fromisoformat(header["ended"]) if header["ended"] else None
-    operations = store.operations.of_action(record.id) if groups else []
-    stages = node_steps(tree.root)
-    listed = action_nodes(store, record.id, group="", limit=NODES_SHOWN) if stages else {"nodes": [], "after": None}
     page = f"{root}/ui/actions/{record.id}/group?name="
     # What reporters say is told apart, and fails nothing.
     own = groups_of(tree.own)
-    wrong = failures(tree.own, own, failed_nodes(troubled), record, root, header["verdict"])
+    wrong = failures(tree.own, own, failed_nodes(found.troubled), record, root, header["verdict"])
     return {
         "tree": tree,
         "steps": [child for child in tree.root.children if child.kind in (EntryKind.STEP, EntryKind.STAGE)],
@@ -185,13 +174,13 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
         # Then a retry begins with the first step that did not succeed.
         "never_begun": header["state"] in ("failed", "cancelled")
         and any(child.status not in (None, Status.SUCCESS) for child in tree.own.children),
-        "node_steps": stages,
+        "node_steps": node_steps(tree.root),
         "step_nodes": listed["nodes"],
         "more_step_nodes": listed["after"] is not None,
         "reported": reported_leaves(tree),
         "waiting": [each for each in groups if _asks(each)],
         "graph_drawn": group_graph.draw(groups, lambda name: page + segment(name)),
-        "time_drawn": timeline.draw(groups, operations, begun, ended or tree.read_at),
+        "time_drawn": timeline.draw(groups, found.spans, begun, ended or tree.read_at),
         "logs": {each.name: group_log(root, record, each.group) for each in groups if _has_begun(each)},
         "run": run_link(root, record),
         "running": header["state"] in ("pending", "running"),
@@ -301,15 +290,15 @@ def failures(
     return sorted(found, key=lambda one: one.entry.kind is EntryKind.GROUP and one.entry.blame is None)
 
 
-def failed_nodes(page: Mapping[str, Any]) -> dict[str, list[FailedNode]]:
+def failed_nodes(nodes: Sequence[Mapping[str, Any]]) -> dict[str, list[FailedNode]]:
     """Return the nodes that failed, by group; those that never began are left out, for others say why.
 
     Parameters
     ----------
-    page : what `action_nodes` returns.
+    nodes : as `action_nodes` returns them.
     """
     found: defaultdict[str, list[FailedNode]] = defaultdict(list)
-    for node in page["nodes"]:
+    for node in nodes:
         said = node["messages"][0] if node["messages"] else "the provisioner said nothing about it"
         if node["status"] in (Status.ERROR, Status.UNDEFINED) and not said.startswith(("not started:", "blocked by ")):
             found[node["group"]].append(FailedNode(node["name"], node["phase"], said))

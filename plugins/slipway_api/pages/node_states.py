@@ -10,12 +10,12 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from site_engine.node_states.shown import shown_view, taken_down_by_groups
+from site_engine.node_states.shown import ShownView, shown_view, taken_down_by_groups
 from site_store.state_query import FILTERED_BY, UNSEEN, StateQuery
 from site_store.state_table import MOST_COUNTED
 from slipway_api import airflow_access as access
 from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import Store, require_site
+from slipway_api.http.dependencies import Store, refuse_unknown_site
 from slipway_api.pages.live import live_page
 from slipway_api.pages.nodes import Column
 from slipway_api.pages.wording import segment
@@ -49,23 +49,22 @@ CHOICES: Final = {
 @router.get("/sites/{site}/states", dependencies=[access.may_read])
 def node_states(request: Request, site: str, store: Store, caller: access.CallerDep) -> Response:
     """Show the states of a site's nodes."""
-    require_site(store, site)
     may_set = caller.may_control(access.COMMIT_DAG)
-    token = f"{store.state_table.token(site)}|{store.trees.site_token(site)}"
     asked = asked_states(request)
     before = _version(request.query_params.get("versions_before", ""))
+    view = shown_view(store, site, VERSIONS_SHOWN, before)
+    if view is None:
+        refuse_unknown_site(store, site)
     fresh = {"site": site, "may_set": may_set, "filters": asked}
 
     def values() -> Mapping[str, Any]:
-        return {"view": shown_view(store, site, VERSIONS_SHOWN, before), "versions_before": before} | _table(
-            request, store, site, asked
-        )
+        return {"view": view, "versions_before": before, **_table(request, store, site, asked, view)}
 
     return live_page(
         request,
         store,
         "node_states.html",
-        token=token,
+        token=view.token,
         reader="may set" if may_set else "",
         values=values,
         fresh=fresh,
@@ -79,7 +78,7 @@ def asked_states(request: Request) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def _table(request: Request, store: Store, site: str, asked: Mapping[str, str]) -> dict[str, Any]:
+def _table(request: Request, store: Store, site: str, asked: Mapping[str, str], view: ShownView) -> dict[str, Any]:
     sort = request.query_params.get("sort", "state")
     descending = request.query_params.get("order") == "desc"
     after = request.query_params.get("after")
@@ -91,7 +90,7 @@ def _table(request: Request, store: Store, site: str, asked: Mapping[str, str]) 
         descending=descending,
         limit=NODES_SHOWN,
         after=after,
-        taken_down=taken_down_by_groups(store, site),
+        taken_down=taken_down_by_groups(store, site, view.judging),
     )
     address = f"{request.scope.get('root_path', '')}/ui/sites/{segment(site)}/states"
 

@@ -12,7 +12,7 @@ from fastapi.responses import Response
 
 from site_engine.actions.kinds import KINDS
 from site_engine.node_states.shown import taken_down_by_groups
-from site_engine.trees.nodes import node_history, site_nodes
+from site_engine.trees.nodes import past_to_dict, site_nodes
 from site_store import NodeQuery, SiteStore, ValueRefused
 from slipway_api import airflow_access as access
 from slipway_api.documents.node_differences import node_differences
@@ -88,29 +88,29 @@ def nodes(request: Request, site: str, store: Store) -> Response:
 def node(request: Request, site: str, node: str, store: Store, caller: access.CallerDep) -> Response:
     """Show a node: what is wanted, what was done, and everything that ever happened to it."""
     may = frozenset(kind for kind in TARGETED if caller.may_create(kind))
-    token = store.trees.site_token(site)
+    known = store.trees.known_site(site)
     before = request.query_params.get("before")
 
     def values() -> Mapping[str, Any]:
-        found = node_history(store, site, node, ACTIONS_SHOWN, before)
-        if found is None:
+        past = store.site_nodes.past(site, node, ACTIONS_SHOWN, before, most_notes=NOTES_SHOWN)
+        found = past_to_dict(site, node, past)
+        if found is None or past.states is None:
             raise ApiError(404, f"nothing is known of a node {node[:64]!r} of site {site[:64]!r}", "Node not found")
         readable = [action for action in found["actions"] if caller.may_read(action["kind"])]
-        states = store.state_table.of_node(site, node, taken_down_by_groups(store, site))
-        noted = store.state_table.history_of(site, node, NOTES_SHOWN)
+        states = past.states.states
+        if states is not None:
+            states = states.taken_down(taken_down_by_groups(store, site, past.states.judging))
         told = {None, *(action["id"] for action in readable)}
         reported = [leaf for leaf in found["reported"] if leaf["action"] in told]
         history = {**found, "actions": readable, "reported": reported}
-        shown = {"states": states, "noted": noted, "history": history}
+        shown = {"states": states, "noted": past.states.notes, "history": history}
         return shown | _differing(store, site, found["node"])
 
     may_touch, may_set = caller.may_create(access.COMMIT_DAG), caller.may_control(access.COMMIT_DAG)
     fresh = {"site": site, "name": node, "may": may, "may_touch": may_touch, "may_set": may_set}
     # A running action of the site changes the past of its nodes, and not the token of the site: nothing is kept.
-    running = store.locks.owner(site) is not None
-    return live_page(
-        request, store, "node.html", token=None if running else token, reader=caller.name, values=values, fresh=fresh
-    )
+    token = None if known.held else known.token
+    return live_page(request, store, "node.html", token=token, reader=caller.name, values=values, fresh=fresh)
 
 
 def _differing(store: SiteStore, site: str, node: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from site_engine.actions.kinds import KINDS
-from site_engine.status_trees import action_trees, site_tree, site_trees
+from site_engine.status_trees import newest_action_trees, site_tree, site_trees
 from slipway_api import airflow_access as access
 from slipway_api.documents.differences import differences
 from slipway_api.http.api_errors import ApiError
@@ -20,7 +20,6 @@ from slipway_api.pages.nodes import asked, kept, nodes_part, token_of
 from slipway_api.pages.rendering import page
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import segment
-from slipway_api.sites.repair_switch import repair_state
 from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.words import Status
 
@@ -42,12 +41,12 @@ def sites(request: Request, store: Store, caller: access.CallerDep) -> Response:
     after = request.query_params.get("after", "")
 
     def values() -> dict[str, Any]:
-        names = store.sites.known(after)
+        names, switches = store.sites.known_with_switches(after)
         shown = names[:SITES_SHOWN]
         more = len(names) - len(shown)
         trees = site_trees(store, shown)
         listed = {"trees": trees, "more": more, "next": shown[-1] if more else "", "after": after}
-        return {**listed, "switches": store.repair_switches.all()}
+        return {**listed, "switches": switches}
 
     fresh = {"may_control": caller.may_control(access.COMMIT_DAG)}
     return live_page(request, store, "sites.html", token=None, reader="", values=values, fresh=fresh)
@@ -122,19 +121,19 @@ def _site_values(
 ) -> dict[str, Any]:
     tree = site_tree(store, site)
     groups = [child for child in tree.root.children if child.kind is EntryKind.GROUP]
-    newest = [one.action for one in store.actions.newest(site, ACTIONS_SHOWN, actions_before)]
-    listed = [action for action in newest if action.dag_id in readable]
-    statuses = {one.header["id"]: one for one in action_trees(store, [action.id for action in listed])}
-    revisions = store.revisions.newest(site, REVISIONS_SHOWN, revisions_before)
+    actions = newest_action_trees(store, site, readable, ACTIONS_SHOWN, actions_before)
+    card = store.site_cards.get(site, REVISIONS_SHOWN, revisions_before)
+    revisions = card.revisions
     place = f"{root}/ui/sites/{segment(site)}?group="
     return {
         "tree": tree,
         "groups": groups,
         "reported": reported_leaves(tree),
-        "repair": repair_state(store, site) if tree.header["revision_committed"] is not None else None,
+        "repair": card.settings.repair if tree.header["revision_committed"] is not None else None,
+        "stopped": card.switch,
         "graph_drawn": group_graph.draw(groups, lambda name: f"{place}{segment(name)}#nodes"),
-        "actions": [(action, statuses.get(action.id)) for action in listed],
-        "older_actions": newest[-1].id if len(newest) == ACTIONS_SHOWN else None,
+        "actions": actions,
+        "older_actions": actions[-1][0].id if len(actions) == ACTIONS_SHOWN else None,
         "actions_before": actions_before,
         "revisions": revisions,
         "older_revisions": revisions[-1].number if len(revisions) == REVISIONS_SHOWN else None,

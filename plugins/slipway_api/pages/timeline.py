@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,12 +14,12 @@ from strategy_lib.drawing.geometry import shortened
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
-    from site_store import Operation
+    from site_store.tree_facts import OperationSpan
     from strategy_lib.status.entry import Entry
 
 LABEL, SCALE, LANE, TOP = 190.0, 780.0, 22.0, 24.0
 _LEAST = 2.0
-_PHASES = {
+_PHASES: Mapping[str, str] = {
     Phase.PREPARE: "prepare",
     Phase.DEPLOY: "deploy",
     Phase.READY: "ready",
@@ -70,13 +70,15 @@ class Timeline:
         return any(span.what == "ready" for lane in self.lanes for span in lane.spans)
 
 
-def draw(groups: Sequence[Entry], operations: Sequence[Operation], begun: datetime, until: datetime) -> Timeline | None:
+def draw(
+    groups: Sequence[Entry], operations: Sequence[OperationSpan], begun: datetime, until: datetime
+) -> Timeline | None:
     """Draw the groups of an action that have begun.
 
     Parameters
     ----------
     groups : in the order of processing.
-    operations : of the action.
+    operations : of the action's groups.
     begun, until : the time from the action's beginning to its end, or to now.
 
     Returns
@@ -87,10 +89,9 @@ def draw(groups: Sequence[Entry], operations: Sequence[Operation], begun: dateti
     whole = (until - begun).total_seconds()
     if whole <= 0:
         return None
-    of_group: defaultdict[str, list[Operation]] = defaultdict(list)
+    of_group: defaultdict[str, list[OperationSpan]] = defaultdict(list)
     for operation in operations:
-        if operation.group is not None:
-            of_group[operation.group].append(operation)
+        of_group[operation.group].append(operation)
 
     def x(at: datetime) -> float:
         return LABEL + min(max((at - begun).total_seconds() / whole, 0.0), 1.0) * SCALE
@@ -107,12 +108,11 @@ def draw(groups: Sequence[Entry], operations: Sequence[Operation], begun: dateti
             continue
         spans = [span("waiting", details.started, details.ended or None, f"{group.name} at work or waiting")]
         for operation in sorted(of_group[group.name], key=lambda one: one.op):
-            start = operation.running_since or operation.submitted or operation.created
             what = _PHASES.get(operation.phase, "deploy")
             if operation.status in (OperationStatus.TIMED_OUT, OperationStatus.ABANDONED):
                 what = "failed"
-            sentence = f"{group.name} {operation.phase.value}, attempt {operation.attempt}, {operation.status.value}"
-            spans.append(span(what, start, operation.ended, sentence))
+            sentence = f"{group.name} {operation.phase}, attempt {operation.attempt}, {operation.status}"
+            spans.append(span(what, operation.begun, operation.ended, sentence))
         failed = details.state == "failure"
         victim = group.blame is not None and group.blame.role == "victim"
         lanes.append(Lane(group.name, shortened(group.name), failed, victim, TOP + len(lanes) * LANE, spans))

@@ -14,7 +14,7 @@ from fastapi.responses import Response, StreamingResponse
 from site_engine.status_trees import ACTION_DEPTH, SITE_DEPTH, action_tree, site_tree
 from site_engine.tree_stream import walk_action, walk_site
 from slipway_api import airflow_access as access
-from slipway_api.actions.lookup import ActionId, find_action_with_token
+from slipway_api.actions.lookup import ActionId, find_known_action
 from slipway_api.http.concurrency import in_thread
 from slipway_api.http.dependencies import SitePath, Store, require_site
 from slipway_api.http.long_polls import LONG_POLLS, Since, Wait
@@ -140,7 +140,7 @@ async def get_action_tree(
     Neither Airflow nor the provisioner is asked. With `since` and `wait` the answer comes as soon as something is
     different.
     """
-    record, token = await in_thread(lambda: find_action_with_token(store, caller, action_id))
+    record, token, _ = await in_thread(lambda: find_known_action(store, caller, action_id))
     action = record.id
     if reading.depth == ALL:
         return await stream(walk_action(store, action), touched_only=reading.touched_only)

@@ -53,6 +53,12 @@ def page(store: SiteStore, **query: Any) -> StatePage:
     return store.state_table.page(SITE, StateQuery(**query))
 
 
+def token(store: SiteStore) -> str:
+    found = store.published_views.get(SITE)
+    assert found is not None
+    return found.token
+
+
 def names(found: StatePage) -> list[str]:
     return [row.node for row in found.nodes]
 
@@ -68,8 +74,13 @@ def test_the_least_available_come_first_with_all_three_states(store: SiteStore) 
     assert (third.state, third.reason, third.since, third.reported) == ("maintenance", "new DISK", 100.0, "up")
     assert (third.user, third.user_reason, third.set_by, third.rack) == ("maintenance", "new disk", "Anna", "r0")
     assert third.until is not None
-    assert store.state_table.of_node(SITE, "n3") == third
-    assert store.state_table.of_node(SITE, "n9") is None
+    past = store.site_nodes.past(SITE, "n3", most_notes=5).states
+    assert past is not None
+    assert past.states == third
+    unknown = store.site_nodes.past(SITE, "n9", most_notes=5).states
+    assert unknown is not None
+    assert (unknown.states, unknown.notes) == (None, [])
+    assert store.site_nodes.past(SITE, "n3").states is None
 
 
 def in_pages(store: SiteStore, sort: str, *, descending: bool, limit: int) -> list[str]:
@@ -173,31 +184,46 @@ def test_what_cannot_be_meant_is_refused(store: SiteStore) -> None:
 
 
 def test_the_token_is_another_one_after_every_change(store: SiteStore, held: Lease, clock: FakeClock) -> None:
-    tokens = [store.state_table.token(SITE)]
-    assert store.state_table.token(SITE) == tokens[0]
+    tokens = [token(store)]
+    assert token(store) == tokens[0]
     store.site_views.remember(held, SITE, {"n1": seen(_A.UP, _A.UP, crashes=1)})
-    tokens.append(store.state_table.token(SITE))
+    tokens.append(token(store))
     store.user_states.change(SITE, ["n1"], _A.RETIRED, "moves", "Anna")
-    tokens.append(store.state_table.token(SITE))
+    tokens.append(token(store))
     store.site_views.publish(held, SITE, {"nodes": {}}, PublishedState(_A.UP), {})
-    tokens.append(store.state_table.token(SITE))
+    tokens.append(token(store))
     clock.move(601)
-    tokens.append(store.state_table.token(SITE))
+    tokens.append(token(store))
     assert len(set(tokens)) == len(tokens)
     assert store.counts.verify().differences == ()
 
 
-def test_the_log_of_versions_is_read_in_pages(store: SiteStore, held: Lease) -> None:
+def test_the_log_of_versions_is_read_in_pages_and_what_is_known_not_again(store: SiteStore, held: Lease) -> None:
+    none = store.published_views.get(SITE, 2)
+    assert none is not None
+    assert (none.newest, none.log, none.groups_take_down) == (None, [], False)
     published = [
         store.site_views.publish(held, SITE, {"nodes": {}}, PublishedState(_A.UP), {"n1": ("up", "down", str(number))})
         for number in range(3)
     ]
-    newest = store.site_views.log(SITE, 2)
-    assert [one.version for one in newest] == [published[2].version, published[1].version]
-    assert [one.version for one in store.site_views.log(SITE, 2, newest[-1].version)] == [published[0].version]
-    assert store.site_views.changes_of(SITE, published[1].version) == {"n1": ("up", "down", "1")}
+    first, second, third = (one.version for one in published)
+    found = store.published_views.get(SITE, 2)
+    assert found is not None
+    assert found.newest == published[2]
+    assert found.leader == store.leases.get(lease_of(SITE))
+    assert [one.version for one in found.log] == [third, second]
+    assert found.changes == {third: {"n1": ("up", "down", "2")}, second: {"n1": ("up", "down", "1")}}
+    older = store.published_views.get(SITE, 2, second)
+    assert older is not None
+    assert [one.version for one in older.log] == [first]
+    again = store.published_views.get(SITE, 3, known=[third, first])
+    assert again is not None
+    assert (len(again.log), list(again.changes)) == (3, [second])
     store.site_views.prune(held, SITE, store.now() + timedelta(days=1))
-    assert store.site_views.changes_of(SITE, published[1].version) == {}
+    pruned = store.published_views.get(SITE, 3)
+    assert pruned is not None
+    assert (pruned.newest, pruned.log) == (published[2], [])
+    assert store.published_views.get("nowhere", 3) is None
 
 
 @pytest.mark.usefixtures("held")
@@ -209,10 +235,15 @@ def test_the_history_of_a_node_has_what_was_set_and_published(store: SiteStore, 
         PublishedState(_A.UP),
         {"n3": ("up", "maintenance", "new disk"), "n1": (None, "up", "")},
     )
-    noted = store.state_table.history_of(SITE, "n3")
+    past = store.site_nodes.past(SITE, "n3", most_notes=5).states
+    assert past is not None
+    noted = past.notes
     assert [one.was_set for one in noted] == [False, True]
     assert noted[0].message == "up -> maintenance: new disk"
     assert noted[1].message.startswith("set to maintenance until ")
+    few = store.site_nodes.past(SITE, "n3", most_notes=1).states
+    assert few is not None
+    assert few.notes == noted[:1]
 
 
 @pytest.mark.usefixtures("held")
@@ -235,4 +266,5 @@ def test_each_order_is_that_of_an_index(store: SiteStore, sort: str, descending:
     with engine.connect() as connection:
         for statement, parameters in ordered:
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
-            assert not any("TEMP B-TREE" in str(row) for row in plan), (statement, plan)
+            # Only the page itself is sorted, once more: the ranges that it is made of have been found in their order.
+            assert not any("TEMP B-TREE" in str(row) and row.parent for row in plan), (statement, plan)
