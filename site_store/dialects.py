@@ -129,6 +129,20 @@ def nested_rows(dialect: str, query: Select[Any]) -> ColumnElement[Any]:
     return query.with_only_columns(func.json_agg(func.json_build_array(*columns))).scalar_subquery()
 
 
+def json_columns(dialect: str, query: Select[Any]) -> ColumnElement[Any]:
+    """Return the rows of a correlated query as one JSON list with a list for each column, all in one order.
+
+    Of many rows that is made, and read, several times as fast as `json_rows`: there is no list for each. A column of
+    no row is NULL, or empty. Within the rows of another list it is a list too, and not a text to be read once more.
+    """
+    columns = query.selected_columns
+    if dialect == "sqlite":
+        listed = func.json_array(*(func.json_group_array(column) for column in columns))
+        return func.json(query.with_only_columns(listed).scalar_subquery())
+    listed = func.json_build_array(*(func.json_agg(column) for column in columns))
+    return query.with_only_columns(listed).scalar_subquery()
+
+
 def nested_json(dialect: str, column: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return a column that holds JSON for the same purpose; SQLite keeps it as text."""
     return func.json(column) if dialect == "sqlite" else column

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, case, exists, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, exists, func, literal, select, union_all
 
-from site_store.dialects import json_rows, names_table, names_value, nested_rows
+from site_store.dialects import json_columns, json_rows, names_table, names_value
 from site_store.status_records import SitePart, StatusCount
 from site_store.tables import node, site_group, site_group_node, site_trouble
-from site_store.tree_facts import TroubleFacts
+from site_store.tree_facts import FirstTroubles
 from site_store.tree_rows import json_list
 from strategy_lib.status.words import Status
 
@@ -20,8 +20,8 @@ MOST_TROUBLES = 10
 TROUBLED = (Status.ERROR.value, Status.UNDEFINED.value)
 """What is shown of nodes of a site that are in trouble."""
 
-Troubles = dict[str, defaultdict[str, list[TroubleFacts]]]
-"""By site and by group, or the part that is no group, in no order."""
+Troubles = dict[str, defaultdict[str, list[FirstTroubles]]]
+"""By site and by group, or the part that is no group."""
 
 
 def site_troubles(tx: Connection, sites: Collection[str], counts: Iterable[StatusCount]) -> Troubles:
@@ -46,18 +46,25 @@ def site_troubles(tx: Connection, sites: Collection[str], counts: Iterable[Statu
     outside = any(not cell.group and cell.phase != SitePart.GROUPED for cell in failed)
     found: Troubles = {}
     query = _query(tx.dialect.name, tuple(name for name in TROUBLED if groups[name]), outside)
-    for site, nodes in json_list(tx.scalar(query, given)):
-        these = found.setdefault(site, defaultdict(list))
-        for place, name, standing, error in json_list(nodes):
-            these[place].append(TroubleFacts(name, "", standing, error, None))
+    for site, place, standing, (nodes, errors) in json_list(tx.scalar(query, given)):
+        if nodes:
+            found.setdefault(site, defaultdict(list))[place].append(first_troubles(standing, nodes, errors))
     return found
+
+
+def first_troubles(standing: str, nodes: Sequence[str], errors: Sequence[str | None]) -> FirstTroubles:
+    """Return nodes that stand so, each with its error, by name."""
+    if nodes != sorted(nodes):
+        order = sorted(range(len(nodes)), key=nodes.__getitem__)
+        nodes, errors = [nodes[place] for place in order], [errors[place] for place in order]
+    return FirstTroubles(standing, nodes, errors)
 
 
 @cache
 def _query(dialect: str, in_groups: tuple[str, ...], outside: bool) -> Select[Any]:
     """Select the first nodes in trouble of each group and status, and of what is no group where that is asked for.
 
-    They are one list in JSON, each of a site and nodes.
+    They are one list in JSON, each of a site, a group or part, how its nodes stand, and their names and errors.
 
     Parameters of the statement: `sites`, and under each word of `in_groups` the groups that have nodes that stand so.
     """
@@ -65,43 +72,48 @@ def _query(dialect: str, in_groups: tuple[str, ...], outside: bool) -> Select[An
     for standing in in_groups:
         these, groups = (select(names_table(dialect, key).c.value) for key in ("sites", standing))
         here = (site_group.c.site.in_(these), site_group.c.name.in_(groups))
-        parts.append(select(site_group.c.site, _of_group(dialect, standing).label("nodes")).where(*here))
+        nodes = _of_group(dialect, standing).label("nodes")
+        stand = literal(standing).label("standing")
+        parts.append(select(site_group.c.site, site_group.c.name.label("place"), stand, nodes).where(*here))
     if outside:
         in_group = exists().where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
         wanted = node.c.wanted_digest.is_not(None)
         for standing in TROUBLED:
-            parts.append(_of_part(dialect, standing, ~wanted))
-            parts.append(_of_part(dialect, standing, wanted, ~in_group.correlate(node)))
+            parts.append(_of_part(dialect, standing, SitePart.TO_BE_REMOVED, ~wanted))
+            parts.append(_of_part(dialect, standing, SitePart.NO_GROUP, wanted, ~in_group.correlate(node)))
     if len(parts) == 1:
         return select(json_rows(dialect, parts[0]))
     both = union_all(*parts).subquery()
-    return select(json_rows(dialect, select(both.c.site, both.c.nodes)))
+    # SQLite forgets in a union that a text is JSON.
+    listed = func.json(both.c.nodes) if dialect == "sqlite" else both.c.nodes
+    return select(json_rows(dialect, select(both.c.site, both.c.place, both.c.standing, listed)))
 
 
 def _of_group(dialect: str, standing: str) -> ColumnElement[str]:
     """Return a column of `site_group`: its first nodes that stand so."""
     trouble = site_trouble.c
     first = (
-        select(trouble.group_name, trouble.node, trouble.standing, trouble.error)
+        select(trouble.node, trouble.error)
         .where(trouble.site == site_group.c.site, trouble.group_name == site_group.c.name, trouble.standing == standing)
         .order_by(trouble.node)
         .limit(MOST_TROUBLES)
         .correlate(site_group)
         .subquery()
     )
-    return nested_rows(dialect, select(*first.c))
+    return json_columns(dialect, select(*first.c))
 
 
-def _of_part(dialect: str, standing: str, *conditions: ColumnElement[bool]) -> Select[Any]:
+def _of_part(dialect: str, standing: str, part: SitePart, *conditions: ColumnElement[bool]) -> Select[Any]:
     """Select by site the first nodes that stand so and are in no group, by an index."""
     these = names_table(dialect, "sites")
-    part = case((node.c.wanted_digest.is_(None), SitePart.TO_BE_REMOVED.value), else_=SitePart.NO_GROUP.value)
     first = (
-        select(part.label("place"), node.c.name, node.c.standing, node.c.error)
+        select(node.c.name, node.c.error)
         .where(node.c.site == these.c.value, node.c.standing == standing, *conditions)
         .order_by(node.c.name)
         .limit(MOST_TROUBLES)
         .correlate(these)
         .subquery()
     )
-    return select(these.c.value.label("site"), nested_rows(dialect, select(*first.c)).label("nodes"))
+    place, stand = literal(str(part)).label("place"), literal(standing).label("standing")
+    nodes = json_columns(dialect, select(*first.c)).label("nodes")
+    return select(these.c.value.label("site"), place, stand, nodes)

@@ -41,6 +41,17 @@ class TroubleFacts(NamedTuple):
     operation_status: str | None
 
 
+class FirstTroubles(NamedTuple):
+    """The first nodes of a group of a site that stand so, by name, and what went wrong with each.
+
+    They are lists beside each other, as there may be thousands: a value for each costs more than all else of a view.
+    """
+
+    standing: str
+    nodes: Sequence[str]
+    messages: Sequence[str | None]
+
+
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
     """A group in an action, or of a site (then without state). `troubles` are the first of its failed nodes there.
@@ -259,7 +270,7 @@ class SiteFacts:
     groups: Sequence[GroupFacts]
     reported: Sequence[ReportedLeaf]
     nodes: Sequence[tuple[str, SiteNodeFacts]] = ()
-    troubles: Mapping[str, Sequence[TroubleFacts]] = field(default_factory=dict)
+    troubles: Mapping[str, Sequence[FirstTroubles]] = field(default_factory=dict)
     last_updated: datetime | None = None
     times: Mapping[str, Times] = field(default_factory=dict)
     leased: bool = False

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Exists,
     FromClause,
     Select,
+    Text,
     and_,
     bindparam,
     case,
@@ -26,7 +27,7 @@ from sqlalchemy import (
 )
 
 from site_store.action_rows import FACTS, OPEN
-from site_store.dialects import clock, json_rows, names_table, nested_json, nested_rows
+from site_store.dialects import clock, json_columns, json_rows, names_table, nested_json, nested_rows
 from site_store.events import EventKind
 from site_store.owner_queries import default_owner, owners_now
 from site_store.records import ActionState, OperationStatus
@@ -366,7 +367,7 @@ def _cells(dialect: str, of: FromClause, *conditions: ColumnElement[bool]) -> Co
     # A number that may be large is a decimal in PostgreSQL, and that is a text in JSON.
     records = func.sum(cell.records).cast(BigInteger).label("records")
     summed = select(*key, records).where(*conditions).group_by(*key).correlate(of).subquery()
-    return json_rows(dialect, select(*summed.c)).label("cells")
+    return json_columns(dialect, select(*summed.c)).cast(Text).label("cells")
 
 
 # A word that nobody knows is undefined, the highest of all.

@@ -71,6 +71,12 @@ def json_list(value: Any) -> list[Any]:
     return json_value(value) or []
 
 
+def json_zip(value: Any) -> Iterable[Sequence[Any]]:
+    """Return the rows of a column of `json_columns`."""
+    columns = json_value(value)
+    return zip(*columns, strict=True) if columns and columns[0] else ()
+
+
 def owners_by_name(value: Any) -> dict[str, OwnerCheckIn]:
     """Return all owners that ever checked in."""
     return {
@@ -89,7 +95,7 @@ def counts_of(value: Any) -> tuple[list[StatusCount], int]:
     """Return the cells of a scope of the roll-up, and how often it was changed."""
     counts: list[StatusCount] = []
     changes = 0
-    for group, phase, owner, status, fresh, records in json_list(value):
+    for group, phase, owner, status, fresh, records in json_zip(value):
         if phase == TOUCH:
             changes += int(records)
         elif records:

@@ -7,11 +7,10 @@ The roll-up with the facts beside it, and the leaves that are asked for. What of
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, Row
@@ -24,6 +23,7 @@ from site_store.site_troubles import MOST_TROUBLES, TROUBLED, Troubles, site_tro
 from site_store.status_records import ApprovalRecord, OwnerCheckIn, StatusCount
 from site_store.tree_facts import (
     ActionFacts,
+    FirstTroubles,
     GroupFacts,
     KnownAction,
     KnownSite,
@@ -32,7 +32,6 @@ from site_store.tree_facts import (
     SiteFacts,
     SiteNodeFacts,
     Times,
-    TroubleFacts,
 )
 from site_store.tree_queries import (
     action_query,
@@ -348,10 +347,7 @@ class Trees(Repository):
             if nodes:
                 (site,) = sites
                 found = [(item.under, site_node_facts(item, ())) for item in tx.execute(worst_nodes(site, nodes)).all()]
-                mine = troubles[site] = defaultdict(list)
-                for under, one in found:
-                    if one.standing in TROUBLED:
-                        mine[under].append(TroubleFacts(one.node, "", one.standing, one.error, None))
+                troubles[site] = _first(found)
             elif troubled:
                 troubles = site_troubles(tx, sites, [cell for cells, _ in counts.values() for cell in cells])
             return [self._site(rows[site], *counts[site], troubles.get(site, {}), found) for site in sites]
@@ -363,7 +359,7 @@ class Trees(Repository):
         row: Row[*tuple[Any, ...]],
         counts: Sequence[StatusCount],
         touched: int,
-        troubles: Mapping[str, list[TroubleFacts]],
+        troubles: Mapping[str, Sequence[FirstTroubles]],
         nodes: Sequence[tuple[str, SiteNodeFacts]],
     ) -> SiteFacts:
         owners, now = owners_by_name(row.owners), self._moment(row.now)
@@ -382,7 +378,7 @@ class Trees(Repository):
             groups=sorted(groups, key=lambda group: group.position),
             reported=[reported_facts(row.site, "", item) for item in json_list(row.said)],
             nodes=nodes,
-            troubles={under: _first(these) for under, these in troubles.items()},
+            troubles=troubles,
             last_updated=moment_or_none(row.last_updated),
             times={
                 under: Times(moment_or_none(first), moment_or_none(last)) for under, first, last in json_list(row.times)
@@ -432,15 +428,17 @@ def _has_node_step(row: Row[*tuple[Any, ...]]) -> bool:
     return any(step_facts(item).name in NODE_STEPS for item in json_list(row.steps))
 
 
-def _first(troubles: list[TroubleFacts]) -> list[TroubleFacts]:
-    """Return the first nodes of each status, by name."""
-    troubles.sort(key=itemgetter(0))
-    if len(troubles) <= MOST_TROUBLES:
-        return troubles
-    statuses = {one.status for one in troubles}
-    return [
-        one for status in statuses for one in islice((one for one in troubles if one.status == status), MOST_TROUBLES)
-    ]
+def _first(nodes: Iterable[tuple[str, SiteNodeFacts]]) -> defaultdict[str, list[FirstTroubles]]:
+    """Return by group the first nodes of each status that is trouble, by name."""
+    by_status: defaultdict[tuple[str, str], list[SiteNodeFacts]] = defaultdict(list)
+    for under, one in nodes:
+        if one.standing in TROUBLED:
+            by_status[under, one.standing].append(one)
+    found: defaultdict[str, list[FirstTroubles]] = defaultdict(list)
+    for (under, standing), these in by_status.items():
+        first = sorted(these, key=attrgetter("node"))[:MOST_TROUBLES]
+        found[under].append(FirstTroubles(standing, [one.node for one in first], [one.error for one in first]))
+    return found
 
 
 def _token_of_action(changes: Any, committed: int | None, owners: Mapping[str, OwnerCheckIn], now: datetime) -> str:

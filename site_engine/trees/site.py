@@ -127,7 +127,12 @@ class SiteView:
     def messages(self, name: str, status: Status, children: Sequence[Entry]) -> tuple[str, ...]:
         """Return the first messages of the worst nodes."""
         troubles = self.facts.troubles.get(name, ())
-        found = [f"{one.node}: {one.message or 'failed'}" for one in troubles if one.status == status]
+        found = [
+            f"{node}: {message or 'failed'}"
+            for one in troubles
+            if one.standing == status
+            for node, message in zip(one.nodes, one.messages, strict=True)
+        ]
         if not found:
             found = [
                 f"{child.name}: {child.messages[0]}" for child in children if child.status is status and child.messages

@@ -15,6 +15,7 @@ from site_store import ActionNotFound, ActionState, NodeQuery, PlannedGroup, Sit
 from site_store.tables import action as action_table
 from site_store.tables import approval, node, revision, site_group, site_group_node, task
 from site_store.tables import site as site_table
+from site_store.tree_facts import FirstTroubles
 from strategy_lib.phase import Phase, Reason
 from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
@@ -181,8 +182,8 @@ def test_a_site_is_read_in_two_statements(site: Scenario, clock: FakeClock) -> N
     assert len(statements) == 2
     assert (facts.committed, facts.done, facts.running, facts.last) == (3, None, None, None)
     assert [(one.name, one.depends_on) for one in facts.groups] == [("control", ()), ("racks", ("control",))]
-    troubles = {name: [(one.node, one.message) for one in found] for name, found in facts.troubles.items()}
-    assert troubles == {"control": [("n2", "IPMI")], "racks": [("n2", "IPMI")]}
+    first = [FirstTroubles("error", ["n2"], ["IPMI"])]
+    assert facts.troubles == {"control": first, "racks": first}
     cells = {(cell.group, cell.phase, cell.status): cell.records for cell in facts.counts}
     assert cells == {
         ("", "grouped", "pending"): 1,
