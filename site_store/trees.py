@@ -285,7 +285,7 @@ class Trees(Repository):
         statuses : the stored statuses that are trouble.
         most : how many tasks in trouble at most; 0: none are looked for.
         whole : the nodes in trouble are those of the whole action, and its facts have the spans of its operations. Of
-            an action without a step on nodes none is looked for in the group "".
+            an action without tasks of a step on nodes none is looked for in the group "".
 
         Raises
         ------
@@ -302,7 +302,7 @@ class Trees(Repository):
             present = {cell.status for cell in counts if not cell.group}
             wanted = [status for status in statuses if status in present] if most else []
             pages = []
-            if not whole or _has_node_step(row):
+            if not whole or any(cell.phase in NODE_STEPS for cell in counts):
                 pages.append((False, leaf_page(action_id, group, None, (), after).limit(limit + 1)))
             if wanted:
                 pages.append((True, leaf_page(action_id, None if whole else group, None, wanted, None).limit(most)))
@@ -422,10 +422,6 @@ def _with_groups(
                 at = groups[key[0]].index(begun[key])
                 groups[key[0]][at] = replace(begun[key], batches=batches, begun=len(order))
     return [(row, groups[row.id]) for row in rows]
-
-
-def _has_node_step(row: Row[*tuple[Any, ...]]) -> bool:
-    return any(step_facts(item).name in NODE_STEPS for item in json_list(row.steps))
 
 
 def _first(nodes: Iterable[tuple[str, SiteNodeFacts]]) -> defaultdict[str, list[FirstTroubles]]:
