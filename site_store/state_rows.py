@@ -1,68 +1,24 @@
-"""A node with its three states as a value, and the columns that it is read with; and what was noted of them."""
+"""The columns that the three states of a node are read with, and rows of them as values; and notes on them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, FromClause, Select, and_, func, literal, or_, select
 
 from site_store.events import EventKind
+from site_store.state_values import NodeStateRow, StateNote
 from site_store.tables import event, node, node_view, user_state
 from site_store.tree_rows import moment, moment_or_none
 from strategy_lib.node_states.generated import NodeAvailability
 
 _NOTED: Final = (EventKind.NODE_STATE, EventKind.USER_STATE)
-_DOWN: Final = str(NodeAvailability.DOWN)
 
 user_now: Final[ColumnElement[str]] = func.coalesce(user_state.c.state, literal(str(NodeAvailability.UP)))
 """What an administrator has set for a node, in rows that are joined by `with_states`."""
 is_there: Final = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None))
 """Whether a site is about a node: it is wanted, or done and not removed yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeStateRow:
-    """A node with its three states. Times of what is reported and published are in seconds, of the database's clock.
-
-    Attributes
-    ----------
-    reported, state : None: no controller has seen it yet.
-    word, power : what the provisioner's list said.
-    user : what is in force; `set_by`, `set_at` and `until` are None where nobody has set anything.
-    """
-
-    node: str
-    rack: str | None
-    reported: str | None
-    word: str | None
-    power: str | None
-    reported_since: float | None
-    crashes: int
-    user: str
-    user_reason: str
-    set_by: str | None
-    set_at: datetime | None
-    until: datetime | None
-    state: str | None
-    reason: str
-    since: float | None
-
-    def taken_down(self, by: Mapping[str, str]) -> NodeStateRow:
-        """Return the same where groups have taken nodes down: these, each with the reason."""
-        why = by.get(self.node)
-        return self if why is None else replace(self, state=_DOWN, reason=why)
-
-
-@dataclass(frozen=True, slots=True)
-class StateNote:
-    """What was noted of the states of a node: a published change, or what an administrator set."""
-
-    at: datetime
-    was_set: bool
-    message: str
 
 
 def with_states(nodes: FromClause, now: ColumnElement[Any]) -> FromClause:

@@ -27,8 +27,9 @@ from sqlalchemy import (
 from site_store.database import Repository
 from site_store.dialects import among, clock
 from site_store.state_query import UNSEEN, StateQuery, place_of, require_sound
-from site_store.state_rows import NodeStateRow, is_there, state_columns, state_row, user_now, with_states
+from site_store.state_rows import is_there, state_columns, state_row, user_now, with_states
 from site_store.state_totals import StateTotals, read_totals
+from site_store.state_values import NodeStateRow
 from site_store.tables import node, node_view, site_group_node, user_state
 from strategy_lib.node_states.generated import NodeAvailability
 

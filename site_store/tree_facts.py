@@ -12,7 +12,7 @@ from site_store.status_records import ApprovalRecord, OwnerCheckIn, ReportedLeaf
 
 if TYPE_CHECKING:
     from site_store.node_errors import NodeErrorRecord
-    from site_store.state_rows import NodeStateRow, StateNote
+    from site_store.state_values import NodeStateRow, StateNote
     from strategy_lib.node_states.publication import Version
 
 
