@@ -55,7 +55,9 @@ def task_of(ledger: Ledger) -> ProvisionerTask:
     found = verdicts(ledger)
     over = ledger.is_over()
     good = {name for name, (ok, _) in found.items() if ok}
-    state = TaskState.COMPLETE if over else TaskState.RUNNING if ledger.is_begun() else TaskState.QUEUED
+    # Only deploys wait for a place; what waits for the machines themselves is under way.
+    is_queued = ledger.tag.action == "deploy_nodes" and not ledger.is_begun()
+    state = TaskState.COMPLETE if over else TaskState.QUEUED if is_queued else TaskState.RUNNING
     said = [
         TaskMessage(one_line(why), error=ok is False, context=name or None, at=None)
         for name, (ok, why) in found.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from tests.conftest import ROOT
 from tests.e2e.walking import SLIPWAY, Walker, two_terminals
 
 EXAMPLE = ROOT / "slipway_cli" / "data" / "example_maas_site.yaml"
-UP = [SLIPWAY, "up", "--simulator", "--provisioner", "maas", "--speed", "3000"]
+FAILED = "r1-compute-07"
+UP = [SLIPWAY, "up", "--simulator", "--provisioner", "maas", "--speed", "3000", "--fail", f"deploy:{FAILED}"]
+REASON = "Failed deployment: Installation failed (refer to the installation log for more information)."
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +42,18 @@ def test_what_was_imported_is_deployed(walker: Walker, tmp_path: Path) -> None:
     walker.types(f"{SLIPWAY} validate {folder}/site.yaml {folder}/nodes.yaml {folder}/strategy.yaml")
     walker.types(f"{SLIPWAY} create configdocs design --directory {folder} --site walk")
     assert "revision 1" in walker.types(f"{SLIPWAY} commit configdocs --site walk")
-    assert "SUCCESS" in walker.types(f"{SLIPWAY} create action deploy_site --site walk --follow")
+    followed = walker.types(f"{SLIPWAY} create action deploy_site --site walk --follow")
+    assert "SUCCESS" in followed
     statuses = walker.types(f"{SLIPWAY} get site-statuses --site walk")
-    assert (statuses.count("Deployed"), statuses.count("Ready")) == (40, 0)
+    assert (statuses.count("Deployed"), statuses.count("Failed deployment"), statuses.count("Ready")) == (39, 1, 0)
+    # The one that fails is told by its status's name and in MAAS's words, wherever one looks.
+    action = re.findall(r"action/(\w+)", followed)[0]
+    for command in (
+        f"report action/{action}",
+        f"report action/{action} -o html",
+        f"describe node/{FAILED} --site walk",
+    ):
+        assert f"reported failed: {REASON}" in " ".join(walker.types(f"{SLIPWAY} {command}").split()), command
 
 
 def configuration() -> str:

@@ -16,7 +16,7 @@ COMMISSIONING, INSTALLATION, TESTING = "commissioning", "installation", "testing
 KINDS: Mapping[str, int] = {COMMISSIONING: 0, INSTALLATION: 1, TESTING: 2}
 NAMES = {COMMISSIONING: "Commissioning", INSTALLATION: "Installation", TESTING: "Testing"}
 SCRIPTS: Mapping[str, tuple[str, ...]] = {
-    COMMISSIONING: ("20-maas-01-install-lldpd", "50-maas-01-commissioning", "maas-get-fruid-api-data"),
+    COMMISSIONING: ("20-maas-01-install-lldpd", "maas-get-fruid-api-data", "50-maas-01-commissioning"),
     INSTALLATION: ("/tmp/install.log",),  # noqa: S108 - the name of a result
     TESTING: ("smartctl-validate",),
 }

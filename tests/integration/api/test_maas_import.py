@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -122,3 +123,37 @@ def test_only_connections_to_maas_are_asked_and_only_for_who_may_commit(
     bad = user.get(IMPORT, params={"connection": "slipway_provisioner_bad"})
     assert_failure(bad, 503)
     assert "no API key" in bad.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"password": "a:b:c"}, "The provisioner does not accept the credentials"),
+        ({"password": "a:b"}, "the API key must have three parts, consumer:token:secret, as MAAS shows it"),
+        ({"extra": {}}, "a pool or a tag must limit the site's part of MAAS: give one of them"),
+        ({"extra": {"pool": "nowhere"}}, "MAAS has no pool nowhere: correct what limits the site in the connection"),
+        ({"extra": {"tag": "nobody"}}, "MAAS has no tag nobody: correct what limits the site in the connection"),
+        ({"extra": {"pool": "empty"}}, "MAAS has no machine in pool empty"),
+        ({"host": "{url}"}, "its URL ends with /MAAS, as in http://maas:5240/MAAS"),
+        ({"host": "https://{server}/MAAS"}, "what listens there does not speak TLS: is it http:// and not https://"),
+    ],
+)
+def test_what_is_wrong_with_a_connection_is_said(
+    maas: MaasSimulator, slipway: CliRunner, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], expected: str
+) -> None:
+    for pool in ("empty", "default"):
+        maas.post("nodes/ntp01", {"pool": pool})
+    connection = {
+        "conn_type": "maas",
+        "host": f"{maas.url}/MAAS",
+        "password": maas.key,
+        "extra": {"pool": "default"},
+        **changes,
+    }
+    server = maas.url.removeprefix("http://")
+    connection["host"] = connection["host"].format(url=maas.url, server=server)
+    monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER_FRA1", json.dumps(connection))
+    result = run(slipway)
+    assert result.exit_code == 1, result.output
+    assert expected in " ".join(result.output.split())
+    assert maas.key not in result.output

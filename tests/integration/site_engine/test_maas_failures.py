@@ -29,7 +29,7 @@ pytestmark = pytest.mark.endurance
 
 ALICE: Final = "a:a:a"
 FAILED: Final = "reported failed: "
-COMMISSIONING: Final = "maas-get-fruid-api-data"
+COMMISSIONING: Final = "50-maas-01-commissioning"
 TESTS: Final = "smartctl-validate"
 INSTALLATION: Final = "/tmp/install.log"
 BMC: Final = "Failed talking to node's BMC: Connection timed out"

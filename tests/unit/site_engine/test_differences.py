@@ -53,6 +53,14 @@ UNPROVEN = (
             id="undone",
         ),
         pytest.param(
+            known(None, provisioner_status="Deployed, owned by alice"),
+            DEPLOYED,
+            "add",
+            "never done",
+            "the node list says Deployed, owned by alice: it is left alone",
+            id="somebody else's",
+        ),
+        pytest.param(
             None,
             DEPLOYED,
             "add",

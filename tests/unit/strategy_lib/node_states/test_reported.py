@@ -66,3 +66,8 @@ def test_words_are_read_in_any_case() -> None:
 )
 def test_the_lower_of_both_sources(provisioner: Reported, node: Reported | None, expected: Reported) -> None:
     assert lower_of(provisioner, node) == expected
+
+
+def test_who_else_owns_a_node_is_told_and_changes_no_state() -> None:
+    assert reported_state("Deployed, owned by alice", "on", None) == Reported(UP)
+    assert reported_state("Broken, owned by bob", "on", UP) == Reported(DOWN, "Broken, owned by bob")
