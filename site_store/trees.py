@@ -19,6 +19,7 @@ from site_store.action_rows import action_record
 from site_store.database import Repository
 from site_store.dialects import names_value
 from site_store.errors import ActionNotFound
+from site_store.leaf_queries import leaf_page, leaf_pages, worst_leaves, worst_nodes
 from site_store.site_troubles import MOST_TROUBLES, TROUBLED, Troubles, site_troubles
 from site_store.status_records import ApprovalRecord, OwnerCheckIn, StatusCount
 from site_store.tree_facts import (
@@ -38,13 +39,9 @@ from site_store.tree_queries import (
     action_token_query,
     batches_query,
     known_site_query,
-    leaf_page,
-    leaf_pages,
     newest_query,
     site_token_query,
     sites_query,
-    worst_leaves,
-    worst_nodes,
 )
 from site_store.tree_rows import (
     action_brief,

@@ -1,0 +1,142 @@
+"""Batches and canaries (rule 59) hold in any group, whatever its settings are and whatever becomes of its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strategy_lib.criteria import SuccessCriteria, evaluate
+from strategy_lib.deployment import Deployment
+from strategy_lib.group_plan import GroupPlan
+from strategy_lib.node import NodeState
+from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.rounds_of_group import Round
+from strategy_lib.steps import Finished
+from strategy_lib.strategy import Group, Ready, Retries
+from tests.unit.strategy_lib.test_batches import Bad, play, tell
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Group, tuple[str, ...], GroupPlan, Bad, Bad, Mapping[str, NodeState]]:
+    names = tuple(f"n{number}" for number in range(draw(st.integers(0, 8))))
+    some: st.SearchStrategy[set[str]] = st.sets(st.sampled_from(names), max_size=3) if names else st.builds(set[str])
+    percent = st.none() | st.integers(0, 100)
+    number = st.none() | st.integers(0, 9)
+    criteria = st.none() | st.builds(SuccessCriteria, percent, number, number)
+    before_each = {name: tuple(sorted(draw(some) & set(names[:place]))) for place, name in enumerate(names)}
+    waiting = draw(some)
+    waits = {name: others for name, others in before_each.items() if others and name in waiting}
+    redeploy = frozenset(draw(some)) if draw(st.booleans()) else frozenset[str]()
+    before = {
+        name: draw(st.sampled_from((NodeState.SUCCESS, NodeState.FAILURE, NodeState.PREPARED))) for name in draw(some)
+    }
+    group = Group(
+        "g",
+        critical=True,
+        criteria=draw(criteria),
+        retries=Retries(draw(st.integers(0, 1)), draw(st.integers(0, 1))),
+        ready=draw(st.none() | st.just(Ready(5))),
+        max_in_flight=draw(st.none() | st.integers(1, 9) | st.just("30%")),
+        canary=draw(st.none() | st.integers(1, 4) | st.just("25%")),
+        max_unavailable=draw(st.none() | st.integers(1, 3)),
+    )
+    bad = {
+        phase: draw(some) for phase in (Phase.RELEASE, Phase.PREPARE, Phase.DEPLOY, Phase.READY) if draw(st.booleans())
+    }
+    unknown = {phase: draw(some) for phase in (Phase.PREPARE, Phase.DEPLOY) if draw(st.integers(0, 3)) == 0}
+    plan = GroupPlan(waits, redeploy=redeploy - before.keys(), serving=redeploy)
+    return group, names, plan, bad, unknown, before
+
+
+def under_way(sent: Sequence[tuple[Phase, frozenset[str]]], final: Mapping[str, NodeState]) -> int:
+    """Return how many nodes were under way at once: from when they are first sent to the last time."""
+    last = {name: place for place, (_, nodes) in enumerate(sent) for name in nodes}
+    first = {name: place for place, (_, nodes) in reversed([*enumerate(sent)]) for name in nodes}
+    return max((sum(first[name] <= place <= last[name] for name in last) for place in range(len(sent))), default=0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_rule_59_holds_in_any_group(
+    case: tuple[Group, tuple[str, ...], GroupPlan, Bad, Bad, Mapping[str, NodeState]],
+) -> None:
+    group, names, plan, bad, unknown, before = case
+    whole = Deployment([group], {"g": names}, before, plans={"g": plan})
+    sent: list[tuple[Phase, frozenset[str]]] = []
+    rounds: list[Round] = []
+    states: dict[str, NodeState] = dict.fromkeys(names, NodeState.NOT_STARTED) | dict(before)
+    while not isinstance(step := whole.next(), Finished):
+        # A crash before any step changes nothing.
+        again = Deployment(
+            [group],
+            {"g": names},
+            states,
+            plans={"g": plan},
+            rounds=rounds,
+            awaited=_awaited(group, rounds, states),
+            not_ready=_not_ready(rounds, states),
+        )
+        assert again.next() == step
+        tell(whole, step, bad, unknown)
+        rounds.append(Round(step.phase, step.nodes))
+        states = {name: whole.state_of(name) for name in names}
+        sent.append((step.phase, frozenset(step.nodes)))
+    submitted = [each for each in sent if each[0] is not Phase.READY]
+    view = whole.group("g")
+    most = len(names) if group.max_in_flight is None else group.max_in_flight
+    most = max(1, len(names) * 30 // 100) if isinstance(most, str) else most
+    assert under_way(submitted, states) <= most
+    # The verdict is that of the criteria on the final states, and of the canaries.
+    ended = sum(states[name] is NodeState.SUCCESS for name in names)
+    met = all(result.met for result in evaluate(group.criteria, Phase.DEPLOY, len(names), ended))
+    if view.reason is Reason.CANARY:
+        assert group.canary is not None
+    else:
+        assert (view.state is GroupState.SUCCESS) == met
+    # Nothing is left that could go, unless the group failed.
+    if view.state is GroupState.SUCCESS:
+        left = {name for name in names if states[name] in (NodeState.NOT_STARTED, NodeState.PREPARED)}
+        assert left <= view.held.keys() | view.kept.keys()
+    # What the canaries are for: nothing else was begun before they were done.
+    number = group.canary or 0
+    number = max(1, len(names) // 4) if isinstance(number, str) else number
+    order = list(dict.fromkeys(name for _, nodes in submitted for name in sorted(nodes)))
+    canaries = order[:number]
+    if len(order) > number and not plan.redeploy and not plan.waits_for and not before:
+        assert all(states[name] is NodeState.SUCCESS for name in canaries)
+
+
+def _awaited(group: Group, rounds: Sequence[Round], states: Mapping[str, NodeState]) -> set[str]:
+    asked = {name for each in rounds if each.phase is Phase.READY for name in each.nodes}
+    deployed = {name for each in rounds if each.phase is Phase.DEPLOY for name in each.nodes}
+    good = {name for name, state in states.items() if state is NodeState.SUCCESS}
+    return (deployed & good) - asked if group.ready is not None else set()
+
+
+def _not_ready(rounds: Sequence[Round], states: Mapping[str, NodeState]) -> set[str]:
+    asked = {name for each in rounds if each.phase is Phase.READY for name in each.nodes}
+    return {name for name in asked if states[name] in (NodeState.FAILURE, NodeState.UNKNOWN)}
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases())
+def test_without_failures_a_limit_changes_nothing_but_the_order(
+    case: tuple[Group, tuple[str, ...], GroupPlan, Bad, Bad, Mapping[str, NodeState]],
+) -> None:
+    group, names, plan, _, _, before = case
+    before = {name: state for name, state in before.items() if state is not NodeState.FAILURE}
+    limited = Deployment([group], {"g": names}, before, plans={"g": plan})
+    without = replace(group, max_in_flight=None, canary=None)
+    unlimited = Deployment([without], {"g": names}, before, plans={"g": plan})
+    sent = play(limited)
+    play(unlimited)
+    views = limited.group("g"), unlimited.group("g")
+    assert views[0].state is views[1].state
+    for phase in ("prepare", "deploy", "ready"):
+        once = [name for each, nodes in sent if each == phase for name in nodes.split()]
+        assert len(once) == len(set(once)), "each node is in one batch"
+    if views[1].state is GroupState.SUCCESS:
+        assert [limited.state_of(name) for name in names] == [unlimited.state_of(name) for name in names]
