@@ -16,9 +16,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parent.parent
-_IN_MEMORY = Path("/dev/shm")
-# Where the system has files in memory, nobody waits until what Airflow's database is told is on the disk.
-AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-", dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None))
+AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
 
 # Two embedded Airflows serve all end-to-end tests that can share one: each worker of pytest-xdist would start its own.
 # Those that start one of their own are beside them, so that the third worker has cores for what computes meanwhile.

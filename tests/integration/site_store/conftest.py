@@ -48,7 +48,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave to `make endurance` what PostgreSQL, which Slipway comes with, has shown already."""
     for item in items:
         parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        if parameters.get("engine") == "sqlite" and item.path.parent == HERE and item.path.name not in BOTH_ENGINES:
+        is_here = item.path.parent == HERE and item.path.name not in BOTH_ENGINES
+        if parameters.get("engine") == "sqlite" and is_here and item.get_closest_marker("soak") is None:
             item.add_marker(pytest.mark.endurance)
 
 
