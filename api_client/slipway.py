@@ -299,6 +299,18 @@ class SlipwayClient:
         body = {"run_id": run_id, "nodes": list(nodes), "redeploy": redeploy, "owner": owner, "epoch": epoch}
         return str(read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/repair", json=body))["action"])
 
+    def power_on(self, site: str, run_id: str, nodes: Sequence[str], owner: str, epoch: int) -> dict[str, str]:
+        """Have nodes powered on that are deployed and off; return why others were not.
+
+        Parameters
+        ----------
+        owner, epoch : the lease of the controller that asks.
+        """
+        what = f"powering on nodes of site {site}"
+        body = {"run_id": run_id, "nodes": list(nodes), "power_on": True, "owner": owner, "epoch": epoch}
+        data = read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/repair", json=body))
+        return {str(name): str(why) for name, why in data["refused"].items()}
+
     def read_metrics(self) -> None:
         """Have the metrics read: with that they are given to Airflow's own metrics, too.
 

@@ -153,6 +153,10 @@ class ObservedProvisioner:
         with self._call("observe"):
             return self.provisioner.observe(cursor, known)
 
+    def power_on(self, nodes: Collection[str]) -> dict[str, str]:
+        with self._call("power_on"):
+            return self.provisioner.power_on(nodes)
+
     def close(self) -> None:
         self.provisioner.close()
         self.observer.closed()

@@ -108,6 +108,7 @@ class ListedNode:
     `addresses` are those that it says of the node: `boot_ip`, `power_address`; what it does not say is left out.
     `cores` and `memory` (MiB) are what the node has, None where the list does not say. `key` is the provisioner's own
     id of the machine, by which its changes are found; "" where it has none.
+    `can_power_on`: it is deployed and off, and the provisioner can power it on.
     """
 
     name: str
@@ -118,6 +119,7 @@ class ListedNode:
     cores: int | None = None
     memory: int | None = None
     key: str = ""
+    can_power_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,6 +384,16 @@ class Provisioner(Protocol):
         ----------
         cursor : of the last answer. None, or one that does not fit any more: the answer is whole.
         known : the list as it is known by that answer, or by a newer list.
+        """
+        ...
+
+    def power_on(self, nodes: Collection[str]) -> dict[str, str]:
+        """Power nodes on that are deployed and off. What runs on them stays; asked for again, it is the same.
+
+        Returns
+        -------
+        dict
+            For each of them that is not powered on: why.
         """
         ...
 

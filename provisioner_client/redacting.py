@@ -147,6 +147,11 @@ class RedactingProvisioner:
             found = self.provisioner.observe(cursor, known)
         return replace(found, nodes={name: self._listed(node) for name, node in found.nodes.items()})
 
+    def power_on(self, nodes: Collection[str]) -> dict[str, str]:
+        with self._redacted_errors():
+            refused = self.provisioner.power_on(nodes)
+        return {name: self._hide(why) for name, why in refused.items()}
+
     def close(self) -> None:
         self.provisioner.close()
 

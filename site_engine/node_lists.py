@@ -36,6 +36,13 @@ class _Said(msgspec.Struct, gc=False):
 _SAID = msgspec.json.Decoder(dict[str, _Said])
 
 
+class _Power(msgspec.Struct, gc=False):
+    can_power_on: bool = False
+
+
+_POWERS = msgspec.json.Decoder(dict[str, _Power])
+
+
 @dataclass(frozen=True, slots=True)
 class NodeList:
     """What a provisioner said of its nodes, when, and over which connection; of some, what operations left since."""
@@ -156,6 +163,14 @@ def last_conditions(store: SiteStore, site: str) -> tuple[dict[str, NodeConditio
     return found, kept.read_at
 
 
+def nodes_to_power_on(store: SiteStore, site: str) -> frozenset[str]:
+    """Return the nodes that are deployed and off by the last list, and that their provisioner can power on."""
+    kept = store.provisioner_lists.get(site)
+    if kept is None:
+        return frozenset()
+    return frozenset(name for name, data in _POWERS.decode(kept.nodes).items() if data.can_power_on)
+
+
 def _cursor_of(text: str | None, connection: str, read_at: datetime) -> str | None:
     """Return the provisioner's own cursor; None where the list that is kept is older, or another connection's."""
     try:
@@ -175,6 +190,8 @@ def _to_data(node: ListedNode) -> dict[str, Any]:
     said |= {name: size for name in _CAPACITY if (size := getattr(node, name)) is not None}
     if node.key:
         said["key"] = node.key
+    if node.can_power_on:
+        said["can_power_on"] = True
     return said | {"addresses": dict(node.addresses)} if node.addresses else said
 
 
@@ -185,13 +202,21 @@ def _left_so(name: str, condition: NodeCondition, listed: ListedNode | None) -> 
     words = condition.value.replace("_", " ").capitalize()
     if listed is None:
         return ListedNode(name, condition, words, None)
-    return replace(listed, condition=condition, status_name=words)
+    return replace(listed, condition=condition, status_name=words, can_power_on=False)
 
 
 def _from_data(name: str, data: Mapping[str, Any]) -> ListedNode:
-    cores, memory = (data.get(size) for size in _CAPACITY)
-    addresses, key = data.get("addresses", NO_ADDRESSES), data.get("key", "")
-    return ListedNode(name, _condition(data), data["status"], data["power"], addresses, cores, memory, key)
+    return ListedNode(
+        name,
+        _condition(data),
+        data["status"],
+        data["power"],
+        data.get("addresses", NO_ADDRESSES),
+        cores=data.get("cores"),
+        memory=data.get("memory"),
+        key=data.get("key", ""),
+        can_power_on=data.get("can_power_on", False),
+    )
 
 
 def _condition(data: Mapping[str, Any]) -> NodeCondition:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, exists, func, or_, select, update
 
 from site_store.database import Repository
 from site_store.dialects import among, insert
@@ -32,6 +32,7 @@ from site_store.tables import (
 )
 from site_store.tables import site as site_table
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.repair import POWER_ON_RUN
 from strategy_lib.status.words import Status
 
 
@@ -80,6 +81,11 @@ class BegunRepair:
     nodes: tuple[str, ...]
     redeploy: bool
     action_id: str | None
+
+    @property
+    def powers_on(self) -> bool:
+        """Whether they are only powered on: there is no action."""
+        return POWER_ON_RUN in self.run_id
 
 
 class Repairs(Repository):
@@ -228,22 +234,52 @@ class Repairs(Repository):
 
         self._database.write(work)
 
+    def powered_on(self, held: Lease, site: str, run_id: str, refused: Mapping[str, str]) -> None:
+        """Note which nodes were powered on, and why others were not. Raises `LeaseLost`."""
+
+        def work(tx: Connection) -> None:
+            now = self._shared_now(tx)
+            require_lease(tx, held, now)
+            these = (repair.c.site == site, repair.c.run_id == run_id, repair.c.result.is_(None))
+            said = []
+            for name in tx.scalars(select(repair.c.node).where(*these).order_by(repair.c.node)).all():
+                why = refused.get(name)
+                if why is not None:
+                    ended = update(repair).where(*these, repair.c.node == name)
+                    tx.execute(ended.values(ended=now, result=str(RepairResult.REFUSED)))
+                text = "is powered on" if why is None else f"cannot be powered on: {why}"
+                said.append(NewEvent(EventKind.REPAIR, text, node=name))
+            write_events(tx, now, site, None, said)
+
+        self._database.write(work)
+
+    def settle_powered_on(self, held: Lease, site: str, run_id: str, patience: timedelta) -> dict[str, RepairResult]:
+        """Note what came of nodes that were powered on, as `settle` does; those that are not back may be so long."""
+        return self._settle(held, site, repair.c.run_id == run_id, None, patience)
+
     def settle(self, held: Lease, site: str, action_id: str) -> dict[str, RepairResult]:
         """Note what came of a repair whose action is over, node by node; return it. Raises `LeaseLost`.
 
         A node that stands as a success has the warning what had to be fixed, and when (rule 56).
         """
+        return self._settle(held, site, repair.c.action_id == action_id, action_id, timedelta())
+
+    def _settle(
+        self, held: Lease, site: str, of_it: ColumnElement[bool], action_id: str | None, patience: timedelta
+    ) -> dict[str, RepairResult]:
 
         def work(tx: Connection) -> dict[str, RepairResult]:
             now = self._shared_now(tx)
             require_lease(tx, held, now)
-            these = (repair.c.site == site, repair.c.action_id == action_id, repair.c.result.is_(None))
-            query = select(repair.c.node, repair.c.reason, node.c.standing, node.c.fixed).outerjoin(
+            these = (repair.c.site == site, of_it, repair.c.result.is_(None))
+            query = select(repair.c.node, repair.c.reason, repair.c.begun, node.c.standing, node.c.fixed).outerjoin(
                 node, and_(node.c.site == repair.c.site, node.c.name == repair.c.node)
             )
             results: dict[str, RepairResult] = {}
             for row in tx.execute(query.where(*these)).all():
                 good = row.standing == Status.SUCCESS
+                if not good and now - row.begun < patience:
+                    continue
                 results[row.node] = RepairResult.SUCCESS if good else RepairResult.FAILURE
                 this = (node.c.site == site, node.c.name == row.node)
                 if good and row.fixed is None:

@@ -170,7 +170,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     from site_engine.extensions import installed_watchers
     from site_engine.follow import Followed, follow_unfinished
     from site_engine.node_reports import report_nodes
-    from site_engine.node_states.repairs import repair_nodes
+    from site_engine.node_states.repairs import Remedies, repair_nodes
     from site_engine.notifications import send_notifications
     from site_engine.owner_jobs import check_owners, check_provisioners, watch_owners
     from site_engine.run_notes import note_verdicts
@@ -192,6 +192,9 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     def repair(site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
         return slipway.repair(site, run_id, nodes, held.owner, held.epoch, redeploy=redeploy)
 
+    def power_on(site: str, run_id: str, nodes: Sequence[str], *, held: Lease) -> dict[str, str]:
+        return slipway.power_on(site, run_id, nodes, held.owner, held.epoch)
+
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [
         close_dead_actions(airflow),
@@ -202,7 +205,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
         send_notifications(courier(airflow, slipway)),
         tell_watchers(installed_watchers(), telling),
         follow_unfinished(follow),
-        repair_nodes(repair),
+        repair_nodes(Remedies(repair, power_on)),
         merge_counts(),
         give_metrics(slipway.read_metrics),
         forget_notifications(),

@@ -370,6 +370,10 @@ class DrydockProvisioner:
         """Give the whole list: Drydock has no events."""
         return NodeChanges(self.nodes())
 
+    def power_on(self, nodes: Collection[str]) -> dict[str, str]:
+        """Refuse: Drydock has no task that powers a deployed node on."""
+        return dict.fromkeys(nodes, "Drydock cannot power a deployed node on")
+
     def _selected(self, design: DesignSource, selectors: Sequence[Selector]) -> tuple[str, frozenset[str]]:
         """What is wrong with the design (or nothing), and the names that the selectors choose."""
         if design.address not in self._valid_designs:

@@ -148,6 +148,11 @@ class Machine:
             return NodeCondition.FAILED_RELEASE
         return NodeCondition.OTHER if self.status is None else _CONDITIONS.get(self.status, NodeCondition.OTHER)
 
+    @property
+    def can_power_on(self) -> bool:
+        """Whether it is deployed and off, so that its power brings back what runs on it."""
+        return self.condition is NodeCondition.DEPLOYED and self.power_state == "off"
+
     def is_owned_by_other(self, account: str) -> bool:
         """Whether somebody else than this account has it."""
         return self.owner not in (None, "", account)
@@ -164,6 +169,7 @@ class Machine:
             self.cores,
             self.memory,
             self.system_id,
+            self.can_power_on,
         )
 
 

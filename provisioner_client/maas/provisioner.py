@@ -34,6 +34,7 @@ from provisioner_client.maas.inventory import Inventory, inventory
 from provisioner_client.maas.ledger import Ledger
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.next_step import Act, next_step
+from provisioner_client.maas.power import power_on
 from provisioner_client.maas.selection import select
 from provisioner_client.maas.submission import Submission, SubmissionSettings
 from provisioner_client.maas.task_tag import ACTIONS, Settled, TaskTag, is_tag_name
@@ -315,6 +316,10 @@ class MaasProvisioner:
     def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
         """Give what its events tell of; the whole list at the start, hourly, and where the cursor does not fit."""
         return self._changes.since(cursor, known)
+
+    def power_on(self, nodes: Collection[str]) -> dict[str, str]:
+        """Power machines on that are deployed and off, each by one request."""
+        return power_on(self._api, nodes)
 
     def inventory(self) -> Inventory:
         """Give all machines of the site as documents can say them, and those that they cannot.

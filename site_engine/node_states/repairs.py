@@ -15,7 +15,7 @@ from design_rendering.stated_nodes import stated_nodes
 from site_engine.controller import Job
 from site_engine.designs import read_revision
 from site_engine.errors import AccountRefused, EngineError
-from site_engine.node_lists import last_conditions
+from site_engine.node_lists import last_conditions, nodes_to_power_on
 from site_store.tries import jitter_of
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.retries import Tries, retry_delay
@@ -43,6 +43,8 @@ log = logging.getLogger("slipway.controller")
 REPAIR_EVERY: Final = 5.0
 """Seconds between two looks at all sites."""
 REPAIR_KIND: Final = "repair_site"
+POWER_ON_PATIENCE: Final = timedelta(minutes=10)
+"""For so long a node that was powered on may take until its drift has ended."""
 _SAID: Final = {
     Remedy.DEPLOY: "it would be deployed anew",
     Remedy.REDEPLOY: "it would be destroyed and deployed anew",
@@ -58,6 +60,27 @@ class StartRepair(Protocol):
 
     def __call__(self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
         """Start it, for the controller that holds this lease."""
+
+
+class PowerOn(Protocol):
+    """Powers nodes of a site on, and returns why others were not; twice, it comes to the same.
+
+    Raises `EngineError`: nothing was done, or it is not known.
+    """
+
+    def __call__(self, site: str, run_id: str, nodes: Sequence[str], *, held: Lease) -> Mapping[str, str]:
+        """Do it, for the controller that holds this lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """What carries repairs out.
+
+    `power_on`: None where nothing is powered on.
+    """
+
+    start: StartRepair
+    power_on: PowerOn | None = None
 
 
 @dataclass
@@ -88,7 +111,7 @@ class Monitored:
         return names
 
 
-def repair_nodes(start: StartRepair) -> Job:
+def repair_nodes(remedies: Remedies) -> Job:
     """Return the job that repairs the nodes of all sites, each as its settings say."""
     monitored: list[Monitored] = []
 
@@ -98,7 +121,7 @@ def repair_nodes(start: StartRepair) -> Job:
             monitored.append(Monitored(controller.store))
         for site in sorted(controller.store.repairs.concerned()):
             try:
-                repair_site(controller.store, site, start, controller.lease, monitored[0])
+                repair_site(controller.store, site, remedies, controller.lease, monitored[0])
             except AccountRefused:
                 raise
             except EngineError as error:
@@ -111,16 +134,20 @@ def repair_nodes(start: StartRepair) -> Job:
 
 
 def repair_site(
-    store: SiteStore, site: str, start: StartRepair, lease: Callable[[], Lease], monitored: Monitored | None = None
+    store: SiteStore, site: str, remedies: Remedies, lease: Callable[[], Lease], monitored: Monitored | None = None
 ) -> None:
-    """Settle the repairs of a site that are over, and begin those that are due, as one action.
+    """Settle the repairs of a site that are over, and begin those that are due: as one action, or by their power.
 
     Raises `EngineError`: one could not be started.
     """
     for begun in store.repairs.under_way(site):
-        if begun.action_id is None:
+        if begun.powers_on:
+            ended = store.repairs.settle_powered_on(lease(), site, begun.run_id, POWER_ON_PATIENCE)
+            for name, result in ended.items():
+                log.info("Node %s of site %s was powered on: %s.", name, site, result)
+        elif begun.action_id is None:
             # This process, or the one before it, ended in between: the same run is not started twice.
-            _start(store, site, begun.run_id, begun.nodes, start, lease, redeploy=begun.redeploy)
+            _start(store, site, begun.run_id, begun.nodes, remedies.start, lease, redeploy=begun.redeploy)
         elif store.actions.get(begun.action_id).state.is_end:
             for name, result in store.repairs.settle(lease(), site, begun.action_id).items():
                 log.info("The repair of node %s of site %s ended: %s.", name, site, result)
@@ -129,7 +156,7 @@ def repair_site(
         return
     ailing = store.repairs.ailing(site)
     if ailing:
-        _begin(store, site, settings, ailing, start, lease, monitored or Monitored(store))
+        _begin(store, site, settings, ailing, remedies, lease, monitored or Monitored(store))
 
 
 def _begin(
@@ -137,19 +164,20 @@ def _begin(
     site: str,
     settings: SiteSettings,
     ailing: Sequence[AilingNode],
-    start: StartRepair,
+    carrying_out: Remedies,
     lease: Callable[[], Lease],
     monitored: Monitored,
 ) -> None:
     conditions, read_at = last_conditions(store, site)
     if read_at is None:
         return
+    off = nodes_to_power_on(store, site) if carrying_out.power_on is not None else frozenset()
     remedies: dict[str, Remedy] = {}
     observed: dict[AilingNode, str] = {}
     for one in ailing:
         if one.under_way:
             continue
-        found = decide_repair(_patient(one, conditions), settings.repair)
+        found = decide_repair(_patient(one, conditions, off), settings.repair, can_power_on=one.name in off)
         if found.only_observed and not one.observed:
             observed[one] = f"repair only observes: {_SAID[found.remedy]}, as it {_as_clause(one.error)}"
         elif found.remedy is not Remedy.NOTHING and not found.only_observed:
@@ -165,12 +193,36 @@ def _begin(
     begun = [at.timestamp() for at in store.repairs.begun_since(site, timedelta(seconds=HOUR))]
     tries = [(name, _tries(site, one)) for name, one in waiting.items()]
     due = [waiting[name] for name in repairs_due(tries, begun, settings.max_repairs_per_hour, now)]
+    dark = [one for one in due if remedies[one.name] is Remedy.POWER_ON]
+    if dark and carrying_out.power_on is not None:
+        _power_on(store, site, dark, carrying_out.power_on, lease)
+    due = [one for one in due if one not in dark]
     if not due:
         return
     run_id = repair_run_id(site, {one.name: (one.cause, one.attempts + 1) for one in due})
     redeploy = any(remedies[one.name] is Remedy.REDEPLOY for one in due)
     if store.repairs.begin(lease(), site, run_id, due, redeploy=redeploy):
-        _start(store, site, run_id, [one.name for one in due], start, lease, redeploy=redeploy)
+        _start(store, site, run_id, [one.name for one in due], carrying_out.start, lease, redeploy=redeploy)
+
+
+def _power_on(
+    store: SiteStore, site: str, nodes: Sequence[AilingNode], power_on: PowerOn, lease: Callable[[], Lease]
+) -> None:
+    """Power nodes on. What is lost on the way is a failure after a time, and another attempt."""
+    run_id = repair_run_id(site, {one.name: (one.cause, one.attempts + 1) for one in nodes}, power_on=True)
+    if not store.repairs.begin(lease(), site, run_id, nodes, redeploy=False):
+        return
+    names = [one.name for one in nodes]
+    try:
+        refused = power_on(site, run_id, names, held=lease())
+    except AccountRefused:
+        raise
+    except EngineError as error:
+        store.repairs.refused(lease(), site, run_id, str(error))
+        raise
+    store.repairs.powered_on(lease(), site, run_id, refused)
+    on = [name for name in names if name not in refused]
+    log.info("Site %s: %d nodes powered on: %s; %d refused.", site, len(on), ", ".join(on), len(refused))
 
 
 def _start(
@@ -194,13 +246,14 @@ def _start(
     log.info("Action %s repairs %s of site %s.", action_id, ", ".join(nodes), site)
 
 
-def _patient(one: AilingNode, conditions: Mapping[str, NodeCondition]) -> Patient:
+def _patient(one: AilingNode, conditions: Mapping[str, NodeCondition], off: frozenset[str]) -> Patient:
     condition = conditions.get(one.name, NodeCondition.NOT_LISTED)
     return Patient(
         condition,
         drifted=one.drifted,
         failed=not one.drifted,
         as_done=one.as_done,
+        powered_off=one.name in off,
         in_progress=one.in_progress,
     )
 

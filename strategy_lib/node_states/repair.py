@@ -85,7 +85,7 @@ def remedy_for(node: Patient, *, can_power_on: bool) -> Remedy:
         return Remedy.REDEPLOY
     if node.condition is not NodeCondition.DEPLOYED:
         return Remedy.NOTHING
-    if node.powered_off and can_power_on:
+    if node.drifted and node.powered_off and can_power_on:
         return Remedy.POWER_ON
     return Remedy.REDEPLOY if node.drifted or not node.as_done else Remedy.NOTHING
 
@@ -131,12 +131,17 @@ def repairs_due(
     return tuple(name for _, name in due[: max(left, 0)])
 
 
-def repair_run_id(site: str, nodes: Mapping[str, tuple[str, int]]) -> str:
+POWER_ON_RUN = "__power_on__"
+"""Stands in the id of a repair that only powers nodes on: there is no run behind it."""
+
+
+def repair_run_id(site: str, nodes: Mapping[str, tuple[str, int]], *, power_on: bool = False) -> str:
     """Return the id of the run that repairs these nodes, the same in each process.
 
     Parameters
     ----------
     nodes : node to what is wrong with it, such as its drift, and the number of the attempt at that.
+    power_on : they are only powered on.
     """
     each = "\n".join(f"{name}\t{cause}\t{attempt}" for name, (cause, attempt) in sorted(nodes.items()))
-    return f"{site}__repair__{hashlib.sha256(each.encode()).hexdigest()[:26]}"
+    return f"{site}{POWER_ON_RUN if power_on else '__repair__'}{hashlib.sha256(each.encode()).hexdigest()[:26]}"

@@ -226,6 +226,11 @@ class FakeProvisioner:
         """Give the whole list."""
         return NodeChanges(self.nodes())
 
+    def power_on(self, nodes: Collection[str]) -> dict[str, str]:
+        """Refuse all: it knows no power."""
+        self._answer("power_on")
+        return dict.fromkeys(nodes, "it knows no power")
+
     def close(self) -> None:
         """Keep everything: it serves all clients of a test."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter
@@ -9,7 +10,9 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints
 
 from site_engine.node_states.repairs import REPAIR_KIND
+from site_engine.owners import ProvisionerObserver
 from site_engine.process import STOP
+from site_engine.redaction import redact_for_site
 from slipway_api import airflow_access as access
 from slipway_api.actions.control import give_command
 from slipway_api.actions.creation import create
@@ -18,10 +21,11 @@ from slipway_api.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.dependencies import SitePath, Store, provisioners
 from slipway_api.http.leader import Leader, require_leader
 from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.repair import RepairMode
+from strategy_lib.node_states.user_state import left_out
 
 if TYPE_CHECKING:
     from site_store import SiteStore
@@ -36,13 +40,17 @@ class WantedRepair(Leader):
 
     run_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,200}$")]
     nodes: list[str] = Field(min_length=1, max_length=_MOST_NODES, examples=[["n1"]])
-    redeploy: bool = Field(description="Deployed nodes may be destroyed and deployed anew.", examples=[False])
+    redeploy: bool = Field(False, description="Deployed nodes may be destroyed and deployed anew.", examples=[False])
+    power_on: bool = Field(
+        False, description="Deployed nodes that are off are only powered on: no action is started.", examples=[False]
+    )
 
 
 class StartedRepair(BaseModel):
-    """The action that repairs."""
+    """The action that repairs, null where nodes are only powered on; and why some of these were not."""
 
-    action: str = Field(examples=[EXAMPLE_ID])
+    action: str | None = Field(examples=[EXAMPLE_ID])
+    refused: dict[str, str] = Field(default_factory=dict, examples=[{}])
 
 
 @router.post(
@@ -59,6 +67,9 @@ def post_repair(
     The settings of the site are looked at once more (rule 57). One that was stopped in this very moment is stopped.
     """
     require_leader(store, body)
+    if body.power_on:
+        _require_allowed(store, site, redeploy=False)
+        return JSONResponse({"action": None, "refused": _power_on(store, site, body.nodes)})
     known = store.actions.of_run(REPAIR_KIND, body.run_id)
     if known is None:
         _require_allowed(store, site, redeploy=body.redeploy)
@@ -71,7 +82,24 @@ def post_repair(
         switch = store.repair_switches.of_site(site)
         if switch is not None:
             give_command(store, airflow, known, STOP, switch.by)
-    return JSONResponse({"action": known.id})
+    return JSONResponse({"action": known.id, "refused": {}})
+
+
+def _power_on(store: SiteStore, site: str, nodes: list[str]) -> dict[str, str]:
+    """Power nodes on; those that an administrator has taken out of use since stay as they are (rule 51).
+
+    Raises `ApiError` 409: an action is on the site. `ProvisionerError`, `SettingsError` or `ConnectionLookupFailed`:
+    the provisioner cannot be asked.
+    """
+    owner = store.locks.owner(site)
+    if owner is not None:
+        raise ApiError(409, f"action {owner.action_id} is on site {site}: nothing is powered on meanwhile", "Repair")
+    users = store.user_states.in_force(site)
+    refused = {name: why for name in nodes if (why := left_out(REPAIR_KIND, users.get(name))) is not None}
+    connection = provisioners().for_site(site)
+    observer = ProvisionerObserver(store, connection)
+    with closing(connection.connect(redact_for_site(store, site), observer=observer)) as provisioner:
+        return refused | provisioner.power_on([name for name in nodes if name not in refused])
 
 
 def _require_allowed(store: SiteStore, site: str, *, redeploy: bool) -> None:

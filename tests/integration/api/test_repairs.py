@@ -11,6 +11,7 @@ import requests
 from site_engine.controller import NAME
 from site_store import SiteStore
 from site_store.repairs import AilingNode
+from strategy_lib.node_states.generated import NodeAvailability
 from tests.integration.api.airflow_runs import ACTIONS, DESIGN, AirflowRuns
 from tests.integration.api.test_service import assert_failure
 from tests.support.revisions import commit_design
@@ -79,6 +80,30 @@ def test_rule_57_only_the_leader_starts_one_and_only_as_the_settings_say(
     said = "repair of site default is stopped: `slipway start repair --site default` lets it go on"
     assert_failure(admin.post(REPAIR, json=body), 409, said)
     assert admin.get(ACTIONS).json() == []
+
+
+def test_rule_57_nodes_are_powered_on_for_the_leader_as_far_as_the_provisioner_can(
+    admin: httpx.Client, store: SiteStore, connected: Simulator
+) -> None:
+    commit(store, connected, "observe")
+    body = {**lead(store), "run_id": RUN, "nodes": ["n2", "n3"], "power_on": True}
+    said = "the settings of site default say `repair: observe`, which does not repair nodes"
+    assert_failure(admin.post(REPAIR, json=body), 409, said)
+    commit(store, connected, "on")
+    store.user_states.change("default", ["n2"], NodeAvailability.MAINTENANCE, "disk", "ann", force=True)
+    found = admin.post(REPAIR, json=body)
+    assert found.status_code == 200, found.text
+    assert found.json() == {
+        "action": None,
+        "refused": {
+            "n2": "set to maintenance by the user: disk",
+            "n3": "Drydock cannot power a deployed node on",
+        },
+    }
+    assert admin.get(ACTIONS).json() == []
+    assert_failure(
+        admin.post(REPAIR, json={**body, "epoch": 1}), 403, "only the controller that leads may ask for this"
+    )
 
 
 def test_rule_57_one_run_is_one_action_however_often_it_is_asked_for(

@@ -36,6 +36,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "is_dead": ("t",),
     "nodes": (),
     "observe": (None, {}),
+    "power_on": (("n1",),),
 }
 NO_CALLS = {"settle", "lists_by_name", "check_names", "close"}
 

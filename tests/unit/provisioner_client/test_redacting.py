@@ -78,11 +78,13 @@ def test_words_about_nodes_and_the_sentence_of_a_check() -> None:
         nodes=lambda _: {"n1": ListedNode("n1", NodeCondition.OTHER, f"Odd {SECRET}", f"off {SECRET}")},
         evidence=lambda *_, **__: Evidence(over=True, status_names={"n1": f"Odd {SECRET}"}),
         check=lambda: f"answers {SECRET}.",
+        power_on=lambda nodes: dict.fromkeys(nodes, f"no power {SECRET}"),
     )
     listed = said.nodes()["n1"]
     assert (listed.name, listed.status_name, listed.power_state) == ("n1", "Odd ***", "off ***")
     assert said.evidence("t", ["n1"]).status_names == {"n1": "Odd ***"}
     assert said.check() == "answers ***."
+    assert said.power_on(["n1"]) == {"n1": "no power ***"}
 
 
 def test_errors_and_what_they_were_raised_from() -> None:

@@ -66,6 +66,27 @@ def test_the_list_of_nodes_says_what_a_machine_has(run: Outcome) -> None:
     assert (node.cores or 0, node.memory or 0) > (0, 0)
 
 
+def test_rule_57_a_deployed_machine_that_is_off_is_powered_on_and_no_other(run: Outcome, admin: Admin) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2", ["m0001"])
+    run(Phase.DEPLOY, "slipway-b-1", ["m0002"], key=BOB)
+    assert not client().nodes()["m0001"].can_power_on, "it is on"
+    for name in ("m0001", "m0002"):
+        admin("POST", f"nodes/{name}", {"power_state": "off"})
+    listed = client().nodes()
+    assert {name: node.can_power_on for name, node in listed.items()} == {"m0001": True, "m0002": True, "m0003": False}
+    refused = client().power_on([*NAMES, "m0009"])
+    assert refused == {
+        "m0002": "it is bob's in MAAS",
+        "m0003": "it is Ready, power off",
+        "m0009": "MAAS has 0 machines of this name in pool default",
+    }
+    powers = {name: node.power_state for name, node in client().nodes().items()}
+    assert powers == {"m0001": "on", "m0002": "off", "m0003": "off"}
+    assert acts(admin, "m0001") == (1, 1, 0), "what runs on it stays"
+    assert client().power_on(["m0001"]) == {"m0001": "it is Deployed, power on"}
+
+
 def test_what_somebody_else_owns_is_left_alone_and_he_is_named(run: Outcome, admin: Admin) -> None:
     run(Phase.PREPARE, "slipway-a-1")
     run(Phase.DEPLOY, "slipway-b-1", ["m0002"], key=BOB)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import yaml
 
 from site_engine.errors import AirflowApiError
 from site_engine.node_states.drift_watch import DriftWatch
-from site_engine.node_states.repairs import REPAIR_KIND, repair_site
+from site_engine.node_states.repairs import REPAIR_KIND, Remedies, repair_site
 from site_store import ActionState, SiteStore
 from site_store.records import Lease
 from site_store.repair_switches import ALL_SITES
@@ -66,6 +66,21 @@ class Starter:
         return made.id
 
 
+class Power:
+    """Powers nodes on as Slipway's API does at MAAS; or it refuses."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self.refused: Mapping[str, str] = {}
+        self.trouble: str | None = None
+
+    def __call__(self, site: str, run_id: str, nodes: Sequence[str], *, held: Lease) -> Mapping[str, str]:
+        self.asked.append(tuple(nodes))
+        if self.trouble is not None:
+            raise AirflowApiError(self.trouble)
+        return self.refused
+
+
 class Scene:
     """A site of two nodes that are done, its watch, and the controller's job."""
 
@@ -80,7 +95,7 @@ class Scene:
         lease = store.leases.take(NAME, "me", 86400)
         assert lease is not None
         self.lease = lease
-        self.start = Starter(store)
+        self.start, self.power = Starter(store), Power()
 
     def see(self, looks: int = 2, **nodes: tuple[str, str]) -> None:
         for _ in range(looks):
@@ -88,10 +103,19 @@ class Scene:
             held = self.store.leases.renew(self.site_lease, 86400)
             self.watch.look(held)
 
+    def goes_dark(self, *names: str) -> None:
+        """Have nodes off in two lists of a provisioner that can power them on."""
+        off = {"status": "Deployed", "power": "off", "condition": "deployed", "can_power_on": True}
+        on = {"status": "Deployed", "power": "on", "condition": "deployed"}
+        for _ in range(2):
+            self.clock.move(5)
+            self.store.provisioner_lists.save(SITE, "c", {name: off if name in names else on for name in NODES})
+            self.watch.look(self.store.leases.renew(self.site_lease, 86400))
+
     def look(self) -> list[tuple[tuple[str, ...], bool]]:
         """Let the job look once, and return what it started meanwhile."""
         before = len(self.start.asked)
-        repair_site(self.store, SITE, self.start, lambda: self.lease)
+        repair_site(self.store, SITE, Remedies(self.start, self.power), lambda: self.lease)
         return self.start.asked[before:]
 
     def end(self, *, good: bool) -> None:
@@ -203,7 +227,7 @@ def test_one_remediation_per_drift_also_with_two_controllers(store: SiteStore, c
         raise Killed
 
     with pytest.raises(Killed):
-        repair_site(store, SITE, killed, lambda: scene.lease)
+        repair_site(store, SITE, Remedies(killed), lambda: scene.lease)
     assert scene.look() == [(("n1",), False)]
     (begun,) = store.repairs.under_way(SITE)
     assert begun.action_id == asked[0], "the second trigger of one run is recognized"
@@ -269,3 +293,61 @@ def test_a_node_that_says_so_is_not_repaired(store: SiteStore, clock: FakeClock)
     commit_design(store, SITE, text)
     clock.move(76)
     assert scene.look() == [(("n1",), False)]
+
+
+def test_rule_57_a_node_that_is_off_is_powered_on_where_its_provisioner_can(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.goes_dark("n1")
+    assert [scene.look(), scene.look()] == [[], []], "no action is started"
+    assert scene.power.asked == [("n1",)], "each attempt asks once"
+    assert standings(store)["n1"][0] == Status.ERROR
+    scene.see(n1=ON, n2=ON)
+    scene.look()
+    assert standings(store)["n1"][0] == Status.SUCCESS
+    fixed = {one.name: one.fixed for one in store.nodes.of_site(SITE)}["n1"]
+    assert fixed is not None
+    assert fixed.startswith("drifted: power is off, since")
+    assert scene.said("n1") == ["is powered on", "its repair ended: success"]
+    assert store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
+
+
+def test_rule_57_redeploy_only_powers_on_what_can_be_and_observe_only_says_so(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    scene = Scene(store, clock, repair="redeploy")
+    scene.goes_dark("n2")
+    assert scene.look() == [], "nothing is destroyed for it"
+    assert scene.power.asked == [("n2",)]
+    text = site([node(name) for name in NODES], [group("g", list(NODES))], region=SITE)
+    commit_design(store, SITE, text)
+    scene.goes_dark("n1", "n2")
+    assert scene.look() == []
+    assert scene.power.asked == [("n2",)]
+    assert scene.said("n1")[0].startswith("repair only observes: it would be powered on, as it drifted: power is off")
+
+
+def test_what_stays_off_has_failed_after_a_time_and_is_tried_again_after_its_delay(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.goes_dark("n1", "n2")
+    scene.power.refused = {"n2": "its BMC does not answer"}
+    scene.look()
+    assert store.repairs.counts() == {(SITE, RepairResult.REFUSED): 1}
+    assert scene.said("n2") == ["cannot be powered on: its BMC does not answer"]
+    clock.move(40)
+    scene.look()
+    assert scene.power.asked == [("n1", "n2")]
+    clock.move(550)
+    scene.look()
+    assert scene.power.asked == [("n1", "n2"), ("n2",)], "who was refused is tried again, after its delay"
+    clock.move(20)
+    scene.look()
+    assert store.repairs.counts()[SITE, RepairResult.FAILURE] == 1
+    asked = len(scene.power.asked)
+    scene.power.trouble = "MAAS does not answer"
+    clock.move(80)
+    with pytest.raises(AirflowApiError):
+        scene.look()
+    assert len(scene.power.asked) == asked + 1
+    assert scene.said("n1")[-1] == "its repair was refused: MAAS does not answer"

@@ -55,6 +55,12 @@ FAILED_DEPLOYMENT = NodeCondition.FAILED_DEPLOYMENT
             ["redeploy*", "nothing", "redeploy"],
             id="another design",
         ),
+        pytest.param(
+            Patient(DEPLOYED, failed=True, as_done=False, powered_off=True),
+            True,
+            ["redeploy*", "nothing", "redeploy"],
+            id="off, and another design: its power would not mend it",
+        ),
         pytest.param(Patient(DEPLOYED, failed=True), True, ["nothing"] * 3, id="up and deployed as it was done"),
         pytest.param(
             Patient(READY, drifted=True, in_progress=True), True, ["nothing"] * 3, id="still in progress: never again"
@@ -107,5 +113,6 @@ def test_one_remediation_for_one_drift_and_attempt() -> None:
         repair_run_id("site", {**one, "n1": ("drift b", 1)}),
         repair_run_id("site", {**one, "n1": ("drift a", 2)}),
     ]
-    assert len({first, *others}) == 5
+    others.append(repair_run_id("site", one, power_on=True))
+    assert len({first, *others}) == 6
     assert first.startswith("site__repair__")
