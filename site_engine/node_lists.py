@@ -37,6 +37,7 @@ _SAID = msgspec.json.Decoder(dict[str, _Said])
 
 
 class _Power(msgspec.Struct, gc=False):
+    power: str | None = None
     can_power_on: bool = False
 
 
@@ -163,12 +164,13 @@ def last_conditions(store: SiteStore, site: str) -> tuple[dict[str, NodeConditio
     return found, kept.read_at
 
 
-def nodes_to_power_on(store: SiteStore, site: str) -> frozenset[str]:
-    """Return the nodes that are deployed and off by the last list, and that their provisioner can power on."""
+def nodes_without_power(store: SiteStore, site: str) -> dict[str, bool]:
+    """Return the nodes that are off by the last list, and of each whether its provisioner can power it on."""
     kept = store.provisioner_lists.get(site)
     if kept is None:
-        return frozenset()
-    return frozenset(name for name, data in _POWERS.decode(kept.nodes).items() if data.can_power_on)
+        return {}
+    said = _POWERS.decode(kept.nodes)
+    return {name: data.can_power_on for name, data in said.items() if data.power == "off"}
 
 
 def _cursor_of(text: str | None, connection: str, read_at: datetime) -> str | None:

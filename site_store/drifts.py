@@ -29,6 +29,17 @@ _AT_ONCE = 1000
 is_drifted = and_(node.c.status == Status.ERROR, node.c.error.is_not(None), node.c.error_action.is_(None))
 """Whether the error of a node is its drift: the errors of operations name their actions."""
 
+_of_node = and_(node_drift.c.site == node.c.site, node_drift.c.node == node.c.name, node_drift.c.ended.is_(None))
+_at_work = and_(
+    node.c.status == Status.PROCESSING,
+    node.c.error.is_not(None),
+    node.c.error_action.is_(None),
+    node_drift.c.op.is_not_distinct_from(node.c.op),
+)
+
+is_powered_on = exists().where(_of_node, _at_work).correlate(node)
+"""Whether a drifted node is at work as a repair has it powered on: no operation was begun on it since it drifted."""
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedNode:
@@ -128,12 +139,7 @@ class Drifts(Repository):
                 )
                 .outerjoin(
                     node_drift,
-                    and_(
-                        node_drift.c.site == node.c.site,
-                        node_drift.c.node == node.c.name,
-                        node_drift.c.ended.is_(None),
-                        is_drifted,
-                    ),
+                    and_(_of_node, or_(is_drifted, _at_work)),
                 )
                 .where(node.c.site == site, ~not_up)
             )
@@ -227,7 +233,9 @@ def _record(tx: Connection, now: datetime, held: Lease, site: str, found: Sequen
         written |= _change(tx, now, site, new, values, node.c.name == said.c.key)
     if over:
         nothing = {"error": null(), "error_revision": null(), "error_version": null(), "error_action": null()}
-        written |= _change(tx, now, site, over, {"status": str(Status.SUCCESS), **nothing}, is_drifted)
+        written |= _change(
+            tx, now, site, over, {"status": str(Status.SUCCESS), **nothing}, or_(is_drifted, is_powered_on)
+        )
     known = [one for one in found if one.node.name in written]
     rows = [
         {"site": site, "node": one.node.name, "since": one.since, "reason": one.reason, "op": one.node.op}
@@ -252,7 +260,7 @@ def _change(
     """Write to the nodes whose records are still as they were judged, and return their names."""
     versions = pairs(tx, {one.node.name: str(one.node.version) for one in found})
     seen = select(literal(1)).where(versions.c.key == node.c.name, versions.c.value == cast(node.c.version, String))
-    judged = or_(node.c.standing == Status.SUCCESS, is_drifted)
+    judged = or_(node.c.standing == Status.SUCCESS, is_drifted, is_powered_on)
     changed = (
         update(node)
         .where(node.c.site == site, among(tx, node.c.name, [one.node.name for one in found]))

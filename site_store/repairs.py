@@ -20,6 +20,7 @@ from site_store.drifts import is_drifted
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.leases import require_lease
 from site_store.node_status import done_again
+from site_store.powered_on import show_drifted, show_powered_on
 from site_store.records import Lease
 from site_store.repair_switches import is_stopped
 from site_store.tables import (
@@ -32,7 +33,7 @@ from site_store.tables import (
 )
 from site_store.tables import site as site_table
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.repair import POWER_ON_RUN
+from strategy_lib.node_states.repair import powers_on
 from strategy_lib.status.words import Status
 
 
@@ -57,6 +58,7 @@ class AilingNode:
     failures, next_try : of the tries since its last success.
     attempts, last_end : repairs of this cause so far, and when the last one was over; None: none was, or it goes on.
     under_way : one of them is.
+    drift : what is not as it was left; "" where that is not what is wrong.
     """
 
     name: str
@@ -71,6 +73,7 @@ class AilingNode:
     last_end: datetime | None = None
     under_way: bool = False
     observed: bool = False
+    drift: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class BegunRepair:
     @property
     def powers_on(self) -> bool:
         """Whether they are only powered on: there is no action."""
-        return POWER_ON_RUN in self.run_id
+        return powers_on(self.run_id)
 
 
 class Repairs(Repository):
@@ -152,6 +155,8 @@ class Repairs(Repository):
     def begin(self, held: Lease, site: str, run_id: str, nodes: Sequence[AilingNode], *, redeploy: bool) -> bool:
         """Take nodes for a repair before its action is asked for; False: another has begun one of these attempts.
 
+        Nodes that are only powered on are at work from now on; False also where one is not as it was (rule 56).
+
         Parameters
         ----------
         held : the controller's lease.
@@ -181,7 +186,10 @@ class Repairs(Repository):
                 for one in nodes
             ]
             taken = insert(tx, repair).values(rows).on_conflict_do_nothing().returning(repair.c.node)
-            if len(tx.execute(taken).all()) != len(rows):
+            is_taken = len(tx.execute(taken).all()) == len(rows)
+            if not is_taken or (
+                powers_on(run_id) and not show_powered_on(tx, now, site, {one.name: one.error for one in nodes})
+            ):
                 tx.execute(delete(repair).where(repair.c.site == site, repair.c.run_id == run_id))
                 return False
             return True
@@ -229,6 +237,8 @@ class Repairs(Repository):
             these = (repair.c.site == site, repair.c.run_id == run_id, repair.c.result.is_(None))
             nodes = list(tx.scalars(select(repair.c.node).where(*these)))
             tx.execute(update(repair).where(*these).values(ended=now, result=str(RepairResult.REFUSED)))
+            if powers_on(run_id):
+                show_drifted(tx, now, site, nodes)
             text = f"its repair was refused: {why}"
             write_events(tx, now, site, None, [NewEvent(EventKind.REPAIR, text, node=name) for name in nodes])
 
@@ -249,12 +259,16 @@ class Repairs(Repository):
                     tx.execute(ended.values(ended=now, result=str(RepairResult.REFUSED)))
                 text = "is powered on" if why is None else f"cannot be powered on: {why}"
                 said.append(NewEvent(EventKind.REPAIR, text, node=name))
+            show_drifted(tx, now, site, list(refused))
             write_events(tx, now, site, None, said)
 
         self._database.write(work)
 
     def settle_powered_on(self, held: Lease, site: str, run_id: str, patience: timedelta) -> dict[str, RepairResult]:
-        """Note what came of nodes that were powered on, as `settle` does; those that are not back may be so long."""
+        """Note what came of nodes that were powered on, as `settle` does; those that are not back may be so long.
+
+        One that is in error has failed at once: its drift is another one, or an action has failed at it.
+        """
         return self._settle(held, site, repair.c.run_id == run_id, None, patience)
 
     def settle(self, held: Lease, site: str, action_id: str) -> dict[str, RepairResult]:
@@ -278,7 +292,7 @@ class Repairs(Repository):
             results: dict[str, RepairResult] = {}
             for row in tx.execute(query.where(*these)).all():
                 good = row.standing == Status.SUCCESS
-                if not good and now - row.begun < patience:
+                if not good and row.standing != Status.ERROR and now - row.begun < patience:
                     continue
                 results[row.node] = RepairResult.SUCCESS if good else RepairResult.FAILURE
                 this = (node.c.site == site, node.c.name == row.node)
@@ -290,6 +304,7 @@ class Repairs(Repository):
                 if names:
                     mine = among(tx, repair.c.node, names)
                     tx.execute(update(repair).where(*these, mine).values(ended=now, result=str(result)))
+            show_drifted(tx, now, site, [name for name, its in results.items() if its is RepairResult.FAILURE])
             said = [
                 NewEvent(EventKind.REPAIR, f"its repair ended: {result}", node=name)
                 for name, result in sorted(results.items())
@@ -327,6 +342,7 @@ def _query(site: str, now: datetime) -> Select[Any]:
             node.c.failures,
             node.c.next_try,
             node_drift.c.since,
+            node_drift.c.reason,
             operation.c.over,
             func.coalesce(node.c.done_digest == node.c.wanted_digest, False).label("as_done"),
             node.c.doubt,
@@ -357,4 +373,5 @@ def _ailing(
         last_end=max((ended for _, ended in tried if ended is not None), default=None),
         under_way=any(result is None for result, _ in tried),
         observed=len(tried) != len(entries),
+        drift=row.reason or "",
     )

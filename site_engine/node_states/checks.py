@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from provisioner_client.protocol import NO_ADDRESSES
+from strategy_lib.node_states.drift import POWER_IS_OFF
 from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def check_as_left(node: CheckedNode) -> Finding:
     if node.condition is not NodeCondition.DEPLOYED:
         return drift(f"the provisioner says {node.status or node.condition}")
     if node.power == "off":
-        return drift("power is off")
+        return drift(POWER_IS_OFF)
     if node.stated is not None and node.addresses:
         found = [
             f"{name} is {seen}, stated is {wanted}"

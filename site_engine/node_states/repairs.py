@@ -6,7 +6,7 @@ It decides from the store alone. Slipway's API starts the action, which has the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
@@ -15,10 +15,11 @@ from design_rendering.stated_nodes import stated_nodes
 from site_engine.controller import Job
 from site_engine.designs import read_revision
 from site_engine.errors import AccountRefused, EngineError
-from site_engine.node_lists import last_conditions, nodes_to_power_on
+from site_engine.node_lists import last_conditions, nodes_without_power
 from site_store.tries import jitter_of
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.retries import Tries, retry_delay
+from strategy_lib.node_states.drift import POWER_IS_OFF
 from strategy_lib.node_states.repair import (
     HOUR,
     Patient,
@@ -171,13 +172,15 @@ def _begin(
     conditions, read_at = last_conditions(store, site)
     if read_at is None:
         return
-    off = nodes_to_power_on(store, site) if carrying_out.power_on is not None else frozenset()
+    is_asked = any(one.drifted and conditions.get(one.name) is NodeCondition.DEPLOYED for one in ailing)
+    off = nodes_without_power(store, site) if is_asked else {}
     remedies: dict[str, Remedy] = {}
     observed: dict[AilingNode, str] = {}
     for one in ailing:
         if one.under_way:
             continue
-        found = decide_repair(_patient(one, conditions, off), settings.repair, can_power_on=one.name in off)
+        can_power_on = carrying_out.power_on is not None and off.get(one.name, False)
+        found = decide_repair(_patient(one, conditions, off), settings.repair, can_power_on=can_power_on)
         if found.only_observed and not one.observed:
             observed[one] = f"repair only observes: {_SAID[found.remedy]}, as it {_as_clause(one.error)}"
         elif found.remedy is not Remedy.NOTHING and not found.only_observed:
@@ -246,7 +249,7 @@ def _start(
     log.info("Action %s repairs %s of site %s.", action_id, ", ".join(nodes), site)
 
 
-def _patient(one: AilingNode, conditions: Mapping[str, NodeCondition], off: frozenset[str]) -> Patient:
+def _patient(one: AilingNode, conditions: Mapping[str, NodeCondition], off: Container[str]) -> Patient:
     condition = conditions.get(one.name, NodeCondition.NOT_LISTED)
     return Patient(
         condition,
@@ -254,6 +257,7 @@ def _patient(one: AilingNode, conditions: Mapping[str, NodeCondition], off: froz
         failed=not one.drifted,
         as_done=one.as_done,
         powered_off=one.name in off,
+        lost_power=one.drift == POWER_IS_OFF,
         in_progress=one.in_progress,
     )
 

@@ -9,6 +9,8 @@ from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
 
 LOOKS = 2
+POWER_IS_OFF = "power is off"
+"""The reason of a drift that Slipway's own check gives where a node has lost its power, and nothing else is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ class Patient:
     as_done : as far as can be told, it carries the design that it was done for.
     powered_off : the provisioner shows it off.
     in_progress : something is at work on it, or its outcome is still to come.
+    lost_power : that it is off is its drift, and nothing else is.
     """
 
     condition: NodeCondition
@@ -51,6 +52,7 @@ class Patient:
     as_done: bool = True
     powered_off: bool = False
     in_progress: bool = False
+    lost_power: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,9 @@ def remedy_for(node: Patient, *, can_power_on: bool) -> Remedy:
         return Remedy.NOTHING
     if node.drifted and node.powered_off and can_power_on:
         return Remedy.POWER_ON
+    if node.lost_power and not node.powered_off:
+        # It has its power again: the next look ends the drift.
+        return Remedy.NOTHING
     return Remedy.REDEPLOY if node.drifted or not node.as_done else Remedy.NOTHING
 
 
@@ -133,6 +138,12 @@ def repairs_due(
 
 POWER_ON_RUN = "__power_on__"
 """Stands in the id of a repair that only powers nodes on: there is no run behind it."""
+_HASHED = 26
+
+
+def powers_on(run_id: str) -> bool:
+    """Tell whether a repair of this id only powers nodes on."""
+    return run_id[:-_HASHED].endswith(POWER_ON_RUN)
 
 
 def repair_run_id(site: str, nodes: Mapping[str, tuple[str, int]], *, power_on: bool = False) -> str:
@@ -144,4 +155,4 @@ def repair_run_id(site: str, nodes: Mapping[str, tuple[str, int]], *, power_on: 
     power_on : they are only powered on.
     """
     each = "\n".join(f"{name}\t{cause}\t{attempt}" for name, (cause, attempt) in sorted(nodes.items()))
-    return f"{site}{POWER_ON_RUN if power_on else '__repair__'}{hashlib.sha256(each.encode()).hexdigest()[:26]}"
+    return f"{site}{POWER_ON_RUN if power_on else '__repair__'}{hashlib.sha256(each.encode()).hexdigest()[:_HASHED]}"

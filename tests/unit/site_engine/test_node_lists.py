@@ -12,7 +12,14 @@ from typing import Any, cast
 import pytest
 
 from provisioner_client.protocol import ListedNode, NodeChanges, Provisioner
-from site_engine.node_lists import ObservedList, keep_list, last_conditions, last_list, observe_list
+from site_engine.node_lists import (
+    ObservedList,
+    keep_list,
+    last_conditions,
+    last_list,
+    nodes_without_power,
+    observe_list,
+)
 from site_store import ProvisionerListRecord, SiteStore, StoreUnavailable
 from strategy_lib.outcome import NodeCondition
 
@@ -160,3 +167,26 @@ def test_a_cursor_that_is_not_about_the_list_that_is_kept_reads_it_whole(how: st
         cursor = "[1]"
     assert looks.look(cursor, "other" if how == "another connection" else "mine").is_whole
     assert looks.events.asked == [None, None]
+
+
+def test_who_is_off_and_can_be_powered_on_is_known_by_the_list_and_no_more_once_an_operation_left_it_otherwise() -> (
+    None
+):
+    lists = Lists()
+    store = store_of(lists)
+    assert nodes_without_power(store, "site") == {}
+    dark = ListedNode("n1", NodeCondition.DEPLOYED, "Deployed", "off", key="abc", can_power_on=True)
+    nodes = {
+        "n1": dark,
+        "n2": replace(NODES["n2"], power_state="off"),
+        "n3": replace(dark, name="n3", power_state="on"),
+    }
+    keep_list(store, "site", "c", nodes)
+    assert nodes_without_power(store, "site") == {"n1": True, "n2": False}
+    listed = last_list(store, "site")
+    assert listed is not None
+    assert listed.nodes["n1"] == dark
+    lists.left = {"n1": "ready"}
+    listed = last_list(store, "site")
+    assert listed is not None
+    assert not listed.nodes["n1"].can_power_on

@@ -13,6 +13,7 @@ from strategy_lib.node_states.repair import (
     Repair,
     RepairMode,
     decide_repair,
+    powers_on,
     repair_run_id,
     repairs_due,
 )
@@ -47,6 +48,12 @@ FAILED_DEPLOYMENT = NodeCondition.FAILED_DEPLOYMENT
             id="off, and the backend cannot power on: `on` leaves it",
         ),
         pytest.param(
+            Patient(DEPLOYED, drifted=True, lost_power=True),
+            True,
+            ["nothing"] * 3,
+            id="it was off, and has its power again",
+        ),
+        pytest.param(
             Patient(DEPLOYED, drifted=True), True, ["redeploy*", "nothing", "redeploy"], id="deployed, another address"
         ),
         pytest.param(
@@ -77,10 +84,10 @@ def test_rule_57_observe_on_and_redeploy(node: Patient, power: bool, remedies: l
 
 def test_rule_57_all_cells() -> None:
     booleans = [False, True]
-    for condition, drifted, failed, as_done, off, busy, power, mode in product(
-        NodeCondition, booleans, booleans, booleans, booleans, booleans, booleans, RepairMode
+    for condition, drifted, failed, as_done, off, busy, lost, power, mode in product(
+        NodeCondition, *[booleans] * 7, RepairMode
     ):
-        node = Patient(condition, drifted, failed, as_done, off, busy)
+        node = Patient(condition, drifted, failed, as_done, off, busy, lost)
         repair = decide_repair(node, mode, can_power_on=power)
         if busy or mode is RepairMode.OFF or not (drifted or failed):
             assert repair == Repair(Remedy.NOTHING)
@@ -88,6 +95,7 @@ def test_rule_57_all_cells() -> None:
             assert repair.remedy is not Remedy.DEPLOY
             if repair.remedy is Remedy.REDEPLOY:
                 assert repair.only_observed or mode is RepairMode.REDEPLOY
+                assert not (drifted and lost) or (off and not power), "nothing is destroyed for its power alone"
         if mode is RepairMode.OBSERVE and repair.remedy is not Remedy.NOTHING:
             assert repair.only_observed
 
@@ -115,4 +123,6 @@ def test_one_remediation_for_one_drift_and_attempt() -> None:
     ]
     others.append(repair_run_id("site", one, power_on=True))
     assert len({first, *others}) == 6
+    assert [powers_on(run_id) for run_id in (first, *others)] == [False] * 5 + [True]
+    assert not powers_on(repair_run_id("a__power_on__", one)), "a site may be called so"
     assert first.startswith("site__repair__")
