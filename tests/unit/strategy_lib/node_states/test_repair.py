@@ -83,9 +83,9 @@ def test_rule_57_observe_on_and_redeploy(node: Patient, power: bool, remedies: l
 
 
 def test_rule_57_all_cells() -> None:
-    booleans = [False, True]
-    for condition, drifted, failed, as_done, off, busy, lost, power, mode in product(
-        NodeCondition, *[booleans] * 7, RepairMode
+    facts = product([False, True], repeat=7)
+    for condition, (drifted, failed, as_done, off, busy, lost, power), mode in product(
+        NodeCondition, facts, RepairMode
     ):
         node = Patient(condition, drifted, failed, as_done, off, busy, lost)
         repair = decide_repair(node, mode, can_power_on=power)
