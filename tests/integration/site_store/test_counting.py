@@ -221,7 +221,6 @@ def test_writers_at_the_same_time_wait_for_no_row_of_the_roll_up(database: Datab
 
 
 COUNTS = [
-    25,
     pytest.param(10_000, marks=[pytest.mark.endurance, pytest.mark.timeout(2400)]),
     pytest.param(100_000, marks=pytest.mark.soak),
 ]

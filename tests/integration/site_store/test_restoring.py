@@ -103,6 +103,7 @@ def test_rule_55_readers_take_the_next_version_of_a_restored_store(
     open_store: Callable[[], SiteStore], backup: Callable[[], Backup], clock: FakeClock
 ) -> None:
     with open_store() as store:
+        Scenario(store, clock).action()
         want(store, 1, {"n1": "d1"})
         first = published(store, "one")
         made = backup()
