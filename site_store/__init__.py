@@ -42,6 +42,7 @@ from site_store.errors import (
     VersionNotFound,
 )
 from site_store.goals import GroupGoal, SiteGoals
+from site_store.node_facts import NodeEvent, NodePage, NodePast, NodePastFacts, NodeQuery, SiteNodeFacts
 from site_store.node_records import NodeRecord, NodeTasks, OthersAtWork, Readiness, TaskRecord
 from site_store.object_changes import WatcherCount, changes_of
 from site_store.objects import CommittedObjects, ObjectChange, ObjectRecord
@@ -83,21 +84,7 @@ from site_store.status_records import (
 )
 from site_store.storable import LONGEST_NAME
 from site_store.store import SiteStore
-from site_store.tree_facts import (
-    ActionBrief,
-    ActionFacts,
-    GroupFacts,
-    LeafFacts,
-    NodeEvent,
-    NodePage,
-    NodePast,
-    NodePastFacts,
-    NodeQuery,
-    SiteFacts,
-    SiteNodeFacts,
-    StepFacts,
-    TroubleFacts,
-)
+from site_store.tree_facts import ActionBrief, ActionFacts, GroupFacts, LeafFacts, SiteFacts, StepFacts, TroubleFacts
 from site_store.waits import WaitedFor
 
 __all__ = [

@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, exists, func, literal, or_, select
 
 from site_store.errors import ValueRefused
+from site_store.node_facts import NodeQuery
 from site_store.owner_queries import default_owner, gone_owners
 from site_store.status_records import SitePart
 from site_store.storable import require_text
 from site_store.tables import node, site_group_node
-from site_store.tree_facts import NodeQuery
 from strategy_lib.status.words import Status
 
 NODE_COLUMNS = {

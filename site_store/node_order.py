@@ -25,11 +25,11 @@ from sqlalchemy import (
 
 from site_store.dialects import UtcDateTime
 from site_store.errors import ValueRefused
+from site_store.node_facts import NodeQuery
 from site_store.node_filters import LARGEST_NUMBER, NODE_COLUMNS
 from site_store.status_records import TOUCH, SitePart
 from site_store.storable import require_text
 from site_store.tables import node, site_group_node, status_count
-from site_store.tree_facts import NodeQuery
 
 GROUP = "group"
 """Sorted by this, a node stands at the first of its groups."""

@@ -12,11 +12,11 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, 
 
 from site_store.dialects import json_rows, nested_json
 from site_store.node_errors import ERROR_FACTS, NodeErrorRecord, error_record, errors_of_node
+from site_store.node_facts import NodeEvent, NodePast, NodePastFacts
 from site_store.node_past_states import past_columns, past_states
 from site_store.owner_queries import default_owner, owners_now
 from site_store.status_records import ReportedLeaf
 from site_store.tables import action, event, group_node, node, operation, reported, revision, site_group_node, task
-from site_store.tree_facts import NodeEvent, NodePast, NodePastFacts
 from site_store.tree_rows import (
     json_list,
     json_value,

@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, bindparam, select
 
 from site_store.dialects import clock, json_rows, nested_json
+from site_store.node_facts import PastStates
 from site_store.site_cards import newest_settings
 from site_store.state_rows import is_there, state_columns, state_note, state_notes, state_row, with_states
 from site_store.tables import event, node, site_view, user_state
-from site_store.tree_facts import PastStates
 from site_store.tree_rows import json_list, json_value
 from strategy_lib.node_states.publication import Version
 from strategy_lib.site_settings import parse_site_settings

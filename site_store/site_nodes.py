@@ -28,6 +28,7 @@ from sqlalchemy import (
 from site_store.database import Repository
 from site_store.dialects import among, clock
 from site_store.errors import ValueRefused
+from site_store.node_facts import NodePage, NodePastFacts, NodeQuery, NodeStates, SiteNodeFacts
 from site_store.node_filters import filtered, require_sound
 from site_store.node_order import SORTED_BY, first_keys, in_order, place_behind
 from site_store.node_past import groups_in, groups_of_node, read_past
@@ -35,7 +36,6 @@ from site_store.node_versions import read_versions
 from site_store.owner_queries import default_owner, owners_now
 from site_store.status_records import TOUCH, SitePart
 from site_store.tables import node, node_view, operation, site_group_node, status_count, user_state
-from site_store.tree_facts import NodePage, NodePastFacts, NodeQuery, NodeStates, SiteNodeFacts
 from site_store.tree_queries import changes, dag_at_work, is_leased
 from site_store.tree_rows import change_token, moment, owners_by_name, site_node_facts
 from strategy_lib.node_states.generated import NodeAvailability

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row
 
+from site_store.node_facts import SiteNodeFacts
 from site_store.status_records import (
     TOUCH,
     ApprovalRecord,
@@ -17,15 +18,7 @@ from site_store.status_records import (
     ReportedLeaf,
     StatusCount,
 )
-from site_store.tree_facts import (
-    ActionBrief,
-    GroupFacts,
-    LeafFacts,
-    OperationSpan,
-    SiteNodeFacts,
-    StepFacts,
-    TroubleFacts,
-)
+from site_store.tree_facts import ActionBrief, GroupFacts, LeafFacts, OperationSpan, StepFacts, TroubleFacts
 
 STEP = ("name", "group_name", "state", "attempt", "started", "ended", "message", "owner", "fixed")
 REPORTED = ("parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")

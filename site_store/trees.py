@@ -1,27 +1,28 @@
-"""What status trees are judged from, each view in one snapshot and at most two statements;
-a third where groups go in batches.
+"""What status trees are judged from: the roll-up with the facts beside it, and the leaves that are asked for.
 
-The roll-up with the facts beside it, and the leaves that are asked for. What of them is shown, `site_engine` judges.
+Each view is of one snapshot, and takes at most two statements; a third where groups go in batches. What of it is shown,
+`site_engine` judges.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from site_store.action_facts import action_facts, token_of_action, with_groups
 from site_store.action_rows import action_record
 from site_store.database import Repository
 from site_store.dialects import names_value
 from site_store.errors import ActionNotFound
 from site_store.leaf_queries import leaf_page, leaf_pages, worst_leaves, worst_nodes
+from site_store.node_facts import SiteNodeFacts
 from site_store.site_troubles import MOST_TROUBLES, TROUBLED, Troubles, site_troubles
-from site_store.status_records import ApprovalRecord, OwnerCheckIn, StatusCount
+from site_store.status_records import ApprovalRecord, StatusCount
 from site_store.tree_facts import (
     ActionFacts,
     FirstTroubles,
@@ -31,13 +32,11 @@ from site_store.tree_facts import (
     LeafFacts,
     LeafPage,
     SiteFacts,
-    SiteNodeFacts,
     Times,
 )
 from site_store.tree_queries import (
     action_query,
     action_token_query,
-    batches_query,
     known_site_query,
     newest_query,
     site_token_query,
@@ -48,19 +47,15 @@ from site_store.tree_rows import (
     approval_facts,
     change_token,
     counts_of,
-    group_facts,
     json_list,
     leaf_facts,
     moment,
     moment_or_none,
-    operation_span,
     owners_by_name,
     reported_facts,
     site_group_facts,
     site_node_facts,
-    step_facts,
 )
-from strategy_lib.batch_words import count_batches
 from strategy_lib.phase import NODE_STEPS
 
 
@@ -95,7 +90,7 @@ class Trees(Repository):
     def _with_tokens(self, key: str, *, by_run: bool = False) -> list[KnownAction]:
         def token(row: Row[*tuple[Any, ...]]) -> str:
             owners, now = owners_by_name(row.owners), self._moment(row.now)
-            return _token_of_action(row.changes, row.committed, owners, now)
+            return token_of_action(row.changes, row.committed, owners, now)
 
         def asked(row: Row[*tuple[Any, ...]]) -> list[ApprovalRecord]:
             return [approval_facts(row.id, item) for item in json_list(row.asked)]
@@ -155,7 +150,10 @@ class Trees(Repository):
             if leaves:
                 for row in tx.execute(worst_leaves(action_ids, leaves)):
                     found[row.action_id].append(leaf_facts(row))
-            return [self._action(row, groups, *counts_of(row.cells), found[row.id]) for row, groups in rows]
+            return [
+                action_facts(row, groups, *counts_of(row.cells), found[row.id], self._moment(row.now))
+                for row, groups in rows
+            ]
 
         return self._database.read(work)
 
@@ -174,47 +172,10 @@ class Trees(Repository):
 
         def work(tx: Connection) -> list[ActionFacts]:
             query = newest_query(tx.dialect.name, given is not None, before is not None)
-            rows = _with_groups(tx, tx.execute(query, asked).all())
-            return [self._action(row, groups, *counts_of(row.cells), ()) for row, groups in rows]
+            rows = with_groups(tx, tx.execute(query, asked).all())
+            return [action_facts(row, groups, *counts_of(row.cells), (), self._moment(row.now)) for row, groups in rows]
 
         return self._database.read(work)
-
-    def _action(
-        self,
-        row: Row[*tuple[Any, ...]],
-        groups: Sequence[GroupFacts],
-        counts: Sequence[StatusCount],
-        touched: int,
-        leaves: Sequence[LeafFacts],
-    ) -> ActionFacts:
-        owners, now = owners_by_name(row.owners), self._moment(row.now)
-        durations: defaultdict[str, list[float]] = defaultdict(list)
-        fixed: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-        for group, phase, name, why in sorted(json_list(row.fixed)):
-            fixed[group, phase].append((name, why))
-        for name, started, ended in json_list(row.durations):
-            durations[name].append((moment(ended) - moment(started)).total_seconds())
-        return ActionFacts(
-            token=_token_of_action(touched, row.committed, owners, now),
-            read_at=now,
-            action=action_record(row),
-            committed=row.committed,
-            leased=bool(row.leased),
-            at_provisioner=frozenset(phase for (phase,) in json_list(row.sent)),
-            counts=counts,
-            owners=owners,
-            steps=[step_facts(item) for item in json_list(row.steps)],
-            groups=groups,
-            approvals=[approval_facts(row.id, item) for item in json_list(row.gates)],
-            reported=[reported_facts(row.site, row.id, item) for item in json_list(row.said)],
-            durations=durations,
-            leaves=leaves,
-            times={
-                (group, phase): Times(moment(first), moment(last)) for group, phase, first, last in json_list(row.times)
-            },
-            fixed=fixed,
-            spans=[operation_span(item) for item in json_list(row.spans)],
-        )
 
     def group_nodes(
         self,
@@ -255,7 +216,7 @@ class Trees(Repository):
             more = len(found) > limit
             last = found[limit - 1] if more else None
             return LeafPage(
-                self._action(row, groups, counts, touched, found[:limit]),
+                action_facts(row, groups, counts, touched, found[:limit], self._moment(row.now)),
                 (last.node, last.group, last.phase) if last is not None else None,
             )
 
@@ -309,7 +270,9 @@ class Trees(Repository):
                 (troubled if leaf.is_troubled else found).append(leaf_facts(leaf))
             last = found[limit - 1] if len(found) > limit else None
             behind = (last.node, last.group, last.phase) if last is not None else None
-            return LeafPage(self._action(row, groups, counts, touched, found[:limit]), behind), troubled
+            return LeafPage(
+                action_facts(row, groups, counts, touched, found[:limit], self._moment(row.now)), behind
+            ), troubled
 
         return self._database.read(work)
 
@@ -390,35 +353,11 @@ class Trees(Repository):
         given = self._database.given_time()
         query = action_query(tx.dialect.name, given is not None, with_spans)
         clock = {} if given is None else {"now": given}
-        return _with_groups(tx, tx.execute(query, {"action_ids": list(action_ids), **clock}).all())
+        return with_groups(tx, tx.execute(query, {"action_ids": list(action_ids), **clock}).all())
 
     def _moment(self, now: Any) -> datetime:
         given = self._database.given_time()
         return moment(now) if given is None else given
-
-
-def _with_groups(
-    tx: Connection, rows: Sequence[Row[*tuple[Any, ...]]]
-) -> list[tuple[Row[*tuple[Any, ...]], Sequence[GroupFacts]]]:
-    """Return rows of actions, each with its groups in order."""
-    groups = {
-        row.id: sorted((group_facts(item) for item in json_list(row.groups)), key=lambda group: group.position)
-        for row in rows
-    }
-    begun = {(row.id, one.name): one for row in rows for one in groups[row.id] if one.has_batches and one.started}
-    if begun:
-        # It takes a statement more, where a group goes in batches.
-        sent: defaultdict[tuple[str, str], list[tuple[str, Sequence[str]]]] = defaultdict(list)
-        ids, names = zip(*begun, strict=True)
-        these = {"action_ids": sorted(set(ids)), "groups": sorted(set(names))}
-        for action_id, name, phase, nodes in tx.execute(batches_query(), these):
-            sent[action_id, name].append((phase, nodes))
-        for key, steps in sent.items():
-            batches, order = count_batches(steps)
-            if key in begun:
-                at = groups[key[0]].index(begun[key])
-                groups[key[0]][at] = replace(begun[key], batches=batches, begun=len(order))
-    return [(row, groups[row.id]) for row in rows]
 
 
 def _first(nodes: Iterable[tuple[str, SiteNodeFacts]]) -> defaultdict[str, list[FirstTroubles]]:
@@ -432,14 +371,6 @@ def _first(nodes: Iterable[tuple[str, SiteNodeFacts]]) -> defaultdict[str, list[
         first = sorted(these, key=attrgetter("node"))[:MOST_TROUBLES]
         found[under].append(FirstTroubles(standing, [one.node for one in first], [one.error for one in first]))
     return found
-
-
-def _token_of_action(changes: Any, committed: int | None, owners: Mapping[str, OwnerCheckIn], now: datetime) -> str:
-    """Put changes of an action and of what is committed into one word: a commit supersedes what is over (rule 29).
-
-    Both numbers only grow, and so does their sum.
-    """
-    return change_token(int(changes) + (committed or 0), owners, now)
 
 
 def _unknown(action_id: str) -> ActionNotFound:
