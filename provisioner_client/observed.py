@@ -13,15 +13,8 @@ from provisioner_client.errors import ProvisionerError, ProvisionerRefused, Prov
 from provisioner_client.protocol import LONG_AGO
 
 if TYPE_CHECKING:
-    from provisioner_client.protocol import (
-        DesignSource,
-        DesignValidation,
-        ListedNode,
-        NodeChanges,
-        Provisioner,
-        ProvisionerTask,
-        TaskTree,
-    )
+    from provisioner_client.designs import DesignSource, DesignValidation
+    from provisioner_client.protocol import ListedNode, NodeChanges, Provisioner, ProvisionerTask, TaskTree
     from strategy_lib.outcome import Evidence
     from strategy_lib.phase import Phase
     from strategy_lib.strategy import Selector

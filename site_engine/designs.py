@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from design_rendering.documents import load_documents
+from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.errors import DesignEmpty, DesignUnreadable
-from provisioner_client.protocol import DesignSource, DesignValidation, Provisioner
+from provisioner_client.protocol import Provisioner
 from site_engine.errors import StepError
 from site_engine.log_messages import names
 from strategy_lib.strategy import Selector

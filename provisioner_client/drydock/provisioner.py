@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
+from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.drydock.request_parts import (
     check_design_ref,
     checked_names,
@@ -51,8 +52,6 @@ from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession, Timeouts, TokenSource, checked_url
 from provisioner_client.protocol import (
     LONG_AGO,
-    DesignSource,
-    DesignValidation,
     ListedNode,
     NodeChanges,
     ProvisionerTask,

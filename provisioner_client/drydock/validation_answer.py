@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from provisioner_client.designs import DesignMessage, DesignValidation
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_errors import ErrorShape, ErrorText, one_line
-from provisioner_client.protocol import DesignMessage, DesignValidation
 
 MOST_MESSAGES: Final = 200
 _LEVELS: Final = ("error", "warning")

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from design_rendering.documents import load_documents
 from design_rendering.slipway_nodes import SlipwayNode, read_slipway_nodes
+from provisioner_client.designs import DesignMessage, DesignSource, DesignValidation
 from provisioner_client.errors import DesignUnreadable
 from provisioner_client.maas.machine import Machine
-from provisioner_client.protocol import DesignMessage, DesignSource, DesignValidation
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Problem, StrategyLibError
 

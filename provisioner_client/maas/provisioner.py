@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
+from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.errors import (
     AuthenticationFailed,
     DesignEmpty,
@@ -39,16 +40,7 @@ from provisioner_client.maas.selection import select
 from provisioner_client.maas.submission import Submission, SubmissionSettings
 from provisioner_client.maas.task_tag import ACTIONS, Settled, TaskTag, is_tag_name
 from provisioner_client.maas.telling import evidence_of, reasons, task_of, tree_of
-from provisioner_client.protocol import (
-    LONG_AGO,
-    DesignSource,
-    DesignValidation,
-    ListedNode,
-    NodeChanges,
-    ProvisionerTask,
-    TaskTree,
-    unguarded,
-)
+from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskTree, unguarded
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
 from strategy_lib.outcome import Evidence

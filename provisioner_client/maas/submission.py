@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from design_rendering.slipway_nodes import SlipwayNode
+from provisioner_client.designs import DesignSource
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerError,
@@ -22,7 +23,6 @@ from provisioner_client.maas.driver import Driver
 from provisioner_client.maas.ledger import Ledger
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.task_tag import ACTIONS, Order, Settled, TaskTag
-from provisioner_client.protocol import DesignSource
 from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from provisioner_client.protocol import DesignSource
+from provisioner_client.designs import DesignSource
 from site_engine.provisioners import token_of_address
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from design_rendering.documents import load_documents
 from design_rendering.rendering import design_text, render
 from provisioner_client.connection import ConnectionValues
+from provisioner_client.designs import DesignSource
 from provisioner_client.factory import FACTORY
-from provisioner_client.protocol import DesignSource, Provisioner, TaskState
+from provisioner_client.protocol import Provisioner, TaskState
 from provisioner_client.redacting import nothing_is_secret
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector

@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from provisioner_client.connection import ConnectionValues
+from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.connection import connect_drydock
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
@@ -34,7 +35,7 @@ from provisioner_client.factory import ProvisionerFactory
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.driver import DriverSettings
 from provisioner_client.maas.provisioner import MaasProvisioner
-from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
 from strategy_lib.phase import Phase

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from provisioner_client.designs import DesignSource
 from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
-from provisioner_client.protocol import DesignSource, Provisioner
+from provisioner_client.protocol import Provisioner
 from strategy_lib.strategy import Label, Selector
 from tests.contract.conftest import Publish
 from tests.contract.servers import ContractDrydock

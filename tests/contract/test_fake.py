@@ -10,9 +10,10 @@ from collections.abc import Callable
 import pytest
 
 from provisioner_client.connection import ConnectionValues
+from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.connection import connect_drydock
 from provisioner_client.factory import ProvisionerFactory
-from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
 from provisioner_client.redacting import Redact, nothing_is_secret
 from strategy_lib.phase import Phase
 from tests.contract.test_tasks import (

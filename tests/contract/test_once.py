@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.errors import (
     AuthenticationFailed,
@@ -18,7 +19,7 @@ from provisioner_client.errors import (
     SubmissionRefused,
     SubmissionUncertain,
 )
-from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask
+from provisioner_client.protocol import Provisioner, ProvisionerTask
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 from tests.contract.servers import ContractDrydock

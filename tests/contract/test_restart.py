@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 import requests
 
+from provisioner_client.designs import DesignSource
 from provisioner_client.errors import ProvisionerUnavailable, TaskNotFound
-from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
 from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
 from tests.contract.servers import ContractDrydock

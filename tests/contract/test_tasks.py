@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Iterator
 
 import pytest
 
+from provisioner_client.designs import DesignSource
 from provisioner_client.errors import ProvisionerRefused, TaskNotFound
-from provisioner_client.protocol import DesignSource, Provisioner, ProvisionerTask, TaskState, TaskTree
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState, TaskTree
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.phase import NODE_STEPS, SUBMITTED_PHASES, Phase
 from tests.contract.conftest import URL

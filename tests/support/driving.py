@@ -10,9 +10,10 @@ from typing import Any
 
 from design_rendering.design import read_design
 from design_rendering.documents import load_documents
+from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
-from provisioner_client.protocol import DesignSource, Provisioner, TaskState
+from provisioner_client.protocol import Provisioner, TaskState
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import ActionParameters, parse_parameters
 from site_engine.groups import GroupRequest, GroupSubject, StillBeside

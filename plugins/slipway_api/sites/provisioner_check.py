@@ -21,7 +21,8 @@ from slipway_api.http.api_errors import plain_message
 from slipway_api.http.dependencies import provisioners
 
 if TYPE_CHECKING:
-    from provisioner_client.protocol import DesignMessage, DesignValidation, Provisioner
+    from provisioner_client.designs import DesignMessage, DesignValidation
+    from provisioner_client.protocol import Provisioner
     from provisioner_client.redacting import Redact
     from site_store import RevisionRecord, SiteStore
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.provisioner import DrydockProvisioner
-from provisioner_client.protocol import DesignSource, TaskState
+from provisioner_client.protocol import TaskState
 from provisioner_client.retry import RetryPolicy
 from site_store import SiteStore
 from strategy_lib.phase import Phase

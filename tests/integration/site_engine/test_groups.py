@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from provisioner_client.protocol import DesignSource
+from provisioner_client.designs import DesignSource
 from site_engine.operations.wait import StillRunning
 from site_engine.reports import STEP_WARNING, reported_node
 from site_store import ActionState, GroupRecord, SiteNotHeld

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner_client.protocol import DesignSource
+from provisioner_client.designs import DesignSource
 from strategy_lib.phase import Phase
 from tests.support.driving import Begin
 from tests.support.fake_provisioner import FakeProvisioner

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from provisioner_client.designs import DesignSource
 from provisioner_client.errors import (
     AuthenticationFailed,
     DesignUnreadable,
@@ -20,7 +21,7 @@ from provisioner_client.errors import (
     TaskNotFound,
 )
 from provisioner_client.observed import CallResult, ObservedProvisioner
-from provisioner_client.protocol import DesignSource, Provisioner
+from provisioner_client.protocol import Provisioner
 from site_engine.errors import TaskStopped
 from strategy_lib.phase import Phase
 

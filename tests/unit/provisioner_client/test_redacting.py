@@ -8,11 +8,9 @@ from typing import Any, cast
 import pytest
 
 from design_rendering.redaction import Redactor
+from provisioner_client.designs import DesignMessage, DesignSource, DesignValidation
 from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from provisioner_client.protocol import (
-    DesignMessage,
-    DesignSource,
-    DesignValidation,
     ListedNode,
     Provisioner,
     ProvisionerTask,

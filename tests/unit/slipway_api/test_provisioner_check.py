@@ -10,10 +10,10 @@ import pytest
 
 from provisioner_client import factory
 from provisioner_client.connection import ConnectionValues
+from provisioner_client.designs import DesignMessage, DesignValidation
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import SubmissionRefused
 from provisioner_client.factory import ProvisionerFactory
-from provisioner_client.protocol import DesignMessage, DesignValidation
 from site_engine.designs import REFUSAL_STAYS, DesignCheck
 from site_engine.errors import SettingsError
 from site_engine.provisioners import ProvisionerConnection

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from provisioner_client.designs import DesignSource
 from provisioner_client.maas.provisioner import MaasProvisioner
-from provisioner_client.protocol import DesignSource, ProvisionerTask, TaskState
+from provisioner_client.protocol import ProvisionerTask, TaskState
 from provisioner_client.simulator.maas.auth import DEFAULT_KEY, parse_key
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from strategy_lib.phase import Phase

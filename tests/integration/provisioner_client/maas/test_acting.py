@@ -13,9 +13,10 @@ import pytest
 import requests
 from airflow.sdk import Connection
 
+from provisioner_client.designs import DesignSource
 from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused, TaskNotFound
 from provisioner_client.maas.selection import LabelWords
-from provisioner_client.protocol import DesignSource, TaskState
+from provisioner_client.protocol import TaskState
 from provisioner_client.simulator.maas.auth import DEFAULT_KEY
 from slipway_airflow.hook import MaasHook
 from strategy_lib.outcome import NodeCondition, judge

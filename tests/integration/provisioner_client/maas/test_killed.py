@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from provisioner_client.protocol import DesignSource
+from provisioner_client.designs import DesignSource
 from strategy_lib.phase import Phase
 from tests.integration.provisioner_client.maas.conftest import NAMES, Admin, Finish
 from tests.support.maas_clients import Killed, Wire, client

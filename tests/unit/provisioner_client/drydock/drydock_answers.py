@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import responses
 
-from provisioner_client.protocol import DesignSource
+from provisioner_client.designs import DesignSource
 
 URL: Final = "http://drydock.test:9000"
 API: Final = f"{URL}/api/v1.0"

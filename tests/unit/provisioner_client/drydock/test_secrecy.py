@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import responses
 
+from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.protocol import DesignSource
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 from tests.unit.provisioner_client.drydock.drydock_answers import API, GOOD, TaskJson

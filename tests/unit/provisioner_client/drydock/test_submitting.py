@@ -9,6 +9,7 @@ import pytest
 import requests
 import responses
 
+from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import (
     ProvisionerRefused,
@@ -16,7 +17,6 @@ from provisioner_client.errors import (
     SubmissionRefused,
     SubmissionUncertain,
 )
-from provisioner_client.protocol import DesignSource
 from strategy_lib.phase import Phase
 from tests.unit.provisioner_client.drydock.drydock_answers import (
     API,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from provisioner_client.designs import DesignMessage
 from provisioner_client.drydock.validation_answer import MOST_MESSAGES, validation_from
 from provisioner_client.drydock.wire import (
     ACTIONS,
@@ -19,7 +20,7 @@ from provisioner_client.drydock.wire import (
 )
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.hidden_address import HiddenAddress
-from provisioner_client.protocol import DesignMessage, TaskMessage, TaskResult, TaskState
+from provisioner_client.protocol import TaskMessage, TaskResult, TaskState
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from provisioner_client.protocol import DesignSource, Provisioner
+from provisioner_client.designs import DesignSource
+from provisioner_client.protocol import Provisioner
 from site_engine.node_steps import NodeStepVerdict
 from site_engine.operations.run import LEASE_SECONDS
 from site_engine.operations.wait import StillRunning

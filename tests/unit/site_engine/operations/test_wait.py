@@ -10,8 +10,9 @@ from typing import Any, cast
 
 import pytest
 
+from provisioner_client.designs import DesignSource
 from provisioner_client.errors import ProvisionerUnavailable
-from provisioner_client.protocol import DesignSource, Provisioner
+from provisioner_client.protocol import Provisioner
 from site_engine.errors import TaskStopped
 from site_engine.operations.wait import DeathWatch, EndKind, PhaseTimes, StillRunning, TaskWatch, intervals
 from site_engine.process import Stopping
