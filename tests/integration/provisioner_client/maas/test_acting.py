@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable
 from io import BytesIO
@@ -11,19 +10,16 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
-from airflow.sdk import Connection
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused, TaskNotFound
 from provisioner_client.maas.selection import LabelWords
 from provisioner_client.protocol import TaskState
-from provisioner_client.simulator.maas.auth import DEFAULT_KEY
-from slipway_airflow.hook import MaasHook
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Label, Selector
-from tests.integration.provisioner_client.maas.conftest import BOB, CLERK, NAMES, Admin, Finish
-from tests.support.maas_clients import URL, Wire, body_of, client, design
+from tests.integration.provisioner_client.maas.conftest import BOB, NAMES, Admin, Finish
+from tests.support.maas_clients import Wire, body_of, client, design
 
 pytestmark = pytest.mark.usefixtures("wire")
 Outcome = Callable[..., tuple[Any, Any]]
@@ -260,20 +256,6 @@ def test_ready_machines_can_be_left_alone(run: Outcome, admin: Admin) -> None:
     assert [acts(admin, name)[0] for name in NAMES] == [1, 1, 1]
 
 
-def test_the_forms_test_says_whether_a_connection_can_be_used() -> None:
-    for extra, expected in (
-        ({"pool": "default"}, "accepts the credentials of the administrator slipway"),
-        ({}, "pool"),
-    ):
-        hook = MaasHook("north")
-        made = Connection(
-            conn_id="north", conn_type="maas", host=URL, password=DEFAULT_KEY, extra=json.dumps(extra), port=0
-        )
-        hook.use_connection(made)
-        works, said = hook.test_connection()
-        assert (works, expected in said) == (bool(extra), True)
-
-
 def test_what_slipway_asks_costs_maas_less_than_what_it_does(three: DesignSource, admin: Admin, finish: Finish) -> None:
     """In CPU of the region, with a look every 30 s: MAAS commissions for 5 minutes and deploys for 10."""
 
@@ -353,27 +335,6 @@ def test_no_secret_is_told(
     assert "&" not in str(caught.value)
     assert "canary" not in caplog.text
     assert "cloud-config" not in caplog.text
-
-
-def test_a_clock_that_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch, wire: Wire) -> None:
-    send = wire.send
-
-    def late(request: requests.PreparedRequest) -> requests.Response:
-        header = request.headers["Authorization"]
-        before, _, rest = header.partition('oauth_timestamp="')
-        request.headers["Authorization"] = f'{before}oauth_timestamp="1000000000"{rest[rest.index(chr(34)) + 1 :]}'
-        answer = send(request)
-        answer.headers["Date"] = "Mon, 23 Nov 2099 09:00:00 GMT"
-        return answer
-
-    monkeypatch.setattr(wire, "send", late)
-    with pytest.raises(AuthenticationFailed, match=r"s ahead of this machine's.*synchronize the clocks"):
-        client().check()
-
-
-def test_an_account_that_is_no_administrator_is_named() -> None:
-    with pytest.raises(AuthenticationFailed, match="the account clerk is no administrator"):
-        client(key=CLERK).check()
 
 
 def test_nodes_are_selected_by_the_design_and_by_the_tags_of_maas(run: Outcome, finish: Finish) -> None:

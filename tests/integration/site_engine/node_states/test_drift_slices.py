@@ -13,7 +13,7 @@ from site_store import SiteStore
 from site_store.records import Lease
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
-from tests.integration.site_engine.node_states.test_drift_watch import (
+from tests.integration.site_engine.node_states.drifting import (
     NODES,
     OFF,
     ON,

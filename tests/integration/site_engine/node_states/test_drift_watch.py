@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,75 +13,23 @@ from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.notifications import headline
 from site_engine.status_trees import site_tree
 from site_engine.trees.nodes import site_nodes
-from site_store import ActionState, LeaseLost, PlannedGroup, SiteStore
+from site_store import LeaseLost, SiteStore
 from site_store.drifts import FoundDrift, JudgedNode
-from site_store.records import Lease, OperationStatus
-from site_store.user_states import lease_of
+from site_store.records import Lease
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.outcome import Outcome
-from strategy_lib.phase import Phase
 from strategy_lib.status.words import Status
-from strategy_lib.strategy import Group
+from tests.integration.site_engine.node_states.drifting import (
+    NODES,
+    OFF,
+    ON,
+    READY,
+    commit,
+    deploy,
+    lead,
+    lists,
+    standings,
+)
 from tests.integration.site_store.scenario import SITE, FakeClock
-from tests.support.revisions import commit_design
-from tests.support.sites import group, node, site
-from tests.support.stores import new_store
-
-ON, OFF, READY = ("Deployed", "on"), ("Deployed", "off"), ("Ready", "off")
-NODES = ("n1", "n2")
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def store(tmp_path: Path, clock: FakeClock) -> Iterator[SiteStore]:
-    with SiteStore.open(new_store(tmp_path), clock) as opened:
-        yield opened
-
-
-def commit(store: SiteStore, *, profile: str = "compute", **group_fields: Any) -> None:
-    groups = [{**group("g", list(NODES)), **group_fields}]
-    commit_design(store, SITE, site([node(name, profile=profile) for name in NODES], groups, region=SITE))
-
-
-def deploy(store: SiteStore, *names: str, failed: tuple[str, ...] = ()) -> None:
-    """An action that deploys these nodes as they are wanted."""
-    digests = {one.name: one.wanted_digest or "" for one in store.nodes.of_site(SITE)}
-    action = store.actions.create("deploy_site", SITE, None, {}, "ann", context_marker=None, exclusive=True)
-    store.locks.acquire(action.id)
-    store.groups.save_plan(action.id, [PlannedGroup(Group("g", critical=True), names)], (), digests)
-    attempt = store.groups.open_attempt(action.id, "g", "first")
-    for phase in (Phase.PREPARE, Phase.DEPLOY):
-        found = dict.fromkeys(names, "ready")
-        operation = store.operations.begin(action.id, SITE, "g", attempt.attempt, phase, names, "file:///d", found)
-        store.operations.acquire_lease(operation.op, "me", 30, sending=True)
-        store.operations.mark_submitted(operation.op, f"task-{operation.op}")
-        bad = failed if phase is Phase.DEPLOY else ()
-        result = Outcome(frozenset(names) - set(bad), frozenset(bad), frozenset())
-        store.operations.record_outcome(operation.op, result, status=OperationStatus.COMPLETE, result="success")
-    store.actions.close(action.id, ActionState.SUCCESS, "done")
-
-
-def lists(store: SiteStore, clock: FakeClock, **nodes: tuple[str, str]) -> None:
-    clock.move(5)
-    conditions = {"Deployed": "deployed", "Ready": "ready", "Failed deployment": "failed_deployment"}
-    said = {
-        name: {"status": word, "power": power, "condition": conditions[word]} for name, (word, power) in nodes.items()
-    }
-    store.provisioner_lists.save(SITE, "c", said)
-
-
-def lead(store: SiteStore, owner: str = "me") -> Lease:
-    held = store.leases.take(lease_of(SITE), owner, 3600)
-    assert held is not None
-    return held
-
-
-def standings(store: SiteStore) -> dict[str, tuple[str, str | None]]:
-    return {one.name: (one.standing, one.error) for one in store.nodes.of_site(SITE)}
 
 
 def events(store: SiteStore, name: str, kind: str) -> list[str]:

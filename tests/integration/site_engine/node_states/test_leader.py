@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,20 +17,8 @@ from strategy_lib.outcome import NodeCondition
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
-from tests.support.stores import new_store
 
 ON, OFF = ("Deployed", "on"), ("Deployed", "off")
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def store(tmp_path: Path, clock: FakeClock) -> Iterator[SiteStore]:
-    with SiteStore.open(new_store(tmp_path), clock) as opened:
-        yield opened
 
 
 def commit(store: SiteStore, *names: str, **settings: int) -> None:

@@ -1,0 +1,52 @@
+"""What the check of a connection to MAAS says: limits, credentials, rights and clocks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import requests
+from airflow.sdk import Connection
+
+from provisioner_client.errors import AuthenticationFailed
+from provisioner_client.simulator.maas.auth import DEFAULT_KEY
+from slipway_airflow.hook import MaasHook
+from tests.integration.provisioner_client.maas.conftest import CLERK
+from tests.support.maas_clients import URL, Wire, client
+
+pytestmark = pytest.mark.usefixtures("wire")
+
+
+def test_the_forms_test_says_whether_a_connection_can_be_used() -> None:
+    for extra, expected in (
+        ({"pool": "default"}, "accepts the credentials of the administrator slipway"),
+        ({}, "pool"),
+    ):
+        hook = MaasHook("north")
+        made = Connection(
+            conn_id="north", conn_type="maas", host=URL, password=DEFAULT_KEY, extra=json.dumps(extra), port=0
+        )
+        hook.use_connection(made)
+        works, said = hook.test_connection()
+        assert (works, expected in said) == (bool(extra), True)
+
+
+def test_a_clock_that_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch, wire: Wire) -> None:
+    send = wire.send
+
+    def late(request: requests.PreparedRequest) -> requests.Response:
+        header = request.headers["Authorization"]
+        before, _, rest = header.partition('oauth_timestamp="')
+        request.headers["Authorization"] = f'{before}oauth_timestamp="1000000000"{rest[rest.index(chr(34)) + 1 :]}'
+        answer = send(request)
+        answer.headers["Date"] = "Mon, 23 Nov 2099 09:00:00 GMT"
+        return answer
+
+    monkeypatch.setattr(wire, "send", late)
+    with pytest.raises(AuthenticationFailed, match=r"s ahead of this machine's.*synchronize the clocks"):
+        client().check()
+
+
+def test_an_account_that_is_no_administrator_is_named() -> None:
+    with pytest.raises(AuthenticationFailed, match="the account clerk is no administrator"):
+        client(key=CLERK).check()

@@ -1,0 +1,23 @@
+"""A store of its own for each test of the controller's work, with a clock that only the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from site_store import SiteStore
+from tests.integration.site_store.scenario import FakeClock
+from tests.support.stores import new_store
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: FakeClock) -> Iterator[SiteStore]:
+    with SiteStore.open(new_store(tmp_path), clock) as opened:
+        yield opened

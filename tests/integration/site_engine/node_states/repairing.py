@@ -1,0 +1,115 @@
+"""A site whose nodes drift, and the controller's job that repairs them; what it starts and powers on is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from site_engine.errors import AirflowApiError
+from site_engine.node_states.drift_watch import DriftWatch
+from site_engine.node_states.repairs import REPAIR_KIND, Remedies, repair_site
+from site_engine.trees.nodes import site_nodes
+from site_store import ActionState, SiteStore
+from site_store.records import Lease
+from tests.integration.site_engine.node_states.drifting import (
+    NODES,
+    ON,
+    deploy,
+    lead,
+    lists,
+)
+from tests.integration.site_store.scenario import SITE, FakeClock
+from tests.support.revisions import commit_design
+from tests.support.sites import document, group, node, site
+
+NAME = "controller"
+
+
+def shown(store: SiteStore) -> dict[str, str]:
+    """What the tree of the site says of its nodes."""
+    return {one["node"]: one["status"] for one in site_nodes(store, SITE)["nodes"]}
+
+
+class Starter:
+    """Starts repairs as Slipway's API does: an action for each run, once; or it refuses all."""
+
+    def __init__(self, store: SiteStore) -> None:
+        self.store = store
+        self.asked: list[tuple[tuple[str, ...], bool]] = []
+        self.refusal: str | None = None
+
+    def __call__(self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
+        self.asked.append((tuple(nodes), redeploy))
+        if self.refusal is not None:
+            raise AirflowApiError(self.refusal)
+        made = self.store.actions.create(
+            REPAIR_KIND, site, None, {}, "slipway", context_marker=None, exclusive=True, whole_site=False, run_id=run_id
+        )
+        return made.id
+
+
+class Power:
+    """Powers nodes on as Slipway's API does at MAAS; or it refuses."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self.refused: Mapping[str, str] = {}
+        self.trouble: str | None = None
+
+    def __call__(self, site: str, run_id: str, nodes: Sequence[str], *, held: Lease) -> Mapping[str, str]:
+        self.asked.append(tuple(nodes))
+        if self.trouble is not None:
+            raise AirflowApiError(self.trouble)
+        return self.refused
+
+
+class Scene:
+    """A site of two nodes that are done, its watch, and the controller's job."""
+
+    def __init__(self, store: SiteStore, clock: FakeClock, **settings: Any) -> None:
+        self.store, self.clock = store, clock
+        text = site([node(name) for name in NODES], [group("g", list(NODES))], region=SITE)
+        text += yaml.safe_dump(document("slipway/SiteSettings/v1", "settings", settings), explicit_start=True)
+        commit_design(store, SITE, text)
+        deploy(store, *NODES)
+        lists(store, clock, n1=ON, n2=ON)
+        self.watch, self.site_lease = DriftWatch(store, SITE), lead(store)
+        lease = store.leases.take(NAME, "me", 86400)
+        assert lease is not None
+        self.lease = lease
+        self.start, self.power = Starter(store), Power()
+
+    def see(self, looks: int = 2, **nodes: tuple[str, str]) -> None:
+        for _ in range(looks):
+            lists(self.store, self.clock, **nodes)
+            held = self.store.leases.renew(self.site_lease, 86400)
+            self.watch.look(held)
+
+    def goes_dark(self, *names: str) -> None:
+        """Have nodes off in two lists of a provisioner that can power them on."""
+        off = {"status": "Deployed", "power": "off", "condition": "deployed", "can_power_on": True}
+        on = {"status": "Deployed", "power": "on", "condition": "deployed"}
+        for _ in range(2):
+            self.clock.move(5)
+            self.store.provisioner_lists.save(SITE, "c", {name: off if name in names else on for name in NODES})
+            self.watch.look(self.store.leases.renew(self.site_lease, 86400))
+
+    def look(self) -> list[tuple[tuple[str, ...], bool]]:
+        """Let the job look once, and return what it started meanwhile."""
+        before = len(self.start.asked)
+        repair_site(self.store, SITE, Remedies(self.start, self.power), lambda: self.lease)
+        return self.start.asked[before:]
+
+    def end(self, *, good: bool) -> None:
+        """Let the repair that is at work end; one that is good has deployed its nodes."""
+        (begun,) = self.store.repairs.under_way(SITE)
+        assert begun.action_id is not None
+        self.store.actions.close(begun.action_id, ActionState.SUCCESS, "done")
+        if good:
+            deploy(self.store, *begun.nodes)
+
+    def said(self, name: str) -> list[str]:
+        past = self.store.site_nodes.past(SITE, name)
+        return [event.message for event in past.events if event.kind == "repair"][::-1]
