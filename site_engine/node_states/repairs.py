@@ -6,7 +6,8 @@ It decides from the store alone. Slipway's API starts the action, which has the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
@@ -216,13 +217,8 @@ def _power_on(
     if not store.repairs.begin(lease(), site, run_id, nodes, redeploy=False):
         return
     names = [one.name for one in nodes]
-    try:
+    with _kept_when_refused(store, site, run_id, lease):
         refused = power_on(site, run_id, names, held=lease())
-    except AccountRefused:
-        raise
-    except EngineError as error:
-        store.repairs.refused(lease(), site, run_id, str(error))
-        raise
     store.repairs.powered_on(lease(), site, run_id, refused)
     on = [name for name in names if name not in refused]
     log.info("Site %s: %d nodes powered on: %s; %d refused.", site, len(on), ", ".join(on), len(refused))
@@ -238,15 +234,22 @@ def _start(
     *,
     redeploy: bool,
 ) -> None:
-    try:
+    with _kept_when_refused(store, site, run_id, lease):
         action_id = start(site, run_id, nodes, redeploy=redeploy, held=lease())
+    store.repairs.started(lease(), site, run_id, action_id)
+    log.info("Action %s repairs %s of site %s.", action_id, ", ".join(nodes), site)
+
+
+@contextmanager
+def _kept_when_refused(store: SiteStore, site: str, run_id: str, lease: Callable[[], Lease]) -> Iterator[None]:
+    """Keep what a repair was refused for: it is an attempt. That the controller's account is refused is none."""
+    try:
+        yield
     except AccountRefused:
         raise
     except EngineError as error:
         store.repairs.refused(lease(), site, run_id, str(error))
         raise
-    store.repairs.started(lease(), site, run_id, action_id)
-    log.info("Action %s repairs %s of site %s.", action_id, ", ".join(nodes), site)
 
 
 def _patient(one: AilingNode, conditions: Mapping[str, NodeCondition], off: Container[str]) -> Patient:

@@ -183,7 +183,7 @@ def agents_of(count: int) -> Iterator[tuple[int, Callable[[int], int]]]:
 
 @contextmanager
 def api(store: SiteStore, count: int) -> Iterator[str]:
-    """Stand for Airflow with Slipway's API: whoever has the nodes observed gets the same list kept; give its URL."""
+    """Stand for Airflow with Slipway's API: each observation keeps the same list of nodes. Yields its URL."""
     lines = listed(count)
 
     class Answers(BaseHTTPRequestHandler):

@@ -57,7 +57,7 @@ class World(Protocol):
         """
 
     def reset(self) -> None:
-        """Set the simulation up again, in a store that was emptied but for the simulator's notes."""
+        """Write the simulation's first rows again: everything but the simulator's notes was deleted."""
 
 
 class AdminApi:

@@ -1,4 +1,4 @@
-"""A site whose nodes drift, and the controller's job that repairs them; what it starts and powers on is written down."""
+"""A site whose nodes drift, and the controller's job that repairs them; it notes what it starts and powers on."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ DEPLOYED = (asked(ACQUIRE), became("Allocated (to slipway)"), asked(DEPLOY), bec
             Progress(
                 sent=True, acquired=True, ended=True, why="it became Broken: User marking node broken by bob: it smells"
             ),
-            id="somebody has marked it broken",
+            id="a user has marked it broken",
         ),
         pytest.param(
             "deploy_nodes",
