@@ -24,7 +24,7 @@ help:
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make test   linter, type checker, tests'
 	@echo 'make endurance  longer tests: a whole Airflow, kills of processes, whole runs, examples of the blueprint, hostile designs, SQLite, the wheel'
-	@echo 'make soak       the whole of the longest counts, such as 100,000 random changes: an hour or more'
+	@echo 'make soak       the whole of the longest counts, such as 100,000 random changes, one test after the other: hours'
 	@echo 'make contract URL=http://HOST:9000 [DESIGNS=http://ME:8099]  what Slipway expects of a Drydock, tried on yours'
 	@echo 'make wheel  build dist/slipway-….whl, to install in an Airflow of your own'
 	@echo 'make bench  measure strategy_lib, actions, status trees, commits, secrets, groups side by side, and what Airflow adds'
@@ -58,8 +58,9 @@ test: lint
 endurance: $(READY)
 	$(BIN)/pytest $(PYTEST_ARGS) -m endurance $(ARGS)
 
+# One after the other: some judge seconds, and cores that others keep busy prove nothing.
 soak: $(READY)
-	$(BIN)/pytest $(PYTEST_ARGS) --timeout=0 -m soak $(ARGS)
+	$(BIN)/pytest --timeout=0 -s -m soak $(ARGS)
 
 # Against the simulator without URL. What it does to the machines of that Drydock, and its other settings: tests/contract/conftest.py.
 contract: $(READY)

@@ -16,7 +16,7 @@ from tests.support.sites import group, node, site
 
 SITE = "commit-kills"
 API = "/slipway/api/v1.0"
-DELAYS = (0.05, 0.6, 1.2)
+DELAYS = (0.05, 1.0)
 
 
 def ask(session: ApiSession, method: str, path: str, **arguments: Any) -> Any:

@@ -17,9 +17,6 @@ from tests.integration.api.airflow_runs import commit, create, plan
 from tests.integration.api.described import application, operations, strict
 from tests.integration.api.test_access import NAMES
 
-EXAMPLES = 15
-"""Requests that fit the description, and as many that do not, for each operation."""
-
 
 @pytest.fixture(scope="module")
 def description() -> dict[str, Any]:
@@ -74,13 +71,22 @@ def _known(store: SiteStore, user: httpx.Client, viewer: httpx.Client) -> dict[s
     }
 
 
-@pytest.mark.endurance
 @pytest.mark.usefixtures("dags", "connected")
+@pytest.mark.parametrize(
+    "examples",
+    [pytest.param(7, marks=pytest.mark.endurance, id="few"), pytest.param(70, marks=pytest.mark.soak, id="many")],
+)
 @pytest.mark.parametrize("route", NAMES)
 def test_the_api_does_what_its_description_says(
-    route: str, origin: str, tokens: dict[str, str], store: SiteStore, user: httpx.Client, viewer: httpx.Client
+    route: str,
+    examples: int,
+    origin: str,
+    tokens: dict[str, str],
+    store: SiteStore,
+    user: httpx.Client,
+    viewer: httpx.Client,
 ) -> None:
-    """Ask every operation, as described and not as described, about what there is and what there is not."""
+    """Ask every operation, as described and as often not as described, about what there is and what there is not."""
     # To import it takes as long as all else here: it is only for `make endurance`.
     import schemathesis
     from schemathesis import GenerationMode
@@ -105,7 +111,7 @@ def test_the_api_does_what_its_description_says(
         session.headers["Authorization"] = f"Bearer {tokens['admin']}"
 
         @settings(
-            max_examples=EXAMPLES * len(strategies),
+            max_examples=examples * len(strategies),
             deadline=None,
             derandomize=True,
             database=None,

@@ -45,7 +45,7 @@ def test_rule_12_a_kill_in_the_middle_of_a_claim_leaves_nothing_claimed(url: str
         process.communicate()
     began = time.monotonic()
     operation = site.begin(record, Phase.PREPARE)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 25, "the lock went with the process"
     assert operation.nodes == ("n1", "n2")
     assert len(site.store.operations.of_action(action.id)) == 1
 
