@@ -74,7 +74,7 @@ def _known(store: SiteStore, user: httpx.Client, viewer: httpx.Client) -> dict[s
 @pytest.mark.usefixtures("dags", "connected")
 @pytest.mark.parametrize(
     "examples",
-    [pytest.param(7, marks=pytest.mark.endurance, id="few"), pytest.param(70, marks=pytest.mark.soak, id="many")],
+    [pytest.param(5, marks=pytest.mark.endurance, id="few"), pytest.param(50, marks=pytest.mark.soak, id="many")],
 )
 @pytest.mark.parametrize("route", NAMES)
 def test_the_api_does_what_its_description_says(
