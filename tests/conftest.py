@@ -19,26 +19,24 @@ ROOT = Path(__file__).parent.parent
 AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
 
 # Two embedded Airflows serve all end-to-end tests that can share one: each worker of pytest-xdist would start its own.
-# Those that start one of their own are beside them, so that the third worker has cores for what computes meanwhile.
+# Those that start one of their own are the third worker's: beside a shared one, that would be busy and serve nobody.
 # So it is with the DAGs that are run in the test's process, and with the API server of the tests below `api`.
 _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
     "tests/e2e": {
-        "one": ("blueprint", "demo", "node_order", "operating", "pages", "repair", "terminal", "up", "update"),
+        "one": ("blueprint", "demo", "node_order", "operating", "pages", "processes", "repair", "terminal", "update"),
         "two": (
             "after_success",
             "approvals",
             "commit_kills",
             "controller",
             "kills",
-            "maas_walkthrough",
             "ready",
             "retry",
             "secrets",
             "side_by_side",
             "unresponsive",
-            "walkthrough",
-            "wheel",
         ),
+        "alone": ("maas_walkthrough", "up", "walkthrough", "wheel"),
     },
     "tests/integration": {"dags": ("dags", "deployed_nodes", "new_step", "notify", "server_dags")},
 }

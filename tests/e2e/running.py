@@ -27,6 +27,8 @@ from strategy_lib.status.entry import Entry
 from strategy_lib.status.words import Status
 
 DAG = "deploy_site"
+AIRFLOW = ["api-server", "scheduler", "dag-processor", "triggerer"]
+COMPONENTS = [*AIRFLOW, "controller"]
 # Seconds after which what a test waits for hangs: a busy machine is slow, and no test times anything.
 HANGS = 300.0
 
@@ -40,6 +42,11 @@ def wait_until(condition: Callable[[], bool], what: str, timeout: float = HANGS)
         # What is asked of an API server costs it as long as the caller: it has other work than to answer.
         time.sleep(min(max(0.1, 3 * (time.monotonic() - begun)), 1.0))
         begun = time.monotonic()
+
+
+def sessions_of(runtime: Runtime) -> set[int]:
+    """Return the sessions of the supervisor and of each component."""
+    return {runtime.pid, *runtime.components.values()}
 
 
 def leftovers(home: Path, sessions: Collection[int]) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
@@ -10,7 +9,6 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]  # comes with Airflow, without types
@@ -20,13 +18,9 @@ from api_client.airflow import AirflowClient
 from api_client.session import ApiRefused, ApiSession
 from site_store import SiteStore
 from slipway_cli.embedded.home import Runtime, read_runtime
-from slipway_cli.embedded.processes import members
-from tests.e2e.running import DAG, HANGS, RunningSlipway, leftovers, wait_until
+from tests.e2e.running import AIRFLOW, COMPONENTS, DAG, HANGS, leftovers, sessions_of, wait_until
 from tests.support.processes import tied
 from tests.support.revisions import commit_design
-
-AIRFLOW = ["api-server", "scheduler", "dag-processor", "triggerer"]
-COMPONENTS = [*AIRFLOW, "controller"]
 
 
 class Up:
@@ -83,10 +77,6 @@ def home(tmp_path: Path) -> Iterator[Path]:
         os.kill(pid, signal.SIGKILL)
 
 
-def sessions_of(runtime: Runtime) -> set[int]:
-    return {runtime.pid, *runtime.components.values()}
-
-
 @pytest.mark.endurance
 @pytest.mark.timeout(900)
 def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
@@ -122,9 +112,9 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
     assert leftovers(home, sessions_of(runtime)) == []
     assert not (home / "runtime.json").exists()
 
-    # A second start in the same home; this time nobody gets a chance to clear up.
+    # A second start in the same home; this time nobody gets a chance to clear up, and that before anything answers.
     up = Up(home)
-    runtime = up.wait_ready()
+    runtime = up.wait_begun()
     guards = [child for child in psutil.Process(runtime.pid).children() if any("guard" in a for a in child.cmdline())]
     assert len(guards) == 1
     for process in (guards[0].pid, runtime.pid):
@@ -134,7 +124,7 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
     up.end()
     wait_until(lambda: leftovers(home, sessions_of(runtime)) == [], "all processes have ended by themselves")
 
-    # And a third; now the supervisor gets no chance, and that before anything answers.
+    # And a third; now the supervisor gets no chance.
     up = Up(home)
     runtime = up.wait_begun()
     up.process.kill()
@@ -150,47 +140,3 @@ def test_a_busy_port_is_reported_by_name(home: Path) -> None:
         up = Up(home, "--port", str(port))
         assert up.end() == 1
     assert f"port {port} (Airflow's API server, SLIPWAY_PORT) is in use" in up.output()
-
-
-@pytest.mark.endurance
-@pytest.mark.parametrize("same_port", [False, True])
-def test_a_home_that_is_in_use_is_refused(slipway: RunningSlipway, same_port: bool) -> None:
-    port = str(slipway.runtime.port if same_port else 0)
-    done = subprocess.run(
-        [sys.executable, "-m", "slipway_cli", "up", "--home", str(slipway.home), "--port", port],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 1
-    assert f"{slipway.home} is in use by another embedded Airflow (process {slipway.runtime.pid}" in done.stderr
-    assert slipway.background.is_running()
-
-
-def test_everything_listens_on_loopback_only(slipway: RunningSlipway) -> None:
-    listening = set()
-    for pid in members(sessions_of(slipway.runtime)):
-        with contextlib.suppress(psutil.NoSuchProcess):  # a worker whose task is over
-            for connection in psutil.Process(pid).net_connections(kind="inet"):
-                if connection.status == psutil.CONN_LISTEN:
-                    listening.add((connection.laddr.ip, connection.laddr.port))
-    assert listening == {("127.0.0.1", slipway.runtime.port)}
-
-
-@pytest.mark.endurance
-@pytest.mark.parametrize("name", COMPONENTS)
-def test_a_killed_component_is_started_again(slipway: RunningSlipway, name: str) -> None:
-    before = slipway.runtime.components
-    moment = datetime.now(UTC)
-    slipway.kill_component(name)
-    slipway.wait_healthy(moment)
-    after = slipway.runtime.components
-    assert {other for other in before if after[other] != before[other]} == {name}
-    assert members({before[name]}) == [], "what it had started is gone"
-
-
-def test_the_dags_are_known_and_without_import_errors(slipway: RunningSlipway) -> None:
-    for dag_id in ("deploy_site", "update_site"):
-        slipway.airflow.wait_for_dag(dag_id)
-    assert slipway.airflow.import_errors() == {}
