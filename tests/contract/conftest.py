@@ -49,7 +49,7 @@ TOKEN = os.environ.get("CONTRACT_TOKEN", "")
 SECONDS = float(os.environ.get("CONTRACT_SECONDS") or 1800) if URL else 15.0
 _HERE = Path(__file__).parent
 _ONLY_SIMULATED = {"simulator", "mortal"}
-_LONGER = {"test_once.py", "test_tasks.py"}
+_LONGER = {"test_observe.py", "test_once.py", "test_tasks.py"}
 _SITES = {"drydock": "site.yaml", "maas": "site_maas.yaml"}
 _IMPATIENT = RetryPolicy(attempts=4, first_wait=0.005, longest_wait=0.05, longest_retry_after=5.0)
 
@@ -61,7 +61,8 @@ Publish = Callable[[str], DesignSource]
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is true of Drydock alone for MAAS, and skip what only a simulator can show elsewhere.
 
-    Lost answers and tasks in all their turns are tried at Drydock each time, at MAAS by `make endurance`.
+    Lost answers, tasks in all their turns and changes of the list are tried at Drydock each time, at MAAS by `make
+    endurance`.
     """
     ours = [item for item in items if item.path.parent == _HERE]
     away = {item for item in ours if _backend_of(item) == "maas" and (URL or item.get_closest_marker("drydock_alone"))}
@@ -187,11 +188,20 @@ def connect(backend: str) -> Iterator[Connect]:
     """Build clients of a second backend, through the factory, as a new one would be."""
     made: list[Provisioner] = []
 
-    def maas(url: str, redact: Redact, read_timeout: float = 5.0, settle: float = 0.3) -> Provisioner:
+    def maas(
+        url: str,
+        redact: Redact,
+        read_timeout: float = 5.0,
+        settle: float = 0.3,
+        tag: str = "",
+        wall_clock: Callable[[], float] = time.time,
+    ) -> Provisioner:
         return MaasProvisioner(
             url,
             ApiKey.parse(ContractMaas.key),
             pool="default",
+            tag=tag,
+            wall_clock=wall_clock,
             settings=DriverSettings(settle=settle),
             read_timeout=read_timeout,
             retry=_IMPATIENT,
@@ -203,6 +213,8 @@ def connect(backend: str) -> Iterator[Connect]:
         def impatient(connection: ConnectionValues, redact: Redact, context_marker: str | None) -> Provisioner:
             if backend == "maas":
                 return maas(connection.url, redact, **options)
+            for of_maas in ("tag", "wall_clock"):
+                options.pop(of_maas, None)
             return DrydockProvisioner(
                 connection.url,
                 options.pop("tokens", None),

@@ -7,6 +7,8 @@ from typing import Any
 import requests
 
 from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
+from provisioner_client.simulator.maas.auth import DEFAULT_KEY, DEFAULT_USER
+from tests.support.maas_calls import MaasCaller, over_http
 from tests.support.simulators import MaasProcess, SimulatorProcess
 
 
@@ -41,6 +43,19 @@ class ContractMaas(MaasProcess, ContractDrydock):
 
     submissions_path = "tags/"
     nodes_path = "machines/"
+    users = (f"{DEFAULT_USER}={DEFAULT_KEY}", "bob=b:b:b")
+    """Administrators by their keys: ours, and somebody else."""
+
+    def __init__(self, *options: str) -> None:
+        super().__init__(*options, *(f"--api-key={user}" for user in self.users))
+        self._callers: dict[str, MaasCaller] = {}
+
+    def caller(self, key: str) -> MaasCaller:
+        """Return somebody who asks that MAAS without Slipway; `key` as in `users`."""
+        key = key.rpartition("=")[2]
+        if key not in self._callers:
+            self._callers[key] = MaasCaller(over_http(self.url), key)
+        return self._callers[key]
 
     def start(self, *more: str) -> None:
         """Start it. Its machines go on where they would be by now: it has no other way to begin again."""
