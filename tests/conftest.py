@@ -15,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
+from tests.support.compiled_tests import compile_tests
+
 ROOT = Path(__file__).parent.parent
 AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
 
@@ -73,6 +75,12 @@ os.environ |= {
 # A busy machine makes no test fail: hypothesis times nothing.
 settings.register_profile("slipway", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("slipway")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile what all workers of pytest-xdist import, before they start: each of them would do it for itself."""
+    if session.config.pluginmanager.hasplugin("dsession"):
+        compile_tests(session.config, [ROOT])
 
 
 @pytest.hookimpl(wrapper=True)

@@ -48,6 +48,7 @@ DESIGNS = os.environ.get("CONTRACT_DESIGNS", "")
 TOKEN = os.environ.get("CONTRACT_TOKEN", "")
 SECONDS = float(os.environ.get("CONTRACT_SECONDS") or 1800) if URL else 15.0
 _HERE = Path(__file__).parent
+_OURS = "tests/contract/"
 _ONLY_SIMULATED = {"simulator", "mortal"}
 _LONGER = {"test_observe.py", "test_once.py", "test_tasks.py"}
 _SITES = {"drydock": "site.yaml", "maas": "site_maas.yaml"}
@@ -64,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Lost answers, tasks in all their turns and changes of the list are tried at Drydock each time, at MAAS by `make
     endurance`.
     """
-    ours = [item for item in items if item.path.parent == _HERE]
+    ours = [item for item in items if item.nodeid.startswith(_OURS)]
     away = {item for item in ours if _backend_of(item) == "maas" and (URL or item.get_closest_marker("drydock_alone"))}
     if away:
         config.hook.pytest_deselected(items=list(away))

@@ -33,17 +33,15 @@ with DAG("{SOFTWARE_DAG}", schedule=None, is_paused_upon_creation=False):
 """
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests of this folder. Those that start a whole Airflow, a minute and a half of work, are endurance."""
-    for item in items:
-        if item.path.parent == HERE:
-            item.add_marker(pytest.mark.e2e)
-            starts = isinstance(item, pytest.Function) and "slipway" in item.fixturenames
-            if starts and item.get_closest_marker("soak") is None:
-                item.add_marker(pytest.mark.endurance)
-                if item.get_closest_marker("timeout") is None:
-                    # Its own limits, which tell what did not come, are shorter than this.
-                    item.add_marker(pytest.mark.timeout(900))
+    item.add_marker(pytest.mark.e2e)
+    starts = isinstance(item, pytest.Function) and "slipway" in item.fixturenames
+    if starts and item.get_closest_marker("soak") is None:
+        item.add_marker(pytest.mark.endurance)
+        if item.get_closest_marker("timeout") is None:
+            # Its own limits, which tell what did not come, are shorter than this.
+            item.add_marker(pytest.mark.timeout(900))
 
 
 def settings_for(home: Path, dags: Path | None = None) -> EmbeddedSettings:

