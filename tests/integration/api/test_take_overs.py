@@ -245,7 +245,13 @@ def play(found: Led, times: int, faults: list[str], reader: LingeringReader, ove
                 break
         overrides.stop()
         wanted = overrides.acknowledged
-        wait_until(lambda: {name: reader.nodes[name]["state"] for name in wanted} == wanted, "all is published")
+
+        def is_all_published() -> bool:
+            assert overrides.failure is None, repr(overrides.failure)
+            assert reader.failure is None, repr(reader.failure)
+            return {name: reader.nodes[name]["state"] for name in wanted} == wanted
+
+        wait_until(is_all_published, "all is published")
     finally:
         overrides.stop()
         reader.stop()
