@@ -126,7 +126,8 @@ class LingeringReader:
         answer = self._client.get(self._path, params=known)
         if answer.status_code == 204:
             return
-        if answer.status_code == 404 and not self.versions:
+        if answer.status_code == 503 or (answer.status_code == 404 and not self.versions):
+            # Nobody has published yet, or SQLite recovers what a killed process has left: ask again.
             time.sleep(0.1)
             return
         body = answer.raise_for_status().json()
@@ -168,6 +169,9 @@ class Overrides:
                 name, word = self._nodes[self.count % len(self._nodes)], words[(self.count * 7 // 5) % len(words)]
                 body = {"user": {"state": word, "reason": f"{self.count}"}, "condition": "force", "wait": False}
                 answer = self._client.put(f"/nodes/{name}/state", json=body)
+                if answer.status_code == 503:
+                    # Nothing was written: it says to try again.
+                    continue
                 assert answer.status_code in (200, 202), answer.text
                 assert answer.json()["modified"], answer.text
                 self.acknowledged[name] = word
