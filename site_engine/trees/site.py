@@ -13,6 +13,7 @@ from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import Reports, by_parent
 from site_store.tree_facts import Times
 from strategy_lib.batch_words import batches_so_far
+from strategy_lib.node_states.drift import DRIFTED
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
 from strategy_lib.status.leaf import OwnerRecord, Shown, SiteNode, status_in_site
 from strategy_lib.status.tree import (
@@ -235,6 +236,7 @@ def shown_in_site(node: SiteNodeFacts) -> Shown:
             touched=node.touched,
             done_version=node.done_version,
             failed_at=node.error_version,
+            drifted=_drift(node),
             at_work=node.status == Status.PROCESSING,
         )
     )
@@ -242,6 +244,13 @@ def shown_in_site(node: SiteNodeFacts) -> Shown:
     if node.doubt is not None and node.standing == Status.PENDING:
         message = f"in doubt: {node.doubt}"
     return Shown(status_from(node.standing), message)
+
+
+def _drift(node: SiteNodeFacts) -> str | None:
+    """Return what of a node that is at work is not as it was left, and since when; None: nothing that is known."""
+    if node.status != Status.PROCESSING or node.error is None or node.error_action is not None:
+        return None
+    return node.error.removeprefix(DRIFTED)
 
 
 def _version(revision: int | None, digest: str | None) -> tuple[int, str] | None:

@@ -66,15 +66,16 @@ def stated_differences(stated: Mapping[str, object], observed: Mapping[str, obje
     return "; ".join(found)
 
 
-def drift_status(drift: Drift, since: str, *, repairing: bool = False) -> tuple[Status, str]:
+DRIFTED = "drifted: "
+"""The error of a drift begins so."""
+
+
+def drift_status(drift: Drift, since: str) -> tuple[Status, str]:
     """Return the status of a node that was a success, and its message.
 
     Parameters
     ----------
     drift : what was found.
     since : time of the drift, in words.
-    repairing : a repair is at work on the node.
     """
-    if repairing:
-        return Status.PROCESSING, f"repairing: {drift.reason}"
-    return (Status.ERROR, f"drifted: {drift.reason}, since {since}") if drift.confirmed else (Status.SUCCESS, "")
+    return (Status.ERROR, f"{DRIFTED}{drift.reason}, since {since}") if drift.confirmed else (Status.SUCCESS, "")

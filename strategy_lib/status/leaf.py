@@ -118,7 +118,7 @@ class SiteNode:
 def status_in_site(node: SiteNode) -> Shown:
     """Judge a node against what is wanted now (rules 29, 33, 46 and 56)."""
     if node.at_work:
-        return Shown(Status.PROCESSING)
+        return Shown(Status.PROCESSING, f"repairing: {node.drifted}" if node.drifted else "")
     if not node.in_design:
         if node.done is None:
             return Shown(Status.DELETED)

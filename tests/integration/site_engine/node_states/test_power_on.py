@@ -6,6 +6,7 @@ import pytest
 
 from site_engine.errors import AirflowApiError
 from site_engine.status_trees import site_tree
+from site_engine.trees.nodes import site_nodes
 from site_store import PlannedGroup, SiteStore
 from site_store.repairs import RepairResult
 from strategy_lib.node_states.repair import repair_run_id
@@ -27,6 +28,14 @@ from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 
 
+def why(store: SiteStore) -> set[str]:
+    """What is said of n1 in the table of nodes, in its group in the tree, and under its own name there."""
+    (row,) = [one["message"] for one in site_nodes(store, SITE)["nodes"] if one["node"] == "n1"]
+    (of_group,) = site_tree(store, SITE, depth=2).root.children
+    (own,) = [one.messages for one in of_group.children if one.name == "n1"]
+    return {row, *own, *(text.removeprefix("n1: ") for text in of_group.messages)}
+
+
 def test_rule_57_a_node_that_is_off_is_powered_on_where_its_provisioner_can(store: SiteStore, clock: FakeClock) -> None:
     scene = Scene(store, clock, repair="on")
     scene.goes_dark("n1")
@@ -37,6 +46,8 @@ def test_rule_57_a_node_that_is_off_is_powered_on_where_its_provisioner_can(stor
     assert standings(store)["n1"][0] == Status.PROCESSING, "also while lists still say that it is off (rule 56)"
     assert shown(store) == {"n1": "processing", "n2": "success"}
     assert site_tree(store, SITE).root.status is Status.PROCESSING
+    (said,) = why(store)
+    assert said.startswith("repairing: power is off, since 2026-")
     scene.see(n1=ON, n2=ON)
     scene.look()
     assert standings(store)["n1"] == (Status.SUCCESS, None)

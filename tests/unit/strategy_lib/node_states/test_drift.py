@@ -36,7 +36,6 @@ def test_rule_56_status() -> None:
     assert drift_status(after("off"), "14:03") == (Status.SUCCESS, "")
     drifted = after("off", "off")
     assert drift_status(drifted, "14:03") == (Status.ERROR, "drifted: off, since 14:03")
-    assert drift_status(drifted, "14:03", repairing=True) == (Status.PROCESSING, "repairing: off")
 
 
 @pytest.mark.parametrize("user", NodeAvailability)

@@ -92,7 +92,10 @@ V1, V2 = (1, "aaa"), (2, "bbb")
             id="56 drifted",
         ),
         pytest.param(
-            SiteNode(wanted=V1, done=V1, drifted="power off", at_work=True), "processing", "", id="56 repair at work"
+            SiteNode(wanted=V1, done=V1, drifted="power off, since 14:03", at_work=True),
+            "processing",
+            "repairing: power off, since 14:03",
+            id="56 repair at work",
         ),
         pytest.param(
             SiteNode(wanted=V1, done=V1, fixed="power off, 14:03"),
