@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from strategy_lib.criteria import SuccessCriteria, evaluate
+from strategy_lib.node_states.fewest_groups import fewest_groups
 from strategy_lib.node_states.generated import USER, NodeAvailability
 from strategy_lib.phase import Phase
 
@@ -125,58 +125,6 @@ def not_serving(users: Mapping[str, UserState]) -> frozenset[str]:
     return frozenset(name for name, user in users.items() if user.state in (_A.MAINTENANCE, _A.DOWN))
 
 
-def fewest_groups(groups: Sequence[GuardedGroup], nodes: Collection[str], most: int) -> int | None:
-    """Return how many groups are needed at least to contain all these nodes; None where it is more than `most`.
-
-    Nodes in no group count together as one group. It branches over the groups of one node at a time, and only between
-    the bounds that are found at once.
-    """
-    groups_of: defaultdict[str, set[str]] = defaultdict(set)
-    for group in groups:
-        for name in group.nodes:
-            groups_of[name].add(group.name)
-    places = {frozenset(groups_of.get(name, {""})) for name in nodes}
-    least = _disjoint(places)
-    if least > most:
-        return None
-    enough = _greedily(places)
-    for size in range(least, min(enough, most + 1)):
-        if _can_cover(places, size):
-            return size
-    return enough if enough <= most else None
-
-
-def _disjoint(places: Collection[frozenset[str]]) -> int:
-    """Return a number of places of which no two share a group: each of them needs a group of its own."""
-    found, taken = 0, set[str]()
-    for place in sorted(places, key=len):
-        if taken.isdisjoint(place):
-            taken |= place
-            found += 1
-    return found
-
-
-def _greedily(places: Collection[frozenset[str]]) -> int:
-    """Return how many groups it takes if each next one is that which contains most."""
-    left, found = list(places), 0
-    while left:
-        counts = Counter(group for place in left for group in place)
-        most = max(sorted(counts), key=counts.__getitem__)
-        left = [place for place in left if most not in place]
-        found += 1
-    return found
-
-
-def _can_cover(places: Collection[frozenset[str]], size: int) -> bool:
-    """Tell whether so many groups contain at least one group of each place."""
-    if not places:
-        return True
-    if _disjoint(places) > size:
-        return False
-    branching = min(places, key=lambda place: (len(place), sorted(place)))
-    return any(_can_cover([place for place in places if group not in place], size - 1) for group in sorted(branching))
-
-
 def _objections_to_node(site: SiteView, name: str, wanted: UserState) -> list[str]:
     present = site.user.get(name, UserState())
     empty = name in site.empty
@@ -212,7 +160,8 @@ def _too_many_groups(site: SiteView, nodes: frozenset[str]) -> str:
 def _objections_to_maintenance(site: SiteView, nodes: frozenset[str]) -> list[str]:
     found = []
     set_nodes = nodes | {name for name, user in site.user.items() if user.state is not _A.UP}
-    if fewest_groups(site.groups, set_nodes, site.max_groups_in_maintenance) is None:
+    members = {group.name: group.nodes for group in site.groups}
+    if fewest_groups(members, set_nodes, site.max_groups_in_maintenance) is None:
         found.append(_too_many_groups(site, nodes))
     serving = site.serving - not_serving(site.user)
     for group in site.groups:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.node_states.generated import NodeAvailability
@@ -17,7 +14,6 @@ from strategy_lib.node_states.user_state import (
     GuardedGroup,
     SiteView,
     UserState,
-    fewest_groups,
     left_out,
     set_user_state,
 )
@@ -204,36 +200,3 @@ def test_until_ends_by_itself() -> None:
     assert state.at(99.9) is state
     assert state.at(100.0) == UserState()
     assert DISK.at(1e12) is DISK
-
-
-memberships = st.lists(st.frozensets(st.sampled_from("abcdef"), max_size=4), max_size=5)
-
-
-@given(memberships, st.frozensets(st.sampled_from("abcdef")), st.integers(0, 4))
-def test_the_fewest_groups_agree_with_trying_all(
-    members: list[frozenset[str]], nodes: frozenset[str], most: int
-) -> None:
-    groups = [GuardedGroup(f"g{i}", names) for i, names in enumerate(members)]
-    strays = nodes.difference(*members)
-    places = [*members, strays]
-    sizes = [
-        size
-        for size in range(len(places) + 1)
-        for chosen in combinations(places, size)
-        if nodes <= frozenset().union(*chosen)
-    ]
-    fewest = min(sizes)
-    assert fewest_groups(groups, nodes, most) == (fewest if fewest <= most else None)
-
-
-def test_the_fewest_groups_of_a_large_site_are_found_in_a_moment() -> None:
-    racks = [GuardedGroup(f"rack {i}", frozenset(f"n{i}-{j}" for j in range(40))) for i in range(40)]
-    roles = [GuardedGroup(f"role {j}", frozenset(f"n{i}-{j}" for i in range(40))) for j in range(40)]
-    nodes = frozenset(f"n{i}-{j}" for i in range(40) for j in range(40) if i != j)
-    assert fewest_groups([*racks, *roles], nodes, 1000) == 40
-    assert fewest_groups([*racks, *roles], nodes, 39) is None
-    # Each node is in two groups, around a ring of an odd number of them: no bound found at once is exact.
-    ring = [GuardedGroup(f"g{i}", frozenset({f"n{i}", f"n{(i + 1) % 21}"})) for i in range(21)]
-    around = frozenset(f"n{i}" for i in range(21))
-    assert fewest_groups(ring, around, 40) == 11
-    assert fewest_groups(ring, around, 10) is None
