@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 Fields = TypeVar("Fields")
+LONGEST: Final = 315_360_000.0
+"""Ten years, in seconds: as far as times can be counted with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,8 @@ def read_fields(kind: type[Fields], extra: Mapping[str, Any]) -> Fields:
     A field whose default is a boolean is a switch, one whose default is a float a number of seconds, and any other a
     text.
 
-    Raises `ValueError`: a number is not a number or is negative, a switch is not a boolean, a text is not a text. No
-    value is repeated.
+    Raises `ValueError`: a number is not a number, is negative or too great, a switch is not a boolean, a text is not a
+    text. No value is repeated.
     """
     values: dict[str, Any] = {}
     for item in fields(kind):  # type: ignore[arg-type]  # a dataclass, which no annotation can say
@@ -72,10 +74,10 @@ def read_fields(kind: type[Fields], extra: Mapping[str, Any]) -> Fields:
 def _seconds(name: str, value: object) -> float:
     try:
         seconds = float(value)  # type: ignore[arg-type]  # whatever it is, float() tells
-    except (TypeError, ValueError):
-        raise ValueError(f"connection field {name} must be a number of seconds") from None
-    if isinstance(value, bool) or not 0 <= seconds < float("inf"):
-        raise ValueError(f"connection field {name} must be a number of seconds, 0 or more")
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"connection field {name} must be a number from 0 to {LONGEST:.0f}") from None
+    if isinstance(value, bool) or not 0 <= seconds <= LONGEST:
+        raise ValueError(f"connection field {name} must be a number from 0 to {LONGEST:.0f}")
     return seconds
 
 

@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 LONGEST_ANSWER: Final = 256 * 1024 * 1024
 LONGEST_REQUEST: Final = 16 * 1024 * 1024
+LONGEST_WAIT: Final = 86400.0
+"""Seconds for a connection, or between two pieces of an answer, at most."""
 _BLOCK: Final = 64 * 1024
 _TRY_LATER: Final = frozenset({408, 425, 429})
 
@@ -81,8 +83,8 @@ class Timeouts:
     total: float = 300.0
 
     def __post_init__(self) -> None:
-        if min(self.connect, self.read, self.total) <= 0:
-            raise ValueError("timeouts are seconds and must be above 0: nothing here may wait for ever")
+        if not (0 < self.connect <= LONGEST_WAIT and 0 < self.read <= LONGEST_WAIT and self.total > 0):
+            raise ValueError("timeouts are seconds, above 0 and at most a day: nothing here may wait for ever")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def copy(file: Path, url: str | None) -> None:
 
 @main.command()
 @click.option("--url", help=_URL_HELP)
-@click.option("--days", default=90, show_default=True, type=click.IntRange(min=0), help="Events to keep, in days.")
+@click.option("--days", default=90, show_default=True, type=click.IntRange(0, 36500), help="Events to keep, in days.")
 def prune(url: str | None, days: int) -> None:
     """Delete old events. Revisions, actions and results stay."""
     try:

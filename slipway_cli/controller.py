@@ -19,6 +19,7 @@ from api_client.airflow import AirflowClient
 from api_client.airflow_health import AirflowHealth
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
+from provisioner_client.finite_range import FiniteRange
 from slipway_cli.options import examples
 from slipway_cli.service_account import MISSING, ServiceAccount, service_account
 
@@ -64,7 +65,7 @@ class StopSignal:
 @click.option("--url", envvar="SLIPWAY_URL", default="http://127.0.0.1:8080", show_default=True, help="Airflow's URL.")
 @click.option(
     "--lease",
-    type=click.FloatRange(min=1),
+    type=FiniteRange(min=1, max=3600),
     default=10.0,
     show_default=True,
     help="Seconds after which another controller leads the sites of one that was killed. The same for all controllers.",

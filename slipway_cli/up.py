@@ -12,6 +12,8 @@ import click
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiSession
+from provisioner_client.finite_range import FiniteRange
+from provisioner_client.simulator.settings import FASTEST
 from site_engine.extensions import ExtensionError, check_installed
 from slipway_cli.embedded.credentials import Credentials
 from slipway_cli.embedded.errors import AlreadyRunning
@@ -43,7 +45,7 @@ _ANSWER = 5.0
     type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
     help="Site design whose machines a simulated MAAS has; may be repeated.  [the example site on MAAS]",
 )
-@click.option("--speed", type=click.FloatRange(min=0.01), help="How much faster its machines are.  [400]")
+@click.option("--speed", type=FiniteRange(min=0.01, max=FASTEST), help="How much faster its machines are.  [400]")
 @click.option("--fail", metavar="PHASE:NODE[:KIND]", multiple=True, help="Have a node fail there; may be repeated.")
 def up(
     port: int | None,

@@ -13,6 +13,7 @@ import click
 import yaml
 from click.core import ParameterSource
 
+from provisioner_client.finite_range import FiniteRange
 from provisioner_client.node_agent.keys import FILE_VARIABLE, UnusableKey, read_site_key
 from provisioner_client.simulator.errors import BadAdminRequest, SimulatorError
 from provisioner_client.simulator.http.server import SimulatorServer, serve_in_background
@@ -20,7 +21,7 @@ from provisioner_client.simulator.maas.auth import DEFAULT_KEY, DEFAULT_USER, pa
 from provisioner_client.simulator.maas.course import MAAS_SCRIPTS
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from provisioner_client.simulator.scripts import DRYDOCK_SCRIPTS, Script, ScriptForm, parse_fail_option, parse_script
-from provisioner_client.simulator.settings import Ingester, RestartMode, Settings
+from provisioner_client.simulator.settings import FASTEST, Ingester, RestartMode, Settings
 from provisioner_client.simulator.simulation import Simulation
 
 # Options that only one of the provisioners has.
@@ -44,7 +45,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--site", "sites", type=_FILE, multiple=True, help="Preload a site design (repeatable).")
 @click.option(
     "--speed",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, FASTEST, min_open=True),
     default=1.0,
     show_default=True,
     help="Simulated seconds per second.",
@@ -62,7 +63,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
     "--grace",
-    type=click.FloatRange(0),
+    type=FiniteRange(0, 1_000_000_000),
     default=300.0,
     show_default=True,
     help="Simulated seconds the queue waits after a crash.",
@@ -76,7 +77,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
     "--task-cost",
-    type=click.FloatRange(0),
+    type=FiniteRange(0, 3600),
     default=0.0,
     show_default=True,
     help="Real seconds that each task, subtasks included, costs the list of tasks.",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.machines import Work
@@ -20,6 +20,8 @@ STAGES: Mapping[Work, tuple[str, ...]] = {
     Work.RELABEL: ("relabel_node",),
 }
 _E = TypeVar("_E", bound=StrEnum)
+MOST_FACTOR: Final = 1_000_000
+"""Times as long as usual that a slow node may take."""
 
 HARDWARE_STAGE = {
     Work.PREPARE: "configure_hardware",
@@ -103,8 +105,8 @@ def parse_script(data: object, form: ScriptForm = DRYDOCK_SCRIPTS) -> Script:
     times, factor, message = data.get("times", 1), data.get("factor", 5.0), data.get("message")
     if type(times) is not int or times < 1:
         raise BadAdminRequest("times is a number from 1")
-    if isinstance(factor, bool) or not isinstance(factor, int | float) or factor <= 0:
-        raise BadAdminRequest("factor is a number above 0")
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor <= MOST_FACTOR:
+        raise BadAdminRequest(f"factor is a number above 0, {MOST_FACTOR} at most")
     if message is not None and not isinstance(message, str):
         raise BadAdminRequest("message is a string")
     return Script(

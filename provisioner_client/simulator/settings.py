@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from provisioner_client.simulator.maas.auth import User
 from provisioner_client.simulator.scripts import Script
+
+FASTEST: Final = 1_000_000.0
+"""Simulated seconds per second, at most."""
 
 
 class RestartMode(StrEnum):

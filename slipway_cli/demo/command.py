@@ -15,7 +15,9 @@ from rich.text import Text
 from api_client.airflow import AirflowClient, TaskInstance
 from api_client.session import ApiError, ApiRefused, ApiSession
 from api_client.slipway import Action, GroupProgress, RunProgress, SlipwayClient
+from provisioner_client.finite_range import FiniteRange
 from provisioner_client.simulator.scripts import Behaviour
+from provisioner_client.simulator.settings import FASTEST
 from slipway_cli.demo.airflow import BackgroundAirflow, reuse_or_start
 from slipway_cli.demo.order import Order, read_fail, read_order
 from slipway_cli.demo.simulated_provisioner import (
@@ -82,7 +84,7 @@ def _checked_fail(_context: click.Context, _option: click.Parameter, values: tup
 )
 @click.option(
     "--speed",
-    type=click.FloatRange(min=0.01),
+    type=FiniteRange(min=0.01, max=FASTEST),
     default=_SPEED,
     show_default=True,
     help="How much faster than real machines the simulated ones are.",

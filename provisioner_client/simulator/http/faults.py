@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Final
 
 from provisioner_client.simulator.errors import BadAdminRequest
 from provisioner_client.simulator.http.answer import HTML, Answer, phrase
@@ -29,6 +29,8 @@ class FaultKind(StrEnum):
     DRIP = "drip"
 
 
+_LONGEST: Final = 1_000_000_000
+"""Seconds that a fault may take."""
 _SHAPES = {"a": api_error, "b": lambda status, _: framework_error(status), "c": text_error, "d": status_error}
 _SECONDS = {FaultKind.TIMEOUT: 3600.0, FaultKind.DRIP: 0.05, FaultKind.LATENCY: 1.0}
 _NEVER_TAKES_EFFECT = frozenset({FaultKind.RESET_BEFORE, FaultKind.UNAUTHORIZED})
@@ -158,6 +160,6 @@ def _whole(data: Mapping[str, Any], name: str, default: int, least: int, most: i
 
 def _seconds(data: Mapping[str, Any], name: str, default: float) -> float:
     value = data.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise BadAdminRequest(f"{name} is a number from 0")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LONGEST:
+        raise BadAdminRequest(f"{name} is a number from 0 to {_LONGEST}")
     return float(value)

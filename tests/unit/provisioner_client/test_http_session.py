@@ -163,7 +163,9 @@ def test_verify_is_handed_on_whatever_the_environment_says(
     assert http.calls[0].request.req_kwargs["verify"] == verify  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("times", [(0, 1, 1), (1, 0, 1), (1, 1, -1)])
+@pytest.mark.parametrize(
+    "times", [(0, 1, 1), (1, 0, 1), (1, 1, -1), (90_000, 1, 1), (1, 1e300, 1), (1, float("nan"), 1)]
+)
 def test_there_is_no_waiting_for_ever(times: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="above 0"):
         Timeouts(*times)

@@ -39,10 +39,12 @@ def test_an_interval_that_is_not_given_fits_a_shorter_timeout() -> None:
 @pytest.mark.parametrize(
     ("settings", "path", "words"),
     [
-        ({"deploy_timeout": -1}, "deploy_timeout", "a whole number, 1 or more"),
-        ({"deploy_timeout": 0, "deploy_interval": 5}, "deploy_timeout", "a whole number, 1 or more"),
-        ({"join_wait": -1}, "join_wait", "a whole number, 0 or more"),
-        ({"deploy_interval": 0}, "deploy_interval", "a whole number, 1 or more"),
+        ({"deploy_timeout": -1}, "deploy_timeout", "a whole number from 1 to 315360000"),
+        ({"deploy_timeout": 0, "deploy_interval": 5}, "deploy_timeout", "a whole number from 1 to"),
+        ({"deploy_timeout": 10**12}, "deploy_timeout", "a whole number from 1 to 315360000"),
+        ({"join_wait": -1}, "join_wait", "a whole number from 0 to 315360000"),
+        ({"join_wait": 10**12}, "join_wait", "a whole number from 0 to 315360000"),
+        ({"deploy_interval": 0}, "deploy_interval", "a whole number from 1 to 315360000"),
         ({"deploy_interval": "30"}, "deploy_interval", "not the text '30'"),
         ({"join_wait": True}, "join_wait", "not true"),
         ({"join_wait": False}, "join_wait", "not false"),

@@ -216,6 +216,12 @@ def test_a_change_behind_its_back_drops_what_maas_was_doing(
         ("scripts", {"node": "n1", "phase": "deploy", "behaviour": "ok", "atempt": 1}, "unknown field of a script"),
         ("scripts", {"node": "n1", "phase": "deploy", "behaviour": "ok", "attempt": 0}, "attempt is a number from 1"),
         ("scripts", {"node": "n1", "phase": "deploy", "behaviour": "fail", "stage": "x"}, "stage 'x' is none of"),
+        (
+            "scripts",
+            {"node": "n1", "phase": "deploy", "behaviour": "slow", "factor": 1e300},
+            "factor is a number above 0, 1000000 at most",
+        ),
+        ("faults", {"path": "*", "kind": "timeout", "seconds": 1e300}, "seconds is a number from 0 to 1000000000"),
         ("faults", {"path": "*", "kind": "flood"}, "kind 'flood' is none of"),
         ("faults", {"path": "*", "kind": "status", "shape": "z"}, "shape 'z' is none of a, b, c, d"),
         ("nodes/n1", {"status": "Happy"}, "'Happy' is no status of MAAS"),
