@@ -68,6 +68,7 @@ class Poll:
     due : when the next one is, on the loop's clock.
     failures : how many failed in a row.
     took : seconds that the last one took.
+    answered : when it was over, on the loop's clock.
     provisioner : the one that was asked, as far as it is known.
     cursor : what the last answer was; None: the next one is about all nodes, as for each new leader.
     answer : of the present one, None while there is none.
@@ -76,6 +77,7 @@ class Poll:
     due: float = 0.0
     failures: int = 0
     took: float = 0.0
+    answered: float = 0.0
     provisioner: str = ""
     cursor: str | None = None
     answer: Future[None] | None = None
@@ -262,7 +264,8 @@ class SiteLeaders:
                 log.error("A question to the provisioner of site %s has failed.", site, exc_info=problem)
             elif poll.failures:
                 log.info("The provisioner of site %s lists its nodes again.", site)
-            poll.ended(now, problem if isinstance(problem, Exception) else None)
+            # Not from now on, which is a tick later: that would be a slower pace than is told.
+            poll.ended(poll.answered, problem if isinstance(problem, Exception) else None)
             poll.answer = None
             if problem is None:
                 self._down.pop(poll.provisioner, None)
@@ -307,7 +310,8 @@ class SiteLeaders:
         try:
             poll.cursor = self.observe(site, held, poll.cursor)
         finally:
-            poll.took = self.monotonic() - began
+            poll.answered = self.monotonic()
+            poll.took = poll.answered - began
 
     def _give_up(self, leader: SiteLeader) -> None:
         self._forget(leader.site)

@@ -2,7 +2,8 @@
 
 Run it as `python tests/bench/bench_airflow.py`: a real embedded Airflow deploys a strategy of one-node groups, once
 with short phases polled in the worker, once with long phases that are deferred. The provisioner's own time is what the
-simulator says about its tasks. Prints a table; exits 1 when a target is missed.
+simulator says about its tasks. Then a node that was deployed loses its power, a few times: how soon that is published,
+and how soon it is a drift in the view of the site. Prints a table; exits 1 when a target is missed.
 """
 
 from __future__ import annotations
@@ -12,23 +13,29 @@ import json
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from api_client.airflow import AirflowClient, TaskInstance
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
+from site_engine.node_states.leaders import POLL_SECONDS
 from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
 DAG = "deploy_site"
+MARGIN = 2.0
+"""Seconds beyond a poll until a state is published, and beyond two until a drift is in the tree."""
+_LONGEST = 120.0
 
 
 @dataclass(frozen=True)
@@ -44,12 +51,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Seconds per group. `between`: from the end of a group's task to the start of the next one's."""
+    """Seconds per group. `between`: from the end of a group's task to the start of the next one's.
+
+    `outages`: of each outage of a node, the seconds until it was published, and until it was a drift.
+    """
 
     provisioner: float
     total: float
     between: float
     in_task: float
+    outages: tuple[tuple[float, float], ...] = ()
 
     @property
     def added(self) -> float:
@@ -63,8 +74,38 @@ def seconds(text: str | None) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def measure(case: Case, slipway: SlipwayClient, airflow: AirflowClient) -> Measurement:
-    """Deploy, and take the times from Airflow and the simulator."""
+def seconds_until(is_so: Callable[[], bool]) -> float:
+    """Return after how many seconds something has come."""
+    began = time.monotonic()
+    while not is_so():
+        if time.monotonic() - began > _LONGEST:
+            raise TimeoutError(f"not in {_LONGEST:.0f} s")
+        time.sleep(0.1)
+    return time.monotonic() - began
+
+
+def outage(slipway: SlipwayClient, simulator: Simulator, name: str, node_name: str) -> tuple[float, float]:
+    """Switch a node off; return the seconds until that is published, and until it is a drift. Then switch it on."""
+
+    def ask(what: str) -> Any:
+        return slipway.request(f"asking for {what}", "GET", f"/sites/{name}/{what}").json()["nodes"]
+
+    def published() -> str:
+        return str(ask("state")[node_name]["state"])
+
+    def standing() -> str:
+        return next(str(row["status"]) for row in ask("nodes") if row["node"] == node_name)
+
+    seconds_until(lambda: (published(), standing()) == ("up", "success"))
+    simulator.post(f"nodes/{node_name}", {"power_state": "off"})
+    told = seconds_until(lambda: published() != "up")
+    drifted = told + seconds_until(lambda: standing() == "error")
+    simulator.post(f"nodes/{node_name}", {"power_state": "on"})
+    return told, drifted
+
+
+def measure(case: Case, slipway: SlipwayClient, airflow: AirflowClient, outages: int = 0) -> Measurement:
+    """Deploy, and take the times from Airflow and the simulator; then have the first node lose its power so often."""
     name = case.label.replace(" ", "-").replace(",", "")
     names = [f"n{number:02}" for number in range(case.groups)]
     text = site(
@@ -89,7 +130,9 @@ def measure(case: Case, slipway: SlipwayClient, airflow: AirflowClient) -> Measu
                 if task["action"] in {"prepare_nodes", "deploy_nodes"}
             )
             tasks = [task for task in airflow.tasks(DAG, run_id) if task.task_id == "deploy_group"]
-            return evaluate(sorted(tasks, key=lambda task: task.map_index), worked)
+            found = evaluate(sorted(tasks, key=lambda task: task.map_index), worked)
+            seen = [outage(slipway, simulator, name, names[0]) for _ in range(outages)]
+            return replace(found, outages=tuple(seen))
         finally:
             simulator.stop()
 
@@ -109,6 +152,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--groups", type=int, default=20, help="groups with short phases")
     parser.add_argument("--deferred-groups", type=int, default=20, help="groups with deferred phases; about 45 s each")
+    parser.add_argument("--outages", type=int, default=3, help="how often a deployed node loses its power, 4 at most")
     options = parser.parse_args()
     cases = (
         Case("short phases, polled", options.groups, 2000, 60, 2.0),
@@ -116,6 +160,7 @@ def main() -> int:
         Case("long phases, deferred", options.deferred_groups, 21, 0, 6.0),
     )
     missed = False
+    outages: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory() as home:
         background = BackgroundAirflow(EmbeddedSettings.from_environment(Path(home), 0, {})).start()
         try:
@@ -126,7 +171,9 @@ def main() -> int:
             )
             for case in cases:
                 if case.groups:
-                    found = measure(case, SlipwayClient(session), AirflowClient(session))
+                    wanted = 0 if outages else options.outages
+                    found = measure(case, SlipwayClient(session), AirflowClient(session), wanted)
+                    outages += found.outages
                     missed |= found.added > case.target
                     print(
                         f"{case.label:24} {case.groups:8} {found.total:7.2f} {found.provisioner:12.2f} "
@@ -140,6 +187,13 @@ def main() -> int:
         "\nin the task: start of its process, imports, the store, asking the provisioner, noticing the end of its task"
         "\n(deferred: and the way to the triggerer and back). between: Airflow ends one task and starts the next."
     )
+    for told, drifted in outages:
+        late = told > POLL_SECONDS + MARGIN or drifted > 2 * POLL_SECONDS + MARGIN
+        missed |= late
+        print(
+            f"a node that loses its power is published so after {told:.1f} s, and a drift in the tree after "
+            f"{drifted:.1f} s{'  MISSED' if late else ''}"
+        )
     return 1 if missed else 0
 
 
