@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NoReturn
 from urllib.parse import quote
 
@@ -66,11 +67,31 @@ def get_site_state(server: SiteServer, output: str, watch: bool) -> None:
 
 def _watch(server: SiteServer, found: Any, output: str) -> NoReturn:
     absence = Absence(lambda line: click.echo(line, err=True))
+    known = dict(found["nodes"])
     while True:
-        newer = _newer(server, f"{found['epoch']}.{found['version']}", absence)
-        if newer is not None:
-            found = newer
-            show_data(found, output, _show_changes)
+        newer = _newer(server, _version_of(found), absence)
+        if newer is None:
+            continue
+        changes = newer["nodes"] if newer.get("since") else _differing(known, newer["nodes"])
+        # Programs get what the server says: without `since` it is the whole, which replaces what they have.
+        show_data(newer, output, partial(_show_changes, found, changes))
+        known.update(changes)
+        found = newer
+
+
+def _version_of(found: Mapping[str, Any]) -> str:
+    return f"{found['epoch']}.{found['version']}"
+
+
+def _differing(known: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the nodes of which a whole view says something else than is known; None: of one that is gone."""
+    other = {name: node for name, node in whole.items() if _said(known.get(name)) != _said(node)}
+    gone = {name: None for name, node in known.items() if node is not None and name not in whole}
+    return dict(sorted({**other, **gone}.items()))
+
+
+def _said(node: Mapping[str, Any] | None) -> tuple[Any, Any]:
+    return (None, None) if node is None else (node["state"], node.get("reason") or "")
 
 
 def _newer(server: SiteServer, since: str, absence: Absence) -> Any:
@@ -112,12 +133,20 @@ def _show_site(found: Mapping[str, Any]) -> None:
         target.print(rows)
 
 
-def _show_changes(found: Mapping[str, Any]) -> None:
-    for name, node in found["nodes"].items():
-        state = "gone" if node is None else node["state"]
-        why = f": {node['reason']}" if node is not None and node.get("reason") else ""
-        when = format_time(found["published"])
-        click.echo(printable(f"{when} {found['epoch']}.{found['version']} {name} {state}{why}"))
+def _show_changes(before: Mapping[str, Any], changes: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Print what a version changed: of the site as a whole, and of its nodes."""
+    begins = f"{format_time(found['published'])} {_version_of(found)}"
+    if not found.get("since"):
+        verb = "differs" if len(changes) == 1 else "differ"
+        click.echo(f"{begins} is far ahead of {_version_of(before)}: {counted(len(changes), 'node')} {verb}")
+    if _said(before) != _said(found):
+        click.echo(printable(f"{begins} site {found['site']} {_in_words(found)}"))
+    for name, node in changes.items():
+        click.echo(printable(f"{begins} {name} {'gone' if node is None else _in_words(node)}"))
+
+
+def _in_words(said: Mapping[str, Any]) -> str:
+    return f"{said['state']}: {said['reason']}" if said.get("reason") else str(said["state"])
 
 
 @click.command(
@@ -243,11 +272,12 @@ def _parted(words: tuple[str, ...]) -> tuple[list[str], str, str]:
 
 def _moment(text: str) -> str:
     units = {"m": "minutes", "h": "hours", "d": "days"}
-    if text[-1:] in units and text[:-1].isdigit():
-        return (datetime.now(UTC) + timedelta(**{units[text[-1]]: int(text[:-1])})).isoformat(timespec="seconds")
     try:
+        if text[-1:] in units and text[:-1].isdecimal():
+            ends = datetime.now(UTC) + timedelta(**{units[text[-1]]: int(text[:-1])})
+            return ends.isoformat(timespec="seconds")
         moment = datetime.fromisoformat(text)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise click.UsageError(
             f"--until {text!r} is no time: write 2026-03-02T12:00:00+00:00, or 90m, 8h, 2d"
         ) from error

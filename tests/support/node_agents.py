@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import time
@@ -10,6 +11,16 @@ from pathlib import Path
 import provisioner_client.node_agent.agent as agent_file
 
 KEY = "k" * 40
+
+
+async def say_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer one request as the agent of a node that is up does."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    nonce = head.partition("X-Slipway-Nonce: ")[2].partition("\r\n")[0]
+    text = '{"state": "up", "reason": ""}'
+    signed = agent_file.signature(KEY.encode(), "answer", nonce, text)
+    writer.write(f"HTTP/1.1 200 OK\r\nX-Slipway-Signature: {signed}\r\n\r\n{text}".encode())
+    writer.close()
 
 
 class AgentProcess:

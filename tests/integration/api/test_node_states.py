@@ -70,7 +70,7 @@ def test_a_site_that_nobody_leads_says_so(viewer: httpx.Client, anonymous: httpx
     assert viewer.get(f"{SITE}/nodes/n1/state").json()["generated"] == {"state": None, "reason": "", "since": None}
 
 
-def test_the_whole_what_differs_and_the_log(viewer: httpx.Client, led: Led) -> None:
+def test_the_whole_what_differs_and_the_log(viewer: httpx.Client, led: Led, monkeypatch: pytest.MonkeyPatch) -> None:
     first = viewer.get(STATE)
     assert {name: node["state"] for name, node in first.json()["nodes"].items()} == {
         "n1": "up",
@@ -97,6 +97,10 @@ def test_the_whole_what_differs_and_the_log(viewer: httpx.Client, led: Led) -> N
         (3, ["n2"]),
         (2, ["n3"]),
     ]
+    monkeypatch.setattr(view_answers, "_MOST_CHANGES", 2)
+    led.sees()
+    far_behind = viewer.get(STATE, params={"since": version(first)}).json()
+    assert (set(far_behind["nodes"]), far_behind.get("since")) == ({"n1", "n2", "n3"}, None)
     for since in ("1", "1.x", "-1.1"):
         assert_failure(viewer.get(STATE, params={"since": since}), 400, "the request is not valid")
 

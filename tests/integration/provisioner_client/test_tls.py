@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import threading
 from collections.abc import Iterator
@@ -18,6 +19,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from provisioner_client.http_session import HttpSession
+from provisioner_client.node_agent.request import AgentSilent, Asker, ask
+from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.reported import Reported
+from tests.support.node_agents import KEY, say_up
 
 
 @pytest.fixture
@@ -127,3 +132,18 @@ def test_https_where_http_is_spoken_is_named(waits: list[float]) -> None:
             session.get("/x")
         server.shutdown()
         thread.join()
+
+
+def test_a_node_is_asked_by_https_and_its_certificate_is_checked(certificate: Path) -> None:
+    async def asked(trusted: ssl.SSLContext | None) -> Reported:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server = await asyncio.start_server(say_up, "127.0.0.1", 0, ssl=context)
+        async with server:
+            url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/state"
+            return await ask(Asker(KEY.encode(), "me", tls=trusted), url, "", 0.0)
+
+    trusted = ssl.create_default_context(cafile=str(certificate))
+    assert asyncio.run(asked(trusted)) == Reported(NodeAvailability.UP, "")
+    with pytest.raises(AgentSilent, match="TLS: CERTIFICATE_VERIFY_FAILED"):
+        asyncio.run(asked(None))

@@ -18,7 +18,7 @@ from provisioner_client.node_agent.listener import AgentListener, Pace
 from provisioner_client.node_agent.request import LONGEST_ANSWER, AgentSilent, Asker, ask, read_answer
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
-from tests.support.node_agents import KEY, AgentProcess
+from tests.support.node_agents import KEY, AgentProcess, say_up
 
 QUICK = Pace(turn=0.1, again=0.1, silent=(0.1,))
 HEAD = "HTTP/1.1 200 OK\r\nX-Slipway-Signature: 00\r\n\r\n"
@@ -141,15 +141,7 @@ def test_the_time_of_a_question_begins_with_its_turn(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(request_file, "BEYOND_WAIT", 1.0)
 
     async def asked() -> Reported | str:
-        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
-            nonce = head.partition("X-Slipway-Nonce: ")[2].partition("\r\n")[0]
-            text = '{"state": "up", "reason": ""}'
-            signed = signature(KEY.encode(), "answer", nonce, text)
-            writer.write(f"HTTP/1.1 200 OK\r\nX-Slipway-Signature: {signed}\r\n\r\n{text}".encode())
-            writer.close()
-
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        server = await asyncio.start_server(say_up, "127.0.0.1", 0)
         connecting = asyncio.Semaphore(1)
         asker = Asker(KEY.encode(), "me", connecting=connecting)
         async with server:

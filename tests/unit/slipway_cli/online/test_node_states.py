@@ -84,6 +84,53 @@ def test_watching_shows_each_newer_version_and_goes_on_after_silence(
     assert {each.req_kwargs["timeout"] > 60 for each in lingering} == {True}, "an answer may take as long as it lingers"
 
 
+def watched(slipway: Slipway, server: Server, *newer: dict[str, Any]) -> list[str]:
+    """What is printed of newer versions, behind what there was at first."""
+    server.on("GET", STATE, VIEW)
+    server.on("GET", "/sites/lab-7/repair", {**REPAIR, "stopped_at": None})
+    for one in newer:
+        server.on("GET", STATE, {**VIEW, **one})
+    server.refuse("GET", STATE, 404, "there is no site 'lab-7'")
+    lines = slipway("get", "site-state", "--watch", "--site", "lab-7").stdout.splitlines()
+    return [line.removeprefix("2026-03-01 12:00:00 ") for line in lines if line.startswith("2026-03-01 12:00:00 ")]
+
+
+def test_who_is_far_behind_is_shown_what_differs_and_not_everything(slipway: Slipway, server: Server) -> None:
+    n1, n2 = VIEW["nodes"]["n1"], VIEW["nodes"]["n2"]
+    down, gone = {"state": "down", "reason": "why", "rack": "r1"}, {"n1": None}
+    shown = watched(
+        slipway,
+        server,
+        {"version": 500, "nodes": {"n1": {**n1, "cores": 8}, "n2": {**n2, "reason": "new fan"}, "n3": {"state": "up"}}},
+        {"version": 501, "since": "7.500", "nodes": {"n1": down}},
+        {"epoch": 8, "version": 1000, "nodes": {"n1": down, "n2": {**n2, "reason": "new fan"}}},
+        {"epoch": 8, "version": 1001, "since": "8.1000", "nodes": gone},
+        {"epoch": 9, "version": 2000, "nodes": {"n2": {**n2, "reason": "new fan"}}},
+    )
+    assert shown == [
+        "7.500 is far ahead of 7.3: 2 nodes differ",
+        "7.500 n2 maintenance: new fan",
+        "7.500 n3 up",
+        "7.501 n1 down: why",
+        "8.1000 is far ahead of 7.501: 1 node differs",
+        "8.1000 n3 gone",
+        "8.1001 n1 gone",
+        "9.2000 is far ahead of 8.1001: 0 nodes differ",
+    ]
+
+
+def test_watching_shows_how_the_site_as_a_whole_is(slipway: Slipway, server: Server) -> None:
+    why = {"state": "down", "reason": "1 node is up, 2 are needed"}
+    shown = watched(
+        slipway,
+        server,
+        {"version": 4, "since": "7.3", "nodes": {}, **why},
+        {"version": 5, "since": "7.4", "nodes": {}, **why},
+        {"version": 6, "since": "7.5", "nodes": {}},
+    )
+    assert shown == ["7.4 site lab-7 down: 1 node is up, 2 are needed", "7.6 site lab-7 up"]
+
+
 def test_ctrl_c_ends_the_watching_without_a_complaint(slipway: Slipway, server: Server) -> None:
     def interrupt(_: Any) -> tuple[int, dict[str, str], str]:
         raise KeyboardInterrupt
@@ -140,6 +187,8 @@ def test_nodes_state_and_reason_are_told_apart(
         (("n1", "n2"), "which state: up, retired, maintenance, down?"),
         (("up",), "name nodes before the state, or use --group or --rack"),
         (("n1", "down", "x", "--until", "soon"), "--until 'soon' is no time"),
+        (("n1", "down", "x", "--until", "9999999999d"), "--until '9999999999d' is no time"),
+        (("n1", "down", "x", "--until", "²h"), "--until '²h' is no time"),
     ],
 )
 def test_what_is_missing_is_said_before_anything_is_sent(
