@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeVar
 
+from provisioner_client.shared_lock import Locks
+
 Fields = TypeVar("Fields")
 LONGEST: Final = 315_360_000.0
 """Ten years, in seconds: as far as times can be counted with."""
@@ -23,6 +25,7 @@ class ConnectionValues:
     extra : the fields that its backend and Slipway read, see `read_fields`.
     named_by : what it is kept in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
     hurried : a person waits for the answer, so each request is sent once and has a time-out of a few seconds.
+    locks : gives the locks of all processes that share a store; None: there is no store.
     """
 
     type: str
@@ -35,6 +38,7 @@ class ConnectionValues:
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
     named_by: str | None = None
     hurried: bool = False
+    locks: Locks | None = field(default=None, repr=False, compare=False)
 
     @property
     def url(self) -> str:

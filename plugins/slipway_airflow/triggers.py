@@ -85,6 +85,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
         from site_engine.owners import ProvisionerObserver
         from site_engine.process import SystemClock
         from site_engine.redaction import redact_for_action
+        from site_engine.shared_locks import store_locks
         from site_store import SiteStore
         from slipway_airflow.connections import provisioner_connection
         from strategy_lib.goals.actors import Actor
@@ -110,7 +111,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
         started = time.monotonic()
         try:
             observer = await asyncio.to_thread(observer_of, store, connection)
-            provisioner = await asyncio.to_thread(connection.connect, redact, None, observer)
+            provisioner = await asyncio.to_thread(connection.connect, redact, None, observer, store_locks(store))
             give_up = datetime.fromisoformat(self.give_up) if self.give_up else None
             times = PhaseTimes(self.interval, self.timeout, self.queue_timeout)
             operation = replace(

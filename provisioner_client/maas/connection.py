@@ -78,4 +78,5 @@ def connect_maas(connection: ConnectionValues, redact: Redact, context_marker: s
         verify=(given.ca_bundle or True) if given.verify_tls else False,
         named_by=connection.named_by,
         redact=redact,
+        locks=connection.locks,
     )

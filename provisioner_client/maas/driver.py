@@ -21,6 +21,7 @@ from provisioner_client.errors import (
     ProvisionerUnavailable,
 )
 from provisioner_client.maas.api import BATCH, MaasApi
+from provisioner_client.maas.deploy_turn import DeployTurn, TurnLost
 from provisioner_client.maas.ledger import Ledger
 from provisioner_client.maas.machine import FAILED, Machine, Status
 from provisioner_client.maas.next_step import Act, NextStep, next_step
@@ -86,12 +87,16 @@ class Driver:
     api : of the site.
     settings : see there.
     now : seconds since any moment.
+    turn : to deploy, among all processes.
     """
 
-    def __init__(self, api: MaasApi, settings: DriverSettings, now: Callable[[], float]) -> None:
+    def __init__(self, api: MaasApi, settings: DriverSettings, now: Callable[[], float], turn: DeployTurn) -> None:
         self._api = api
         self._settings = settings
         self._now = now
+        self._turn = turn
+        self.is_kept_waiting = False
+        """Whether, at the last look, another process had its turn to deploy."""
         self._doubts: dict[tuple[str, str], _Doubt] = {}
         self._waits: dict[tuple[str, str], str] = {}
 
@@ -119,6 +124,7 @@ class Driver:
         ProvisionerError : MAAS could not be asked. What was sent until then stays so.
         """
         settled: dict[str, Settled] = {}
+        self.is_kept_waiting = False
         try:
             if phase is Phase.RELABEL:
                 self._relabel(ledger, nodes, guard, settled)
@@ -128,7 +134,16 @@ class Driver:
             with suppress(ProvisionerError):
                 self._keep(ledger, settled, guard)
             raise
+        finally:
+            self.rest(ledger)
         self._keep(ledger, settled, guard)
+
+    def rest(self, ledger: Ledger) -> None:
+        """Let other processes deploy, unless a deploy of ours may still begin of which the ledger does not know."""
+        unsent = set(ledger.unsent())
+        lost = (key for key, doubt in self._doubts.items() if self._now() < doubt.until)
+        if not any(reference != ledger.tag.reference or name in unsent for reference, name in lost):
+            self._turn.end()
 
     def _act_on_all(
         self,
@@ -138,10 +153,30 @@ class Driver:
         guard: Callable[[], None],
         settled: dict[str, Settled],
     ) -> None:
-        queue = [name for name in ledger.unsent() if not self._is_doubtful(ledger, name)]
-        places = len(queue)
-        if phase is Phase.DEPLOY and queue:
-            places = max(0, self._settings.parallel - self._api.deploying())
+        unsent = ledger.unsent()
+        queue = [name for name in unsent if not self._is_doubtful(ledger, name)]
+        if phase is not Phase.DEPLOY:
+            self._act_on_queue(ledger, phase, queue, len(queue), nodes, guard, settled)
+        elif queue:
+            self.is_kept_waiting = not self._turn.take()
+            if self.is_kept_waiting:
+                log.info("%s: another process is sending deploys to MAAS; the next look goes on", ledger.tag.reference)
+                return
+            # What was lost may be deployed in a moment.
+            places = self._settings.parallel - self._api.deploying() - (len(unsent) - len(queue))
+            with suppress(TurnLost):
+                self._act_on_queue(ledger, phase, queue, places, nodes, self._turn.guarded(guard), settled)
+
+    def _act_on_queue(
+        self,
+        ledger: Ledger,
+        phase: Phase,
+        queue: Sequence[str],
+        places: int,
+        nodes: Nodes | None,
+        guard: Callable[[], None],
+        settled: dict[str, Settled],
+    ) -> None:
         while queue and places > 0:
             batch, queue = queue[: min(places, BATCH)], queue[min(places, BATCH) :]
             machines = self._machines(ledger, batch)
@@ -201,7 +236,7 @@ class Driver:
         for attempt in range(1, http.retry.attempts + 1):
             guard()
             try:
-                return send()
+                return self._turn.carry(send)
             except ProvisionerUnavailable as trouble:
                 # A conflict of MAAS's transactions, or no connection at all: nothing was done.
                 if attempt == http.retry.attempts or not (trouble.status == 409 or not trouble.reached):

@@ -29,6 +29,7 @@ from provisioner_client.http_session import HttpSession, Timeouts, checked_url
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
 from provisioner_client.maas.api_key import LARGEST_SKEW, ApiKey, PlaintextAuth
 from provisioner_client.maas.changes import SiteChanges, listed_nodes
+from provisioner_client.maas.deploy_turn import DeployTurn
 from provisioner_client.maas.design import Design, DesignReader, by_name, validation_of
 from provisioner_client.maas.driver import Driver, DriverSettings
 from provisioner_client.maas.inventory import Inventory, inventory
@@ -43,6 +44,7 @@ from provisioner_client.maas.telling import evidence_of, reasons, task_of, tree_
 from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskTree, unguarded
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
+from provisioner_client.shared_lock import Locks, SharedLock
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -69,6 +71,7 @@ class MaasProvisioner:
     connect_timeout, read_timeout : seconds. MAAS answers some requests only after a machine's power has changed.
     retry, verify, named_by, redact, sleep, chance : as for `HttpSession`.
     first_look : seconds before the first look after a lost answer; each further wait is twice as long.
+    locks : keep processes apart that deploy; None: each counts for itself.
     clock, wall_clock : seconds since any moment; seconds since the epoch. Given by tests.
 
     Raises
@@ -93,6 +96,7 @@ class MaasProvisioner:
         named_by: str | None = None,
         redact: Redact = nothing_is_secret,
         first_look: float = _FIRST_LOOK,
+        locks: Locks | None = None,
         sleep: Callable[[float], None] = time.sleep,
         chance: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
@@ -115,7 +119,8 @@ class MaasProvisioner:
         self._api = MaasApi(self._http, pool, tag)
         self._tag = tag
         self._settings = settings or DriverSettings(settle=read_timeout)
-        self._driver = Driver(self._api, self._settings, clock)
+        turn = DeployTurn(None if locks is None else lambda: self._lock(locks), self._settings.settle)
+        self._driver = Driver(self._api, self._settings, clock, turn)
         self._designs = DesignReader()
         made = SubmissionSettings(default_image, erase, self._settings.settle, first_look)
         self._submission = Submission(self._api, self._driver, self._designs, made, sleep, clock)
@@ -250,6 +255,7 @@ class MaasProvisioner:
             nodes = None if design is None else (lambda: self._designs.read(design).nodes)
             self._driver.advance(ledger, known, nodes, unguarded)
             ledger.read()
+            self._driver.rest(ledger)
         ledger.compare(COMPARE_EVERY)
         return task_of(ledger)
 
@@ -319,6 +325,10 @@ class MaasProvisioner:
         Raises `ProvisionerError`: MAAS could not be asked.
         """
         return inventory(self._api.machines(), self._settings.words, self._api.account, self._tag)
+
+    def _lock(self, locks: Locks) -> SharedLock:
+        """Return the lock of those who deploy for this account, whatever their site's part of MAAS."""
+        return locks(f"maas:{self.url}:{self._api.account}")
 
     def _machines_of(self, design: Design) -> dict[str, list[Machine]]:
         """Return the machines of a design by name, as they were at most some seconds ago."""

@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 _WITHOUT_DESIGN = (Phase.DESTROY, Phase.RELEASE, Phase.PREPARE)
 """What is removed from a site need not stand in any design any more."""
+_TURNS = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds between looks at whether it is our turn to deploy: to send eight deploys takes MAAS about ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +198,15 @@ class Submission:
 
     def _drive(self, ledger: Ledger, phase: Phase, design: DesignSource, guard: Callable[[], None]) -> None:
         """Give each machine its turn; what may have been lost is looked for until it can take no effect any more."""
+        turns = iter(_TURNS)
         while True:
             self._driver.advance(ledger, phase, lambda: self._designs.read(design).nodes, guard)
             ledger.read()
+            self._driver.rest(ledger)
             waits = self._driver.doubtful_for(ledger)
+            if waits is None and self._driver.is_kept_waiting and (delay := next(turns, None)) is not None:
+                self._sleep(delay)
+                continue
             if waits is None:
                 return
             self._look_until(ledger, waits, all_lost=True)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from site_engine.follow import follow_site
 from site_engine.owners import ProvisionerObserver
 from site_engine.redaction import redact_for_action
+from site_engine.shared_locks import store_locks
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.concurrency import BlockingRoute
@@ -48,7 +49,7 @@ def post_unfinished(site: SitePath, body: Leader, store: Store) -> JSONResponse:
     def connect(action: ActionRecord) -> Provisioner:
         connection = provisioners().for_action(store, action).hurried
         observer = ProvisionerObserver(store, connection)
-        return connection.connect(redact_for_action(store, action), observer=observer)
+        return connection.connect(redact_for_action(store, action), observer=observer, locks=store_locks(store))
 
     found = follow_site(store, site, connect, log)
     return JSONResponse({"looked": found.looked, "over": found.over, "problem": found.problem})
