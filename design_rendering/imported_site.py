@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Final
 
 import yaml
@@ -80,7 +81,8 @@ def _nodes(
     for machine in machines:
         its = traits[machine.name]
         data = {"sets": [sets[its]]} if its in sets else _data(its)
-        note = f"# {' '.join(machine.note.split())}\n" if machine.note else ""
+        note = "".join(one if one.isprintable() else "?" for one in " ".join(machine.note.split()))
+        note = f"# {note}\n" if note else ""
         yield _document(NODE_SCHEMA, machine.name, {**data, **({"rack": machine.rack} if machine.rack else {})}, note)
 
 
@@ -91,7 +93,7 @@ def _strategy(machines: Sequence[ImportedMachine]) -> Iterator[str]:
     groups = [_group(rack, [_selector(racks=[rack])]) for rack in racks]
     bare = [machine.name for machine in machines if not machine.rack]
     if bare:
-        name = next(one for one in ("others", "machines-without-a-rack") if one not in racks)
+        name = next(one for one in _names("others") if one not in racks)
         groups.append(_group(name, [_selector(names=bare)] if racks else []))
     yield f"---\nschema: {STRATEGY_SCHEMA}\nmetadata: {{name: {DEFAULT_STRATEGY_NAME}}}\n"
     yield yaml.safe_dump({"data": {"groups": groups}}, sort_keys=False, allow_unicode=True, width=120)
@@ -125,11 +127,14 @@ def _named(sets: Iterable[_Traits]) -> dict[_Traits, str]:
         tags, labels, image = traits
         words = "-".join(tags or tuple(value for _, value in labels) or (image,))
         wanted = _NOT_OF_A_NAME.sub("-", words).strip("-._")[:_LONGEST_NAME].rstrip("-._") or "machines"
-        name, number = wanted, 2
-        while name in names.values():
-            name, number = f"{wanted}-{number}", number + 1
-        names[traits] = name
+        names[traits] = next(one for one in _names(wanted) if one not in names.values())
     return names
+
+
+def _names(wanted: str) -> Iterator[str]:
+    """Yield a name, and others like it in case it is taken."""
+    yield wanted
+    yield from (f"{wanted}-{number}" for number in count(2))
 
 
 def _most_common(images: Iterable[str]) -> str:

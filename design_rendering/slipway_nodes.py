@@ -23,7 +23,7 @@ from strategy_lib.json_path import extend
 from strategy_lib.node import NO_LABELS, NO_TAGS, label_texts
 from strategy_lib.schema_check import check_data
 
-_HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+HOST_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 # What the nearest of node, sets and site says; the names that documents and `SlipwayNode` have for it.
 _VALUES: Final = {
     "rack": "rack",
@@ -118,7 +118,7 @@ def shape_problems(document: Document) -> list[Problem]:
         said = {} if isinstance(document.data, Mapping) and "content" not in document.data else _OF_USER_DATA
         problems = [replace(one, message=said.get(one.path, one.message)) for one in problems]
     if document.schema == NODE_SCHEMA:
-        if _HOST_NAME.fullmatch(document.name) is None:
+        if HOST_NAME.fullmatch(document.name) is None:
             message = "must be a host name: letters, digits and -, at most 63 of them, without the domain"
             problems.append(document.problem("$.metadata.name", message))
         if not problems and "address" in document.data and _interface(document.data["address"]) is None:

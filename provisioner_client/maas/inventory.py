@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from design_rendering.imported_site import ImportedMachine
+from design_rendering.slipway_nodes import HOST_NAME
 from provisioner_client.maas.machine import Machine, Status
 from provisioner_client.maas.selection import LabelWords
 
 _PLAIN: Final = frozenset({Status.NEW, Status.READY, Status.DEPLOYED})
 # Those under which our tasks are found again are no property of a machine.
 _TASK: Final = re.compile(r"slipway-[0-9A-Z]{26}-[0-9]+")
+_LONGEST: Final = 128
+"""Characters of a tag or a rack in a document; MAAS takes names of 256."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ def inventory(machines: Collection[Machine], words: LabelWords, account: str, li
     """Return machines as documents can say them.
 
     A tag that is written as a label is one. Where the machines are in several pools, their pool is a label. Left out
-    are machines without a name or with the name of another, those that somebody else owns, and retired ones.
+    are machines without a host name or with that of another, those that somebody else owns, and retired ones. A tag or
+    rack whose name is too long for a document is left out, too, and noted.
 
     Parameters
     ----------
@@ -46,7 +50,10 @@ def inventory(machines: Collection[Machine], words: LabelWords, account: str, li
         if why:
             left_out.setdefault(machine.name or machine.system_id, why)
             continue
-        tags = [tag for tag in machine.tags if tag != limiting_tag and not _TASK.fullmatch(tag)]
+        its = [tag for tag in sorted(machine.tags) if tag != limiting_tag and not _TASK.fullmatch(tag)]
+        rack = {"zone": machine.zone, "pool": machine.pool}.get(words.rack, "")
+        too_long = [name for name in (*its, rack) if len(name) > _LONGEST]
+        tags = [tag for tag in its if tag not in too_long]
         labels = _labels(tags, words)
         sources = {"zone": machine.zone, "pool": machine.pool, "architecture": machine.architecture}
         labels |= {key: sources[source] for key, source in words.overrides.items() if sources.get(source)}
@@ -56,19 +63,28 @@ def inventory(machines: Collection[Machine], words: LabelWords, account: str, li
         found.append(
             ImportedMachine(
                 machine.name,
-                {"zone": machine.zone, "pool": machine.pool}.get(words.rack, ""),
+                "" if rack in too_long else rack,
                 frozenset(tag for tag in tags if _label(tag, words) is None),
                 labels,
                 image if machine.status is Status.DEPLOYED else "",
-                "" if machine.status in _PLAIN and not machine.is_half_released else f"MAAS says: {machine.shown}",
+                _note(machine, too_long),
             )
         )
     return Inventory(tuple(found), left_out)
 
 
+def _note(machine: Machine, too_long: Sequence[str]) -> str:
+    """Return what the person who edits has to know of a machine."""
+    notes = [] if machine.status in _PLAIN and not machine.is_half_released else [f"MAAS says: {machine.shown}"]
+    notes += [f"left out, as longer than {_LONGEST} characters: {name}" for name in too_long]
+    return "; ".join(notes)
+
+
 def _why_left_out(machine: Machine, of_its_name: int, account: str) -> str:
     if not machine.name:
         return "it has no host name"
+    if HOST_NAME.fullmatch(machine.name) is None:
+        return "its name is no host name: letters, digits and -, at most 63 of them"
     if of_its_name > 1:
         return f"{of_its_name} machines have this name: a node needs one of its own"
     if machine.is_owned_by_other(account):

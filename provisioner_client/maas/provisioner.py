@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import random
-import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
+from design_rendering.slipway_nodes import HOST_NAME
 from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.errors import (
     AuthenticationFailed,
@@ -54,7 +54,6 @@ log = logging.getLogger(__name__)
 COMPARE_EVERY: Final = 60.0
 """Seconds between two looks at the machines of a task themselves; its events are read at every look."""
 _FRESH: Final = 30.0
-_HOST_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _FIRST_LOOK: Final = 1.0
 
 
@@ -173,7 +172,7 @@ class MaasProvisioner:
 
     def check_names(self, nodes: Collection[str]) -> None:
         """Refuse what is no host name."""
-        bad = sorted(name for name in nodes if _HOST_NAME.fullmatch(name) is None)
+        bad = sorted(name for name in nodes if HOST_NAME.fullmatch(name) is None)
         if bad:
             raise SubmissionRefused(f"these are no host names, as MAAS has them: {', '.join(bad[:10])}")
 

@@ -102,9 +102,15 @@ def test_files_are_written_and_not_written_over(maas: MaasSimulator, slipway: Cl
     assert refused.exit_code == 1
     assert "are there already: give --force to write over" in refused.output
     assert (tmp_path / "fra1" / "nodes.yaml").read_text() == "mine\n"
-    forced = run(slipway, "--directory", "fra1", "--force", "-o", "json")
-    assert forced.exit_code == 0, forced.output
-    assert {name: (tmp_path / "fra1" / name).read_text() for name in FILES} == texts
+    for edited in ("mine\n", "mine, too\n", None):
+        if edited is not None:
+            (tmp_path / "fra1" / "nodes.yaml").write_text(edited)
+        forced = run(slipway, "--directory", "fra1", "--force")
+        assert forced.exit_code == 0, forced.output
+        assert ("what was there is kept in fra1/nodes.yaml." in forced.output) is (edited is not None)
+        assert {name: (tmp_path / "fra1" / name).read_text() for name in FILES} == texts
+    kept = {path.name: path.read_text() for path in (tmp_path / "fra1").iterdir() if path.name not in FILES}
+    assert kept == {"nodes.yaml.1": "mine\n", "nodes.yaml.2": "mine, too\n"}, "nothing that was edited is lost"
 
 
 @pytest.mark.usefixtures("maas")

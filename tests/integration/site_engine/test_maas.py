@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from design_rendering.imported_site import imported_files
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from site_store import GroupRecord, SiteStore
 from strategy_lib.phase import GroupState
@@ -35,7 +36,7 @@ SITE = yaml.safe_dump_all(
     explicit_start=True,
 )
 
-Begun = Callable[[], Driving]
+Begun = Callable[..., Driving]
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def begun(wire: Wire, admin: Admin, tmp_path: Path) -> Iterator[Begun]:
     """Begin the deployment of new machines, with a new store each time."""
     opened: list[Any] = []
 
-    def begin() -> Driving:
+    def begin(text: str = SITE) -> Driving:
         wire.cut = lambda method, path, number: ""
         admin("POST", "reset")
         made = new_store_in_memory()
@@ -63,7 +64,7 @@ def begun(wire: Wire, admin: Admin, tmp_path: Path) -> Iterator[Begun]:
         clock = FakeClock()
         store = SiteStore.open(made.__enter__(), clock.now)
         opened.append(store)
-        driving = begin_with(store, tmp_path, lambda _: client(), clock)(SITE)
+        driving = begin_with(store, tmp_path, lambda _: client(), clock)(text)
         wire.seen.clear()
         return driving
 
@@ -82,6 +83,17 @@ def done(admin: Admin) -> list[tuple[int, int]]:
 def test_a_group_is_prepared_and_deployed(begun: Begun, admin: Admin) -> None:
     driving = begun()
     ended = driving.group("all")
+    assert isinstance(ended, GroupRecord)
+    assert ended.state is GroupState.SUCCESS
+    assert driving.states() == dict.fromkeys(NAMES, "success")
+    assert done(admin) == [(1, 1), (1, 1)]
+
+
+def test_what_was_imported_is_deployed_as_it_is(begun: Begun, admin: Admin, wire: Wire) -> None:
+    """Also machines of which nothing is known but their names, as MAAS has them before it commissions them."""
+    files = imported_files("site", client().inventory().machines)
+    driving = begun("".join(files.values()))
+    ended = driving.group("default")
     assert isinstance(ended, GroupRecord)
     assert ended.state is GroupState.SUCCESS
     assert driving.states() == dict.fromkeys(NAMES, "success")

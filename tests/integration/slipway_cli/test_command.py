@@ -1,5 +1,6 @@
 """The command as a process of its own: exit status, streams, and what it imports."""
 
+import os
 import re
 import subprocess
 import sys
@@ -26,6 +27,31 @@ assert not loaded, loaded
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_asks_a_server_loads_neither_airflow_nor_a_database(tmp_path: Path) -> None:
+    program = """
+import sys
+from slipway_cli.main import main
+try:
+    main(["import", "maas"])
+except SystemExit as end:
+    assert end.code == 1, end.code
+loaded = {"airflow", "sqlalchemy", "alembic", "fastapi"} & set(sys.modules)
+assert not loaded, loaded
+"""
+    nobody = {**os.environ, "SLIPWAY_URL": "http://127.0.0.1:9", "SLIPWAY_TOKEN": "x", "XDG_CONFIG_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=tmp_path,
+        env=nobody,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "does not answer" in done.stderr
 
 
 def test_a_real_process_exits_0_1_and_2(process: Process, example: Path) -> None:

@@ -82,6 +82,45 @@ def test_machines_without_racks_are_in_a_group_too() -> None:
     }
 
 
+def test_the_group_of_machines_without_racks_has_a_name_of_its_own() -> None:
+    racks = ["others", "others-2", "machines-without-a-rack"]
+    machines = [ImportedMachine(f"n{number}", rack) for number, rack in enumerate(racks)]
+    files = imported_files("s", [*machines, ImportedMachine("bare")])
+    design = read_design(rendered_documents(load_documents("".join(files.values()))))
+    assert list(resolve(design.strategy, design.nodes)["others-3"]) == ["bare"]
+
+
+HOSTILE = [
+    "default",
+    "Rack 1 - Süd",
+    "null",
+    "0x1F",
+    "2026-11-23",
+    "a: [b",
+    "'\"",
+    "-",
+    "x" * 128,
+    "&a *b !c %d @e",
+    "日本",
+]
+
+
+def test_names_that_are_made_to_break_yaml_come_back_as_they_were() -> None:
+    machines = [
+        ImportedMachine(
+            f"n{number}", name, labels={name: name}, image="custom/it's-#1", note=f"{name}\n---\n\x07\x1b[2J"
+        )
+        for number, name in enumerate(HOSTILE)
+    ]
+    text = "".join(imported_files("null", machines).values())
+    assert [str(problem) for problem in validate(load_documents(text))] == []
+    design = read_design(rendered_documents(load_documents(text)))
+    assert {name: list(nodes) for name, nodes in resolve(design.strategy, design.nodes).items()} == {
+        machine.rack: [machine.name] for machine in machines
+    }
+    assert {node.name: node.labels for node in design.nodes} == {one.name: one.labels for one in machines}
+
+
 def test_sets_have_names_of_their_own() -> None:
     same = [ImportedMachine(f"a{number}", tags=frozenset({"x"}), labels={"k": "1"}) for number in range(2)]
     other = [ImportedMachine(f"b{number}", tags=frozenset({"x"}), labels={"k": "2"}) for number in range(2)]

@@ -12,6 +12,7 @@ from provisioner_client.maas.machine import read_machine
 from provisioner_client.maas.selection import LabelWords
 
 WORDS = LabelWords()
+NO_HOST_NAME = "its name is no host name: letters, digits and -, at most 63 of them"
 
 
 def answer(name: str = "n1", **said: Any) -> dict[str, Any]:
@@ -88,12 +89,26 @@ def test_what_cannot_be_a_node_of_the_site_is_left_out_and_named() -> None:
     twin = answer("n1", system_id="id-twin")
     foreign = answer("n2", owner="alice", status=6, status_name="Deployed")
     retired, nameless = answer("n3", status=7, status_name="Retired"), answer("")
+    strange, long = answer("n_5: {x"), answer("n" * 64)
     mine = answer("n4", owner="slipway")
-    result = found(answer(), twin, foreign, retired, nameless, mine)
+    result = found(answer(), twin, foreign, retired, nameless, strange, long, mine)
     assert [machine.name for machine in result.machines] == ["n4"]
     assert result.left_out == {
         "id-": "it has no host name",
         "n1": "2 machines have this name: a node needs one of its own",
         "n2": "alice owns it",
         "n3": "it is retired",
+        "n_5: {x": NO_HOST_NAME,
+        "n" * 64: NO_HOST_NAME,
     }
+
+
+def test_names_that_no_document_takes_are_left_out_and_noted() -> None:
+    tag, zone = "t" * 129, "z" * 129
+    machine = only(tag_names=[tag, "gpu", "k" * 100 + "__" + "v" * 100], zone={"name": zone})
+    assert (machine.rack, machine.tags, machine.labels) == ("", frozenset({"gpu"}), {})
+    assert machine.note.count("left out, as longer than 128 characters") == 3
+
+
+def test_a_machine_without_a_zone_has_no_rack() -> None:
+    assert only(zone=None).rack == ""
