@@ -7,8 +7,10 @@ import re
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 from site_store import SiteStore
+from site_store.tables import node as node_table
 from site_store.user_states import lease_of
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
@@ -97,6 +99,17 @@ def test_a_node_has_all_that_happened_to_it_and_what_differs(
     assert '$.data.metadata.rack "r9" "r1"' in changed
     assert 'drydock/HostProfile/v1 compute $.data.metadata.owner_data.role "storage" "compute"' in changed
     assert pages["viewer"].get("/sites/alpha/nodes/nobody").status_code == 404
+
+
+def test_rule_56_a_node_that_is_repaired_says_why_it_is_at_work(
+    pages: dict[str, httpx.Client], store: SiteStore
+) -> None:
+    commit_design(store, "alpha", DESIGN)
+    error = "drifted: power is off, since 2026-11-23 12:00:00 UTC"
+    at_work = update(node_table).where(node_table.c.name == "n2").values(status="processing", error=error)
+    store._database.write(lambda tx: tx.execute(at_work))
+    for place in ("/sites/alpha/nodes", "/sites/alpha/nodes/n2"):
+        assert "repairing: power is off, since 2026-11-23 12:00:00 UTC" in text_of(pages["viewer"].get(place)), place
 
 
 def test_owners_that_are_gone_come_first_with_what_waits_for_them(
