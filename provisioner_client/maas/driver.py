@@ -97,16 +97,21 @@ class Driver:
         self._turn = turn
         self.is_kept_waiting = False
         """Whether, at the last look, another process had its turn to deploy."""
+        self._advanced_at = now()
         self._doubts: dict[tuple[str, str], _Doubt] = {}
         self._waits: dict[tuple[str, str], str] = {}
 
     def doubtful_for(self, ledger: Ledger) -> float | None:
-        """Return after how many seconds a lost request of a task is settled; None: none was lost."""
+        """Return after how many seconds a lost request of a task is settled; None: none was lost.
+
+        One that was settled before `advance` was called last, and was not sent again by it, waits for a place, or for
+        what MAAS is at: that is no doubt any more.
+        """
         names = set(ledger.unsent())
         ends = [
             doubt.until
             for (reference, name), doubt in self._doubts.items()
-            if reference == ledger.tag.reference and name in names
+            if reference == ledger.tag.reference and name in names and doubt.until > self._advanced_at
         ]
         return max(0.0, min(ends) - self._now()) if ends else None
 
@@ -124,7 +129,7 @@ class Driver:
         ProvisionerError : MAAS could not be asked. What was sent until then stays so.
         """
         settled: dict[str, Settled] = {}
-        self.is_kept_waiting = False
+        self.is_kept_waiting, self._advanced_at = False, self._now()
         try:
             if phase is Phase.RELABEL:
                 self._relabel(ledger, nodes, guard, settled)

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import requests
 
+from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.protocol import TaskState
 from provisioner_client.shared_lock import Locks
@@ -155,6 +156,49 @@ def test_what_a_killed_process_has_sent_is_waited_for_and_then_others_deploy(
     clock.sleep((held.expires_at - store.now()).total_seconds())
     assert second.task("slipway-a-3", design=DESIGN).state is TaskState.RUNNING
     assert deploys(admin) == 2
+
+
+def test_a_lost_deploy_that_never_began_waits_for_a_place_like_any_other(
+    admin: Admin, wire: Wire, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The submission ends: it does not ask MAAS again and again, without a pause, until there is a place."""
+    lost, send = [True], wire.send
+
+    def lose(request: requests.PreparedRequest) -> requests.Response:
+        if str(request.url).endswith("op-deploy") and lost:
+            lost.clear()
+            raise requests.ReadTimeout("no answer")
+        return send(request)
+
+    monkeypatch.setattr(wire, "send", lose)
+    # Somebody with the same key, who takes no turn.
+    clock.after(30.0, lambda: submit(client(parallel=1), NAMES[1:2], "slipway-a-3"))
+    worker = client(parallel=1, settle=60.0, sleep=clock.sleep, clock=lambda: clock.now().timestamp())
+    submit(worker, NAMES[:1], "slipway-a-2")
+    assert [node["deploys"] for node in admin("GET", "nodes")] == [0, 1, 0, 0]
+    until = time.monotonic() + PATIENCE
+    while worker.task("slipway-a-2", design=DESIGN).state is not TaskState.COMPLETE:
+        admin("POST", "release")
+        assert time.monotonic() < until
+    assert [node["deploys"] for node in admin("GET", "nodes")] == [1, 1, 0, 0]
+
+
+def test_a_maas_that_is_away_keeps_nobody_from_the_turn(
+    admin: Admin, wire: Wire, store: SiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = wire.send
+
+    def away(request: requests.PreparedRequest) -> requests.Response:
+        if str(request.url).endswith("op-allocate"):
+            raise requests.ConnectTimeout("nobody there")
+        return send(request)
+
+    monkeypatch.setattr(wire, "send", away)
+    with pytest.raises(ProvisionerUnavailable):
+        submit(client(locks=store_locks(store)), NAMES[:1], "slipway-a-2")
+    left = store.leases.get(LOCK)
+    assert left is not None
+    assert left.expires_at <= store.now()
 
 
 def test_while_it_is_not_known_whether_a_deploy_begins_no_other_process_counts(
