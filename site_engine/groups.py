@@ -55,7 +55,7 @@ class GroupRequest:
     deployed by now; ``ignore_older_tasks`` submits nodes although an older provisioner task still holds them;
     ``below_criteria`` redeploys nodes of a critical group although its criteria leave no room for that. ``kind`` is
     that of the action. ``may_begin`` is given where groups run side by side: it says whether this one may take a place
-    (rule 8).
+    (rule 8). ``takes_over`` says whether it goes on with an attempt of another key, or begins another one after it.
     """
 
     action_id: str
@@ -70,6 +70,7 @@ class GroupRequest:
     below_criteria: bool = False
     kind: str = "deploy_site"
     may_begin: Callable[[Sequence[GroupTurn]], bool] | None = None
+    takes_over: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +112,11 @@ class GroupSubject:
     def open(self) -> None:
         """Open the attempt; a group that a person has cleared begins another (rule 23).
 
-        Raises `PlaceTaken`: groups run side by side, and it may not begin now.
+        Raises `PlaceTaken`: groups run side by side, and it may not begin now; `AttemptNotOpen`: somebody else has it.
         """
         request = self.request
         self.record = record = self._store.groups.open_attempt(
-            request.action_id, request.group, request.attempt_key, *([request.may_begin] if self._is_beside else [])
+            request.action_id, request.group, request.attempt_key, request.may_begin, takes_over=request.takes_over
         )
         if record.is_judged:
             self._log.info("Group %s already has its verdict: %s. Nothing is submitted.", record.name, record.state)

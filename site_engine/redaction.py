@@ -22,6 +22,7 @@ from design_rendering.redaction import Redactor
 from design_rendering.rendering import render, secret_texts
 from design_rendering.secrets import may_hide_secrets, secret_values
 from design_rendering.validation import exposed_secrets
+from provisioner_client.redacting import redacted_or_not_shown
 from site_engine.designs import read_revision
 from site_store import RevisionNotFound
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from design_rendering.documents import Document
     from provisioner_client.redacting import Redact
+    from site_engine.process import TaskLog
     from site_store import ActionRecord, CollectionRecord, RevisionRecord, SiteStore
 
 
@@ -87,6 +89,35 @@ def redactor_of(store: SiteStore, action: ActionRecord) -> Redactor:
     if known is not None:
         return Redactor(known.texts)
     return Redactor(secrets_of(store, *read_revision(store, action.site, action.revision)))
+
+
+class RedactedLog:
+    """A log from which secrets are taken, where one process logs for many actions.
+
+    Parameters
+    ----------
+    log : takes the lines.
+    redact : takes secrets out of a text; where it fails, the line is not shown.
+    """
+
+    def __init__(self, log: TaskLog, redact: Redact) -> None:
+        self._log = log
+        self._redact = redact
+
+    def info(self, event: str, /, *args: Any) -> None:
+        """Tell what happens."""
+        self._log.info("%s", self._hide(event, args))
+
+    def warning(self, event: str, /, *args: Any) -> None:
+        """Tell what deserves a second look."""
+        self._log.warning("%s", self._hide(event, args))
+
+    def error(self, event: str, /, *args: Any) -> None:
+        """Tell what went wrong."""
+        self._log.error("%s", self._hide(event, args))
+
+    def _hide(self, event: str, args: tuple[Any, ...]) -> str:
+        return redacted_or_not_shown(self._redact, event % args if args else event)
 
 
 def exposed_in(store: SiteStore, revision: RevisionRecord) -> list[str]:

@@ -12,7 +12,7 @@ from site_store.abort import interrupt_groups, interrupt_work, tell_group_failed
 from site_store.action_rows import group_state, read_action
 from site_store.database import Repository
 from site_store.dialects import among
-from site_store.errors import PlaceTaken
+from site_store.errors import AttemptNotOpen, PlaceTaken
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.idle_groups import judge_idle
 from site_store.if_newest import GROUPS
@@ -202,6 +202,8 @@ class Groups(Repository):
         group: str,
         attempt_key: str,
         may_begin: Callable[[Sequence[GroupTurn]], bool] | None = None,
+        *,
+        takes_over: bool = True,
     ) -> GroupRecord:
         """Start a group's task, whether for the first time or again, and say what it has to do (rule 23).
 
@@ -220,11 +222,13 @@ class Groups(Repository):
         attempt_key : what Airflow keeps over its own retries of the task and changes when a person clears it.
         may_begin : says of all groups of the action as they stand now whether this one may begin. It is asked, for a
             group that is not at work, in the same transaction, and nobody takes a place meanwhile. None: it may.
+        takes_over : whether an attempt of another key may be gone on with, and another one begin after it.
 
         Raises
         ------
         GroupNotFound : the action's plan has no group of this name.
         PlaceTaken : it may not begin now.
+        AttemptNotOpen : there was an attempt of another key, and this one does not take over.
         """
 
         def work(tx: Connection) -> GroupRecord:
@@ -238,6 +242,8 @@ class Groups(Repository):
             if found.state is GroupState.SUCCESS or (again and found.attempt_key == attempt_key):
                 return found
             is_at_work = found.state is GroupState.RUNNING
+            if not takes_over and (again or (is_at_work and found.attempt_key != attempt_key)):
+                raise AttemptNotOpen(f"group {group} of action {action_id}: another attempt has begun")
             if may_begin is not None and not is_at_work and not may_begin(_read_turns(tx, action_id)):
                 raise PlaceTaken(f"group {group} of action {action_id} may not begin now: others are at work")
             values: dict[str, Any] = {"state": GroupState.RUNNING, "attempt_key": attempt_key}

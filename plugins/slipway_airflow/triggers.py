@@ -1,6 +1,6 @@
 """Wait in the triggerer: for the end of one provisioner task, until the nodes of a group are ready, or for groups.
 
-They decide nothing: the resumed task reads the store.
+These decide nothing: the resumed task reads the store. The one that goes on with a group is in `group_trigger`.
 """
 
 from __future__ import annotations
@@ -9,23 +9,16 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import datetime
-from functools import cache
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseHook
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-if TYPE_CHECKING:
-    from site_engine.provisioners import ProvisionerConnection
-    from site_store import SiteStore
+from slipway_airflow.trigger_waits import connection_of_id, stay_quiet, until_groups, watched_end
 
-# Airflow 3.3 may mark a task failed whose trigger fires within seconds of its deferral (docs/architecture.md, Waiting).
-QUIET_SECONDS = 15.0
-# Between two looks at other groups, and after which a task looks itself: it knows Airflow's states, too.
-_LOOK_AT_GROUPS = 2.0
-_LONGEST_WAIT_FOR_GROUPS = 120.0
+if TYPE_CHECKING:
+    from site_store import SiteStore
 
 
 class ProvisionerTaskTrigger(BaseTrigger):
@@ -80,60 +73,15 @@ class ProvisionerTaskTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look until there is something to come back for: ``complete``, ``gone``, ``dead`` or ``timed_out``."""
-        from provisioner_client.redacting import Redact, redacted_or_not_shown
-        from site_engine.operations.wait import PhaseTimes, TaskWatch
-        from site_engine.owners import ProvisionerObserver
-        from site_engine.process import SystemClock
-        from site_engine.redaction import redact_for_action
-        from site_engine.shared_locks import store_locks
-        from site_store import SiteStore
-        from slipway_airflow.connections import provisioner_connection
-        from strategy_lib.goals.actors import Actor
+        from site_engine.operations.wait import PhaseTimes
 
-        found = await BaseHook.aget_connection(self.conn_id)
-        # It may read Airflow's settings, and the metadata database.
-        connection = await asyncio.to_thread(provisioner_connection, found)
-
-        @cache
-        def hide() -> Redact:
-            return redact_for_action(store, store.actions.get(store.operations.get(self.op).action_id))
-
-        def observer_of(store: SiteStore, connection: ProvisionerConnection) -> ProvisionerObserver:
-            action_id = store.operations.get(self.op).action_id
-            return ProvisionerObserver(store, connection, store.actions.get(action_id).dag_id)
-
-        def redact(text: str) -> str:
-            return redacted_or_not_shown(lambda said: hide()(said), text)
-
-        # Requests and SQL block: they run in threads, the triggerer's loop belongs to all triggers.
-        store = await asyncio.to_thread(SiteStore.open, actor=Actor.STEP)
-        provisioner = None
         started = time.monotonic()
-        try:
-            observer = await asyncio.to_thread(observer_of, store, connection)
-            provisioner = await asyncio.to_thread(connection.connect, redact, None, observer, store_locks(store))
-            give_up = datetime.fromisoformat(self.give_up) if self.give_up else None
-            times = PhaseTimes(self.interval, self.timeout, self.queue_timeout)
-            operation = replace(
-                await asyncio.to_thread(store.operations.get, self.op), provisioner_task=self.provisioner_task
-            )
-            watch = TaskWatch(
-                store,
-                provisioner,
-                SystemClock(),
-                self.log,
-                operation,
-                times,
-                give_up,
-                just_checked=True,
-            )
-            while (end := await asyncio.to_thread(watch.look)) is None:
-                await asyncio.sleep(max(self.interval, 0.2))
-        finally:
-            if provisioner is not None:
-                await asyncio.to_thread(provisioner.close)
-            await asyncio.to_thread(store.close)
-        await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
+        connection = await connection_of_id(self.conn_id)
+        give_up = datetime.fromisoformat(self.give_up) if self.give_up else None
+        times = PhaseTimes(self.interval, self.timeout, self.queue_timeout)
+        pauses = repeat(max(self.interval, 0.2))
+        end = await watched_end(connection, self.op, self.provisioner_task, times, give_up, pauses, self.log)
+        await stay_quiet(started)
         yield TriggerEvent({"op": self.op, "provisioner_task": self.provisioner_task, "how": end.value})
 
 
@@ -175,14 +123,15 @@ class NodesReadyTrigger(BaseTrigger):
             ready = await ask_in_turn(store, ask, self.op, self.timeout, self.log)
         finally:
             await asyncio.to_thread(store.close)
-        await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
+        await stay_quiet(started)
         yield TriggerEvent({"op": self.op, "how": "complete" if ready else "timed_out"})
 
 
 class OtherGroupsTrigger(BaseTrigger):
     """Fires when it is a group's turn, as far as the store knows, or when operations of others have ended (rule 8).
 
-    It also fires after some time: only a task learns from Airflow that another one will not go on.
+    It also fires after some time: only a task learns from Airflow that another one will not go on. No task defers to it
+    any more (`group_trigger`); one that an earlier version deferred comes back by it.
 
     Parameters
     ----------
@@ -209,22 +158,9 @@ class OtherGroupsTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look at the store until there is something to come back for."""
-        from site_store import SiteStore, StoreError
-        from strategy_lib.goals.actors import Actor
-
-        store = await asyncio.to_thread(SiteStore.open, actor=Actor.STEP)
         started = time.monotonic()
-        try:
-            while time.monotonic() - started < _LONGEST_WAIT_FOR_GROUPS:
-                try:
-                    if await asyncio.to_thread(self._is_over, store):
-                        break
-                except StoreError as error:
-                    self.log.warning("How other groups stand is not known, asking again: %s", error)
-                await asyncio.sleep(_LOOK_AT_GROUPS)
-        finally:
-            await asyncio.to_thread(store.close)
-        await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
+        await until_groups(self._is_over, self.log)
+        await stay_quiet(started)
         yield TriggerEvent({"waited_for": "other groups"})
 
     def _is_over(self, store: SiteStore) -> bool:

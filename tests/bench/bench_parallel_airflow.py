@@ -8,9 +8,7 @@ and the last one is the end of all. What Airflow adds for each group of the path
 own, divided by their number. Exits 1 when it is more than 6 seconds.
 
 A real machine takes half an hour for what takes one of these a minute and a half. The less time it takes, the more
-often Airflow starts tasks, and the busier it is: how busy the processors were is printed with the result. A phase must
-last longer than submitting it, five seconds in the worker and the trigger's quiet time together, about 35 seconds here:
-with a greater `--speed` its end is noticed late, which no real machine shows.
+often Airflow starts tasks, and the busier it is: how busy the processors were is printed with the result.
 """
 
 from __future__ import annotations

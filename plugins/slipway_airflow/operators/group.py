@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,28 +18,25 @@ from airflow.sdk.exceptions import (
 # Not in the top level of the SDK: a test holds it to what is used of it.
 from airflow.sdk.execution_time.hitl import upsert_hitl_detail
 
-from provisioner_client.node_agent.asking import SiteAsker
-from provisioner_client.node_agent.keys import UnusableKey, read_site_key
 from site_engine import log_messages
-from site_engine.actions.kinds import DEPLOY_GROUP, Override
+from site_engine.actions.kinds import DEPLOY_GROUP
 from site_engine.actions.parameters import MOST_PARALLEL_GROUPS, parameters_of
 from site_engine.approvals import COMMENT, OPTIONS, NotAsked, record_answer, refusal, time_left, waiting_approval
 from site_engine.culprits import culprit_of
 from site_engine.dead_actions import take_site
-from site_engine.errors import StepError
-from site_engine.groups import GroupRequest, GroupSubject, StillBeside, interrupt_group, is_final, submitted
-from site_engine.operations.readiness import ReadyRun, StillAsking
-from site_engine.operations.resume import Subject, SubjectDriver
+from site_engine.groups import StillBeside, interrupt_group, is_final, submitted
+from site_engine.operations.readiness import StillAsking
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
 from site_engine.pause import hold_group_back
 from site_engine.turns import LOOK_AGAIN, look_again_beside_others, place_taker, turn_beside_others, whose_turn
 from site_store import ApprovalRecord, PlaceTaken, SiteStore
+from slipway_airflow.group_driving import GroupTask, drive_group
+from slipway_airflow.group_trigger import GroupTrigger
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address, task_states
-from slipway_airflow.operators.waiting import WaitingOperator, phase_times
-from slipway_airflow.triggers import OtherGroupsTrigger
-from strategy_lib.phase import SUBMITTED_PHASES, GroupState, Phase, Reason
+from slipway_airflow.operators.waiting import WaitingOperator
+from strategy_lib.phase import GroupState, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,11 +44,11 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from site_engine.provisioners import ProvisionerConnection
-    from site_store import ActionRecord, GroupRecord, GroupTurn
+    from site_store import ActionRecord, GroupTurn
 
 _WAIT_FOR_TURN = timedelta(seconds=5)
-# With several groups at once a worker each would be taken; what is over within this time is not worth a deferral.
-_PATIENCE_BESIDE_OTHERS = 5.0
+# With several groups at once a worker each would be taken; nodes that are ready within this time need no deferral.
+_PATIENCE_FOR_NODES = 5.0
 
 
 class DeployGroupOperator(WaitingOperator):
@@ -110,44 +105,28 @@ class DeployGroupOperator(WaitingOperator):
         has_submitted = partial(submitted, store, action, self.group)
         self.wait_while_paused(action, hold_group_back(action, standings, self.group, attempt_key, has_submitted))
         parameters = parameters_of(action)
-        may_begin = None
+        task = GroupTask(self.group, attempt_key, self.configuration)
+        may_begin, for_nodes = None, operations.patience
         if parameters.places > 1:
-            may_begin = self._take_turn(context, store, action, attempt_key)
-            operations.patience = min(operations.patience, _PATIENCE_BESIDE_OTHERS)
+            may_begin = self._take_turn(context, store, action, connection, task)
+            for_nodes = min(for_nodes, _PATIENCE_FOR_NODES)
+            operations.patience = 0.0
         elif not self._is_our_turn(context, store, action):
             raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
-        settings = connection.settings
-        # A provisioner that does one task at a time has those of the other groups wait in its queue.
-        settings = replace(settings, queue_timeout=settings.queue_timeout * parameters.places)
-        request = GroupRequest(
-            action_id=action.id,
-            site=action.site,
-            group=self.group,
-            attempt_key=attempt_key,
-            design_ref=design_address(store, action, connection),
-            times={phase: phase_times(phase, self.configuration, settings) for phase in SUBMITTED_PHASES},
-            release_times=phase_times(Phase.RELEASE, self.configuration, settings),
-            redo_done=parameters.allows(Override.REDO_DONE),
-            ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
-            below_criteria=parameters.allows(Override.BELOW_CRITERIA),
-            kind=action.kind,
-            may_begin=may_begin,
-        )
-        subject: Subject[GroupRecord | ApprovalRecord | StillBeside] = GroupSubject(operations, request)
-        if store.groups.get(action.id, self.group).definition.ready is not None:
-            self._require_key(action.site)
-        ask = SiteAsker(os.environ, operations.lease_owner)
-        ready = ReadyRun(store, ask, operations.clock, operations.patience, self.log, operations.stopping)
+        address = design_address(store, action, connection)
         try:
-            result = SubjectDriver(operations, ready).run(subject)
+            result = drive_group(operations, connection, action, task, address, may_begin, patience_for_nodes=for_nodes)
         except PlaceTaken as taken:
             self.log.info("%s.", taken)
             raise AirflowRescheduleException(datetime.now(UTC) + LOOK_AGAIN) from None
+        if isinstance(result, StillRunning) and result.give_up is None and may_begin is not None:
+            self.log.info("Provisioner task %s goes on; the triggerer goes on with the group.", result.provisioner_task)
+            self._leave_to_triggerer(action, connection, task)
         if isinstance(result, StillRunning | StillAsking):
             return result
         if isinstance(result, StillBeside):
             self.log.info("Other groups are still at work on nodes of this one: waiting without a worker.")
-            self._wait_for_groups(action, result.ops)
+            self._leave_to_triggerer(action, connection, task)
         if isinstance(result, ApprovalRecord):
             self._ask(context, store, action, result)
         self.finalize_cleared_task(context, store, action)
@@ -161,15 +140,6 @@ class DeployGroupOperator(WaitingOperator):
             why = f" ({refusal(asked)})" if asked else ""
             raise AirflowFailException(log_messages.failure(result) + why)
         return None
-
-    def _require_key(self, site: str) -> None:
-        """Make sure that nodes can be asked, before anything is submitted. Raises `StepError`: they cannot."""
-        try:
-            read_site_key(os.environ, site)
-        except UnusableKey as error:
-            raise StepError(
-                f"group {self.group} is to be ready, and its nodes cannot be asked from Airflow: {error}"
-            ) from error
 
     def answered(self, context: Context, event: dict[str, Any]) -> Any:
         """Come back from waiting for a person: keep the answer, and go on; ask again where another had to answer."""
@@ -225,12 +195,17 @@ class DeployGroupOperator(WaitingOperator):
         return True
 
     def _take_turn(
-        self, context: Context, store: SiteStore, action: ActionRecord, attempt_key: str
+        self,
+        context: Context,
+        store: SiteStore,
+        action: ActionRecord,
+        connection: ProvisionerConnection,
+        task: GroupTask,
     ) -> Callable[[Sequence[GroupTurn]], bool]:
         """Return what decides in the store whether this group may take a place; wait where it certainly may not."""
         places = parameters_of(action).places
         seen, state_of = store.groups.turns(action.id), self._task_states(context)
-        if any(is_final(each, attempt_key) for each in seen if each.name == self.group):
+        if any(is_final(each, task.attempt_key) for each in seen if each.name == self.group):
             # It only says again what became of it.
             return lambda _: True
         turn = turn_beside_others(self.group, seen, state_of, places)
@@ -240,13 +215,21 @@ class DeployGroupOperator(WaitingOperator):
             later = look_again_beside_others(turn, places, MOST_PARALLEL_GROUPS)
             if later is not None:
                 raise AirflowRescheduleException(datetime.now(UTC) + later)
-            self._wait_for_groups(action)
+            self._leave_to_triggerer(action, connection, task)
         return place_taker(self.group, seen, state_of, places)
 
-    def _wait_for_groups(self, action: ActionRecord, ops: Sequence[int] = ()) -> NoReturn:
-        """Wait without a worker for the group's turn, or for operations of other groups. Raises `TaskDeferred`."""
-        places = parameters_of(action).places
-        raise TaskDeferred(trigger=OtherGroupsTrigger(action.id, self.group, places, list(ops)), method_name="resume")
+    def _leave_to_triggerer(self, action: ActionRecord, connection: ProvisionerConnection, task: GroupTask) -> NoReturn:
+        """Have the triggerer go on with the group, without a worker. Raises `TaskDeferred`."""
+        trigger = GroupTrigger(
+            connection.id,
+            action.id,
+            task.group,
+            task.attempt_key,
+            dict(task.configuration),
+            self._stopping.since.isoformat(),
+            connection.slipway_url,
+        )
+        raise TaskDeferred(trigger=trigger, method_name="resume")
 
     def _interrupt(self, store: SiteStore, action: ActionRecord, groups: Sequence[str]) -> None:
         for name in groups:

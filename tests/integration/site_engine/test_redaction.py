@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskMessage, TaskResult, TaskState
 from provisioner_client.redacting import NOT_SHOWN, RedactingProvisioner
 from site_engine.designs import read_revision
-from site_engine.redaction import exposed_in, redact_for_action, redact_for_site, secrets_of
+from site_engine.redaction import RedactedLog, exposed_in, redact_for_action, redact_for_site, secrets_of
 from site_store import RevisionSecrets, SiteStore
 from site_store.sites import Sites
 from slipway_airflow.operators.action import AcquireSiteOperator
@@ -200,3 +201,17 @@ def test_nothing_that_a_task_says_has_a_secret_in_it(tmp_path: Path) -> None:
     for said in (logged, done.stdout, done.stderr):
         assert "4711" not in said
         assert "MIIEow" not in said
+
+
+def test_a_log_for_many_actions_hides_the_secrets_of_each(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    log = RedactedLog(logging.getLogger("group"), lambda text: text.replace(SECRET, "***"))
+    log.info("It says %s, %d%%.", SECRET, 7)
+    log.warning(f"100% {SECRET}")
+    log.error("%s", SECRET)
+
+    def fail(_: str) -> str:
+        raise OSError("the store is away")
+
+    RedactedLog(logging.getLogger("group"), fail).info("It says %s.", SECRET)
+    assert caplog.messages == ["It says ***, 7%.", "100% ***", "***", NOT_SHOWN]

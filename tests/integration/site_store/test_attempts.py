@@ -44,6 +44,20 @@ def test_rule_23_without_a_verdict_the_same_attempt_goes_on(site: Scenario, key:
     assert site.begin(again, Phase.DEPLOY, []) == operation
 
 
+def test_rule_23_who_does_not_take_over_goes_on_with_his_own_attempt_alone(store: SiteStore, site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    for key in ("k1", "k1"):
+        assert store.groups.open_attempt(action.id, "a", key, takes_over=False).attempt == 1
+    with pytest.raises(AttemptNotOpen):
+        store.groups.open_attempt(action.id, "a", "k0", takes_over=False)
+    store.groups.finish(action.id, "a", 1, GroupState.FAILURE, None)
+    assert store.groups.open_attempt(action.id, "a", "k1", takes_over=False).is_judged
+    with pytest.raises(AttemptNotOpen):
+        store.groups.open_attempt(action.id, "a", "k0", takes_over=False)
+    judged = store.groups.get(action.id, "a")
+    assert (judged.state, judged.attempt, judged.attempt_key) == (GroupState.FAILURE, 1, "k1")
+
+
 def test_rule_23_a_group_that_succeeded_returns_at_once(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
     record = site.open(action, "a", "k1")

@@ -15,7 +15,7 @@ from provisioner_client.protocol import ProvisionerTask, TaskResult, TaskState
 from provisioner_client.redacting import Redact, RedactingProvisioner
 from site_engine.provisioners import ProvisionerConnection
 from site_store import RevisionSecrets, SiteStore
-from slipway_airflow import triggers
+from slipway_airflow import trigger_waits
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 from strategy_lib.phase import Phase
 from tests.support.stores import new_store
@@ -58,7 +58,7 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
     monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
     monkeypatch.setattr(ProvisionerConnection, "connect", connect)
     monkeypatch.setattr(BaseHook, "aget_connection", found)
-    monkeypatch.setattr(triggers, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(trigger_waits, "QUIET_SECONDS", 0.0)
     trigger = ProvisionerTaskTrigger("slipway_provisioner", "t-1", op, 0.0, 60.0, 60.0)
     events = asyncio.run(_events(trigger))
     assert [event["how"] for event in events] == ["complete"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from site_store import ActionRecord, OperationStatus, PlannedGroup, SiteStore
-from slipway_airflow import triggers
+from slipway_airflow import trigger_waits
 from slipway_airflow.triggers import OtherGroupsTrigger
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase
@@ -21,8 +21,8 @@ HANGS = 300.0
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[SiteStore]:
-    monkeypatch.setattr(triggers, "QUIET_SECONDS", 0.0)
-    monkeypatch.setattr(triggers, "_LOOK_AT_GROUPS", 0.01)
+    monkeypatch.setattr(trigger_waits, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(trigger_waits, "_LOOK_AT_GROUPS", 0.01)
     with new_store_in_memory() as url, SiteStore.open(url) as store:
         monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
         yield store
@@ -82,5 +82,5 @@ def test_a_group_is_woken_up_when_another_knows_what_became_of_a_node(store: Sit
 def test_a_task_looks_itself_after_a_while(
     store: SiteStore, action: ActionRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(triggers, "_LONGEST_WAIT_FOR_GROUPS", 0.6)
+    monkeypatch.setattr(trigger_waits, "_LONGEST_WAIT_FOR_GROUPS", 0.6)
     woken(OtherGroupsTrigger(action.id, "three", 2, []), lambda: None)

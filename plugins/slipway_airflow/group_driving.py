@@ -1,0 +1,109 @@
+"""Drive one group as far as it goes now: in the process of its task, or in the triggerer (rules 8 and 23)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from provisioner_client.node_agent.asking import SiteAsker
+from provisioner_client.node_agent.keys import UnusableKey, read_site_key
+from site_engine.actions.kinds import Override
+from site_engine.actions.parameters import parameters_of
+from site_engine.errors import StepError
+from site_engine.groups import GroupRequest, GroupSubject, StillBeside
+from site_engine.operations.readiness import ReadyRun, StillAsking
+from site_engine.operations.resume import Subject, SubjectDriver
+from site_engine.operations.wait import StillRunning
+from site_store import ApprovalRecord, GroupRecord
+from slipway_airflow.operators.waiting import phase_times
+from strategy_lib.phase import SUBMITTED_PHASES, Phase
+
+if TYPE_CHECKING:
+    from site_engine.operations.run import OperationRun
+    from site_engine.provisioners import ProvisionerConnection
+    from site_store import ActionRecord, GroupTurn
+
+Driven = GroupRecord | ApprovalRecord | StillRunning | StillAsking | StillBeside
+"""How far a group has come: its verdict, or what it waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTask:
+    """What the task of a group knows beside the store.
+
+    Parameters
+    ----------
+    group : the group's name.
+    attempt_key : tells a retry by Airflow (same key) from a person's clear (another key), rule 23.
+    configuration : the design's settings.
+    """
+
+    group: str
+    attempt_key: str
+    configuration: Mapping[str, Any]
+
+
+def drive_group(
+    operations: OperationRun,
+    connection: ProvisionerConnection,
+    action: ActionRecord,
+    task: GroupTask,
+    design_ref: str,
+    may_begin: Callable[[Sequence[GroupTurn]], bool] | None,
+    *,
+    patience_for_nodes: float,
+    takes_over: bool = True,
+) -> Driven:
+    """Go on with a group from wherever the store says, until its verdict, or until it has to wait.
+
+    Parameters
+    ----------
+    operations : carries out what is due; its patience is how long it waits here.
+    design_ref : where the provisioner reads the design.
+    may_begin : says where groups run side by side whether this one may take a place; None: they do not.
+    patience_for_nodes : seconds to ask nodes here whether they are ready (rule 58).
+    takes_over : whether it goes on with an attempt that is open under another key.
+
+    Raises
+    ------
+    site_store.PlaceTaken : others are at work: it may not begin now.
+    site_store.AttemptNotOpen : another process goes on with it.
+    StepError : nodes are to be asked, and cannot be; nothing was submitted.
+    provisioner_client.errors.ProvisionerError : the provisioner could not be reached or refused; start again.
+    """
+    store, parameters = operations.store, parameters_of(action)
+    settings = connection.settings
+    # A provisioner that does one task at a time has those of the other groups wait in its queue.
+    settings = replace(settings, queue_timeout=settings.queue_timeout * parameters.places)
+    configuration = task.configuration
+    request = GroupRequest(
+        action_id=action.id,
+        site=action.site,
+        group=task.group,
+        attempt_key=task.attempt_key,
+        design_ref=design_ref,
+        times={phase: phase_times(phase, configuration, settings) for phase in SUBMITTED_PHASES},
+        release_times=phase_times(Phase.RELEASE, configuration, settings),
+        redo_done=parameters.allows(Override.REDO_DONE),
+        ignore_older_tasks=parameters.allows(Override.IGNORE_OLDER_TASKS),
+        below_criteria=parameters.allows(Override.BELOW_CRITERIA),
+        kind=action.kind,
+        may_begin=may_begin,
+        takes_over=takes_over,
+    )
+    subject: Subject[GroupRecord | ApprovalRecord | StillBeside] = GroupSubject(operations, request)
+    if store.groups.get(action.id, task.group).definition.ready is not None:
+        _require_key(action.site, task.group)
+    ask = SiteAsker(os.environ, operations.lease_owner)
+    ready = ReadyRun(store, ask, operations.clock, patience_for_nodes, operations.log, operations.stopping)
+    return SubjectDriver(operations, ready).run(subject)
+
+
+def _require_key(site: str, group: str) -> None:
+    """Make sure that nodes can be asked, before anything is submitted. Raises `StepError`: they cannot."""
+    try:
+        read_site_key(os.environ, site)
+    except UnusableKey as error:
+        raise StepError(f"group {group} is to be ready, and its nodes cannot be asked from Airflow: {error}") from error

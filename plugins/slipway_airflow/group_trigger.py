@@ -1,0 +1,244 @@
+"""Go on with a group beside others in the triggerer, without a worker and without Airflow's ways between two tasks.
+
+It does what the group's task does, by the same code and from the same store: it begins the group when a place is free,
+submits, waits, and judges. What it cannot do, or fails at, it leaves to the task: that comes back and does it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from site_engine.actions.parameters import parameters_of
+from site_engine.groups import StillBeside, submitted
+from site_engine.measurements import use_sink
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import StillRunning, intervals
+from site_engine.owners import ProvisionerObserver
+from site_engine.pause import hold_group_back
+from site_engine.process import Stopping, SystemClock
+from site_engine.redaction import RedactedLog, redact_for_action
+from site_engine.shared_locks import store_locks
+from site_engine.turns import place_taker, turn_by_store
+from site_store import PlaceTaken, SiteStore
+from slipway_airflow.airflow_stats import emit
+from slipway_airflow.group_driving import GroupTask, drive_group
+from slipway_airflow.operators.base import marker
+from slipway_airflow.trigger_waits import BELL, connection_of_id, stay_quiet, until_groups, watched_end
+from strategy_lib.goals.actors import Actor
+from strategy_lib.phase import GroupState
+
+if TYPE_CHECKING:
+    from provisioner_client.protocol import Provisioner
+    from provisioner_client.redacting import Redact
+    from site_engine.provisioners import ProvisionerConnection
+    from site_store import ActionRecord
+
+Found = TypeVar("Found")
+
+# Submitting takes a while for each node. The loop's own threads are for short looks, those of other triggers too.
+_THREADS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="group")
+
+# Where another one was faster at a free place.
+_PAUSE = 1.0
+_TURN = StillBeside(())
+"""It is not the group's turn: no operation in particular is waited for."""
+
+
+class GroupTrigger(BaseTrigger):
+    """Goes on with a group that runs beside others; fires when it has its verdict, or when only its task can go on.
+
+    Parameters
+    ----------
+    conn_id : Airflow connection of the provisioner; the secret itself is not stored with the trigger.
+    action_id, group : what it goes on with.
+    attempt_key : that of the task's attempt (rule 23); it never goes on with another one.
+    configuration : the design's settings.
+    since : ISO time (UTC) at which the task started: an earlier command to stop was about an earlier try.
+    slipway_url : where a provisioner finds Slipway's API; workers know that.
+
+    Notes
+    -----
+    The class's path and arguments are stored by Airflow: they must stay readable after an upgrade.
+    """
+
+    def __init__(
+        self,
+        conn_id: str,
+        action_id: str,
+        group: str,
+        attempt_key: str,
+        configuration: Mapping[str, Any],
+        since: str,
+        slipway_url: str,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.conn_id = conn_id
+        self.action_id = action_id
+        self.group = group
+        self.attempt_key = attempt_key
+        self.configuration = dict(configuration)
+        self.since = since
+        self.slipway_url = slipway_url
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class's path and the arguments that make the same trigger again."""
+        return (
+            "slipway_airflow.group_trigger.GroupTrigger",
+            {
+                "conn_id": self.conn_id,
+                "action_id": self.action_id,
+                "group": self.group,
+                "attempt_key": self.attempt_key,
+                "configuration": self.configuration,
+                "since": self.since,
+                "slipway_url": self.slipway_url,
+            },
+        )
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Go on with the group until its task has something to come back for."""
+        started = time.monotonic()
+        stopping = Stopping(action_id=self.action_id, since=datetime.fromisoformat(self.since))
+        try:
+            connection = replace(await connection_of_id(self.conn_id), slipway_url=self.slipway_url)
+            await self._drive(connection, stopping)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the task goes on where this ends
+            # Its words are the task's to say, which meets the same trouble, and hides what is secret.
+            self.log.warning("The group's task goes on with it: %s here.", type(error).__name__)
+        finally:
+            # A thread cannot be cancelled: where the task was, it submits nothing more.
+            stopping.told = True
+        await stay_quiet(started)
+        yield TriggerEvent({"waited_for": f"group {self.group}"})
+
+    async def _drive(self, connection: ProvisionerConnection, stopping: Stopping) -> None:
+        before: StillRunning | StillBeside | None = None
+        while True:
+            found = await _in_thread(partial(self._go_on, connection, stopping))
+            BELL.ring()
+            if isinstance(found, StillRunning):
+                if found == before:
+                    # What was seen to be over is not, or could not be recorded.
+                    return
+                pauses = intervals(found.times.interval)
+                await watched_end(connection, found.op, found.provisioner_task, found.times, None, pauses, self.log)
+            elif isinstance(found, StillBeside):
+                if found == before:
+                    await asyncio.sleep(_PAUSE)
+                if not await until_groups(partial(self._is_over, found.ops), self.log):
+                    return
+            else:
+                return
+            before = found
+
+    def _is_over(self, ops: tuple[int, ...], store: SiteStore) -> bool:
+        """Whether something has come of what is waited for: one of the operations, or a free place."""
+        if ops:
+            return any(store.operations.get(op).ended is not None for op in ops)
+        action = store.actions.get(self.action_id)
+        places = parameters_of(action).places
+        return action.state.is_end or (
+            turn_by_store(self.group, store.groups.turns(self.action_id), places).wait_for is None
+        )
+
+    def _go_on(self, connection: ProvisionerConnection, stopping: Stopping) -> StillRunning | StillBeside | None:
+        """Go on as far as it goes now. Return what to wait for; None: it is for the task to go on, or to end."""
+        use_sink(emit)
+        with SiteStore.open(actor=Actor.STEP) as store:
+            stopping.store = store
+            action = store.actions.get(self.action_id)
+            redact = _redact(store, action)
+            log = RedactedLog(self.log, redact)
+            try:
+                return self._driven(store, action, connection, stopping, redact, log)
+            except PlaceTaken:
+                return _TURN
+            except Exception as error:  # noqa: BLE001 - as above
+                log.warning("The group's task goes on with it: %s", error)
+                return None
+
+    def _driven(
+        self,
+        store: SiteStore,
+        action: ActionRecord,
+        connection: ProvisionerConnection,
+        stopping: Stopping,
+        redact: Redact,
+        log: RedactedLog,
+    ) -> StillRunning | StillBeside | None:
+        turns = store.groups.turns(action.id)
+        (ours,) = (turn for turn in turns if turn.name == self.group)
+        if action.state.is_end or ours.is_judged:
+            return None
+        has_submitted = partial(submitted, store, action, self.group)
+        if hold_group_back(action, turns, self.group, self.attempt_key, has_submitted) is not None:
+            return None
+        places = parameters_of(action).places
+        if ours.state is GroupState.PENDING:
+            if turn_by_store(self.group, turns, places).wait_for is not None:
+                return _TURN
+            # A failed group may be about to be tried again: that only Airflow knows, and its answer is for the task.
+            if any(turn.state is GroupState.FAILURE for turn in turns):
+                return None
+        token = store.revisions.get(action.site, action.revision).design_token
+        observer = ProvisionerObserver(store, connection, action.dag_id)
+        provisioner = connection.connect(redact, marker(action), observer, store_locks(store))
+        try:
+            elsewhere = partial(_elsewhere, store, action, connection)
+            operations = OperationRun(store, provisioner, SystemClock(), 0.0, log, stopping, elsewhere)
+            result = drive_group(
+                operations,
+                connection,
+                action,
+                GroupTask(self.group, self.attempt_key, self.configuration),
+                connection.design_address(token, action.design_fetch),
+                # No task is taken to have ended early: that is for the tasks to see, which can ask Airflow.
+                place_taker(self.group, turns, lambda _: "running", places),
+                patience_for_nodes=0.0,
+                takes_over=False,
+            )
+        finally:
+            provisioner.close()
+        if isinstance(result, StillBeside) or (isinstance(result, StillRunning) and result.give_up is None):
+            return result
+        return None
+
+
+class _ForTheTask(Exception):
+    """Only the group's task can go on: it can look connections up."""
+
+
+def _elsewhere(
+    store: SiteStore, action: ActionRecord, connection: ProvisionerConnection, action_id: str
+) -> Provisioner | None:
+    """Return a client for another action's operation where its design has other secrets (`OperationRun`)."""
+    other = store.actions.get(action_id)
+    if other.connection not in (None, connection.id):
+        raise _ForTheTask(f"operations of action {action_id} are asked about over another connection")
+    if other.revision == action.revision:
+        return None
+    observer = ProvisionerObserver(store, connection, action.dag_id)
+    return connection.connect(redact_for_action(store, other), marker(other), observer, store_locks(store))
+
+
+def _redact(store: SiteStore, action: ActionRecord) -> Redact:
+    """Return what takes the secrets of the action's revision out of a text, also what opens its design."""
+    token = store.revisions.get(action.site, action.revision).design_token
+    of_design = redact_for_action(store, action)
+    return lambda text: of_design(text.replace(token, "***"))
+
+
+async def _in_thread(work: Callable[[], Found]) -> Found:
+    """Do something that blocks, in a thread that logs as this trigger does."""
+    run = contextvars.copy_context().run
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, run, work)

@@ -1,0 +1,154 @@
+"""What triggers wait for: the quiet time, the end of a provisioner task, other groups. The loop stays free."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING
+
+from airflow.sdk import BaseHook
+
+if TYPE_CHECKING:
+    from site_engine.operations.wait import EndKind, PhaseTimes
+    from site_engine.process import TaskLog
+    from site_engine.provisioners import ProvisionerConnection
+    from site_store import SiteStore
+
+# Airflow 3.3 may mark a task failed whose trigger fires within seconds of its deferral (docs/architecture.md, Waiting).
+QUIET_SECONDS = 15.0
+# Between two looks at other groups, and after which a task looks itself: it knows Airflow's states, too.
+_LOOK_AT_GROUPS = 2.0
+_LONGEST_WAIT_FOR_GROUPS = 120.0
+
+
+class Bell:
+    """Wakes up those in this process who wait for other groups, when one of these has gone on."""
+
+    def __init__(self) -> None:
+        self.rung = 0
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    def ring(self) -> None:
+        """Wake up all who wait. Call it in the event loop."""
+        self.rung += 1
+        for one in self._waiting:
+            if not one.done():
+                one.set_result(None)
+
+    async def wait(self, seconds: float, rung: int) -> None:
+        """Wait so long at most, and not at all if it has rung since it had rung so often."""
+        if self.rung != rung:
+            return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(woken)
+        try:
+            await asyncio.wait_for(woken, seconds)
+        except TimeoutError:
+            return
+        finally:
+            self._waiting.discard(woken)
+
+
+BELL = Bell()
+"""The bell of this process: groups are mostly gone on with by the triggerer that others of them wait in."""
+
+
+async def stay_quiet(started: float) -> None:
+    """Wait until Airflow takes an event of a trigger for one, that was started at this moment (monotonic seconds)."""
+    await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
+
+
+async def connection_of_id(conn_id: str) -> ProvisionerConnection:
+    """Return an Airflow connection for a trigger."""
+    from slipway_airflow.connections import provisioner_connection
+
+    found = await BaseHook.aget_connection(conn_id)
+    # It may read Airflow's settings, and the metadata database.
+    return await asyncio.to_thread(provisioner_connection, found)
+
+
+async def watched_end(
+    connection: ProvisionerConnection,
+    op: int,
+    provisioner_task: str,
+    times: PhaseTimes,
+    give_up: datetime | None,
+    pauses: Iterator[float],
+    log: TaskLog,
+) -> EndKind:
+    """Watch the provisioner task of an operation until its end, or its deadline; return which of them came.
+
+    Parameters
+    ----------
+    give_up : the deadline where it is not that of ``times``.
+    pauses : seconds between two looks.
+    """
+    from provisioner_client.redacting import Redact, redacted_or_not_shown
+    from site_engine.operations.wait import TaskWatch
+    from site_engine.owners import ProvisionerObserver
+    from site_engine.process import SystemClock
+    from site_engine.redaction import redact_for_action
+    from site_engine.shared_locks import store_locks
+    from site_store import SiteStore
+    from strategy_lib.goals.actors import Actor
+
+    @cache
+    def hide() -> Redact:
+        return redact_for_action(store, store.actions.get(store.operations.get(op).action_id))
+
+    def observer_of(store: SiteStore) -> ProvisionerObserver:
+        action_id = store.operations.get(op).action_id
+        return ProvisionerObserver(store, connection, store.actions.get(action_id).dag_id)
+
+    def redact(text: str) -> str:
+        return redacted_or_not_shown(lambda said: hide()(said), text)
+
+    # Requests and SQL block: they run in threads, the triggerer's loop belongs to all triggers.
+    store = await asyncio.to_thread(SiteStore.open, actor=Actor.STEP)
+    provisioner = None
+    try:
+        observer = await asyncio.to_thread(observer_of, store)
+        provisioner = await asyncio.to_thread(connection.connect, redact, None, observer, store_locks(store))
+        operation = replace(await asyncio.to_thread(store.operations.get, op), provisioner_task=provisioner_task)
+        watch = TaskWatch(
+            store,
+            provisioner,
+            SystemClock(),
+            log,
+            operation,
+            times,
+            give_up,
+            just_checked=True,
+        )
+        while (end := await asyncio.to_thread(watch.look)) is None:
+            await asyncio.sleep(next(pauses))
+    finally:
+        if provisioner is not None:
+            await asyncio.to_thread(provisioner.close)
+        await asyncio.to_thread(store.close)
+    return end
+
+
+async def until_groups(is_over: Callable[[SiteStore], bool], log: TaskLog) -> bool:
+    """Look at the store until that is so; False: it is not, and a task should look itself, which knows Airflow."""
+    from site_store import SiteStore, StoreError
+    from strategy_lib.goals.actors import Actor
+
+    store = await asyncio.to_thread(SiteStore.open, actor=Actor.STEP)
+    started = time.monotonic()
+    try:
+        while time.monotonic() - started < _LONGEST_WAIT_FOR_GROUPS:
+            rung = BELL.rung
+            try:
+                if await asyncio.to_thread(is_over, store):
+                    return True
+            except StoreError as error:
+                log.warning("How other groups stand is not known, asking again: %s", error)
+            await BELL.wait(_LOOK_AT_GROUPS, rung)
+    finally:
+        await asyncio.to_thread(store.close)
+    return False
