@@ -36,14 +36,15 @@ def documents_between(
     ------
     DesignUnreadable : one of the two designs is not kept as it was rendered, or cannot be read.
     """
-    old, new = store.revisions.get(site, before), store.revisions.get(site, after)
+    designs = store.revisions.designs(site, (before, after))
+    old, new = designs[before], designs[after]
     if old.text is None or new.text is None:
         number = before if old.text is None else after
         raise DesignUnreadable(f"the rendered design of revision {number} of site {site} is not kept")
-    secrets = [store.revisions.secrets(site, number) for number in (before, after)]
-    texts = frozenset(text for each in secrets if each is not None for text in each.texts)
+    secrets = [each.secrets for each in (old, new) if each.secrets is not None]
+    texts = frozenset(text for each in secrets for text in each.texts)
     try:
-        return node_changes(old.text, new.text, names, Hiding(texts) if None not in secrets else _hidden)
+        return node_changes(old.text, new.text, names, Hiding(texts) if len(secrets) == 2 else _hidden)
     except StrategyLibError as error:
         # Its words may be those of the rendered design, secrets and all.
         raise DesignUnreadable(f"revisions {before} and {after} of site {site} cannot be read any more") from error

@@ -21,7 +21,7 @@ from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
-    from site_store import SiteStore
+    from site_store import ProvisionerListRecord, SiteStore
 
 log = logging.getLogger(__name__)
 
@@ -144,11 +144,22 @@ def last_list(store: SiteStore, site: str) -> NodeList | None:
     kept = store.provisioner_lists.get(site)
     if kept is None:
         return None
+    nodes = nodes_of(kept, store.provisioner_lists.left_since(site, kept.read_at))
+    return NodeList(nodes, kept.read_at, kept.connection)
+
+
+def nodes_of(kept: ProvisionerListRecord, left: Mapping[str, str]) -> dict[str, ListedNode]:
+    """Return the nodes of a list that is kept.
+
+    Parameters
+    ----------
+    left : how operations have left nodes since (`ProvisionerLists.left_since`).
+    """
     said: Mapping[str, Mapping[str, Any]] = json.loads(kept.nodes)
     listed = {name: _from_data(name, data) for name, data in said.items()}
-    for name, left in store.provisioner_lists.left_since(site, kept.read_at).items():
-        listed[name] = _left_so(name, _CONDITIONS.get(left, NodeCondition.OTHER), listed.get(name))
-    return NodeList(listed, kept.read_at, kept.connection)
+    for name, condition in left.items():
+        listed[name] = _left_so(name, _CONDITIONS.get(condition, NodeCondition.OTHER), listed.get(name))
+    return listed
 
 
 def last_conditions(store: SiteStore, site: str) -> tuple[dict[str, NodeCondition], datetime | None]:
@@ -156,12 +167,15 @@ def last_conditions(store: SiteStore, site: str) -> tuple[dict[str, NodeConditio
     kept = store.provisioner_lists.get(site)
     if kept is None:
         return {}, None
-    said = _SAID.decode(kept.nodes)
+    return conditions_of(kept, store.provisioner_lists.left_since(site, kept.read_at)), kept.read_at
+
+
+def conditions_of(kept: ProvisionerListRecord, left: Mapping[str, str]) -> dict[str, NodeCondition]:
+    """Return what `nodes_of` does, the conditions alone."""
     other = NodeCondition.OTHER
-    found = {name: _CONDITIONS.get(data.condition, other) for name, data in said.items()}
-    left = store.provisioner_lists.left_since(site, kept.read_at)
+    found = {name: _CONDITIONS.get(data.condition, other) for name, data in _SAID.decode(kept.nodes).items()}
     found.update((name, _CONDITIONS.get(condition, other)) for name, condition in left.items())
-    return found, kept.read_at
+    return found
 
 
 def nodes_without_power(store: SiteStore, site: str) -> dict[str, bool]:

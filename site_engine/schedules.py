@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from strategy_lib.phase import Phase
+from site_store.plan_facts import TIMED
 
 if TYPE_CHECKING:
     from site_engine.provisioners import ProvisionerConnection
-    from site_store import SiteStore
-
-_PHASES = (Phase.PREPARE, Phase.DEPLOY)
+    from strategy_lib.phase import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,24 +103,23 @@ def _judge(name: str, followers: Mapping[str, Collection[str]], missing: dict[st
 
 
 def schedule(
-    store: SiteStore,
-    site: str,
     waves: tuple[tuple[str, ...], ...],
     at_once: int,
+    usual: Mapping[Phase, float],
     connection: ProvisionerConnection | None,
 ) -> Schedule:
     """Say how long rounds of groups take, by what the newest operations on the site took.
 
     Parameters
     ----------
+    usual : how many seconds these took, for each of the phases `TIMED` (`PlanFacts.usual`).
     connection : to the site's provisioner; None where it is not known.
     """
-    usual = store.operations.usual_seconds(site, _PHASES) if waves else {}
     is_serial = connection is not None and connection.one_task_at_a_time
     times = sum(map(len, waves)) if is_serial else len(waves)
     seconds = None
-    if all(phase in usual for phase in _PHASES):
-        seconds = times * sum(usual.values())
+    if waves and all(phase in usual for phase in TIMED):
+        seconds = times * sum(usual[phase] for phase in TIMED)
     note = None
     if is_serial and at_once > 1:
         assert connection is not None

@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from site_engine.design_changes import DesignUnreadable, documents_between
 from site_engine.differences import NodeDifference, node_difference, why_kept
-from site_engine.node_lists import last_conditions
+from site_engine.node_lists import conditions_of
 from site_engine.planned_differences import leave_out
 from site_engine.schedules import WaitingGroup, rounds_of
 from site_engine.site_rehearsals import UPDATE, changes_of, rehearse_update
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from design_rendering.document_changes import DocumentChange
     from site_engine.site_rehearsals import SiteRehearsal
     from site_store import GroupGoal, NodeRecord, SiteGoals, SiteStore
+    from strategy_lib.phase import Phase
 
 MOST_EXPLAINED = 2000
 """Of so many nodes at most it is said which documents and fields differ."""
@@ -100,6 +102,8 @@ class SitePlan:
     refusal : why the whole update would be refused; None where it would not.
     max_parallel_groups, waves : how many groups run side by side, and in which rounds.
     batches : what is said of groups whose nodes go in batches (rule 59).
+    usual : how many seconds operations on the site took, by phase.
+    is_known : whether the site has a revision, a buffer or an action.
     """
 
     site: str
@@ -114,6 +118,8 @@ class SitePlan:
     max_parallel_groups: int = 1
     waves: tuple[tuple[str, ...], ...] = ()
     batches: tuple[str, ...] = ()
+    usual: Mapping[Phase, float] = field(default_factory=dict)
+    is_known: bool = True
 
     @property
     def counts(self) -> Mapping[Change, int]:
@@ -124,21 +130,31 @@ class SitePlan:
 
 
 def plan_site(store: SiteStore, site: str, *, explained: int = MOST_EXPLAINED) -> SitePlan:
-    """Say what an update of a site would do now.
+    """Say what an update of a site would do now: by three statements, and some more for what they do not settle.
 
     Parameters
     ----------
     explained : of so many nodes it is said which documents and fields differ.
     """
-    conditions, read_at = last_conditions(store, site)
+    facts = store.plan_facts.get(site, UPDATE)
+    conditions = {} if facts.listed is None else conditions_of(facts.listed, facts.left)
     deployed = {name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED}
     goals = store.goals.of_site(site, deployed)
     differences = {name: _of_update(record, conditions.get(name)) for name, record in goals.records.items()}
-    out_of_use = store.user_states.left_out(site, UPDATE)
-    found = leave_out(differences, out_of_use)
-    rehearsal = rehearse_update(store, site, goals, found, conditions, out_of_use)
-    at_once = store.revisions.settings(site).max_parallel_groups
-    return explain(store, site, goals, found, read_at, rehearsal, explained=explained, at_once=at_once)
+    found = leave_out(differences, facts.out_of_use)
+    rehearsal = rehearse_update(store, site, goals, found, conditions, facts)
+    plan = explain(
+        store,
+        site,
+        goals,
+        found,
+        None if facts.listed is None else facts.listed.read_at,
+        rehearsal,
+        explained=explained,
+        at_once=facts.settings.max_parallel_groups,
+        usual=facts.usual,
+    )
+    return replace(plan, is_known=facts.is_known)
 
 
 def _of_update(record: NodeRecord, condition: NodeCondition | None) -> NodeDifference:
@@ -165,6 +181,7 @@ def explain(
     *,
     explained: int = MOST_EXPLAINED,
     at_once: int = 1,
+    usual: Mapping[Phase, float] = MappingProxyType({}),
 ) -> SitePlan:
     """Say group by group, in which order, and by which documents and fields, what follows from differences of nodes.
 
@@ -174,6 +191,7 @@ def explain(
     found : of each other node what has to be done to it.
     rehearsal : what would be submitted.
     at_once : how many groups run side by side.
+    usual : how many seconds operations on the site took.
     """
     changed = changes_of(found, rehearsal.redeploy)
     groups_of: dict[str, list[str]] = {}
@@ -205,6 +223,7 @@ def explain(
         at_once,
         _waves(goals, groups, at_once),
         rehearsal.batches,
+        usual,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from site_engine.actions.admission import judge_redeploys
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import ActionParameters
-from site_engine.node_lists import last_list
+from site_engine.node_lists import nodes_of
 from site_engine.planning import Known, judge_deployed, plan_groups, redeployable_nodes, simulate_plan
 from site_engine.releases import releases_of
 from strategy_lib.batch_words import announcements
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from site_engine.differences import NodeDifference
     from site_engine.planning import DryRun
     from site_store import GroupGoal, SiteGoals, SiteStore
+    from site_store.plan_facts import PlanFacts
     from strategy_lib.strategy import Group
 
 UPDATE = "update_site"
@@ -60,18 +61,19 @@ def rehearse_update(
     goals: SiteGoals,
     found: Mapping[str, NodeDifference],
     conditions: Mapping[str, NodeCondition],
-    out_of_use: Collection[str] = (),
+    facts: PlanFacts,
 ) -> SiteRehearsal:
     """Say which nodes an update of a whole site would submit if every node succeeded.
 
     Parameters
     ----------
-    found : what has to be done to each node that is not among the clean ones.
+    found : what has to be done to each node that is not among the clean ones; of nodes that an administrator has taken
+        out of use it says so.
     conditions : what the provisioner says of nodes.
-    out_of_use : nodes that an administrator has taken out of use: `found` says so of them.
+    facts : what the plan goes by.
     """
     to_do = frozenset(name for name, each in found.items() if each.change in TO_DO)
-    if not to_do and found.keys().isdisjoint(out_of_use):
+    if not to_do and found.keys().isdisjoint(facts.out_of_use):
         return NOTHING
     groups = [_group(goal) for goal in goals.groups if goal.definition is not None]
     stand_ins = {goal.name: _stand_ins(goal) for goal in goals.groups}
@@ -83,20 +85,19 @@ def rehearse_update(
         replace(deployed, as_wanted=deployed.as_wanted | clean),
         goals.edges,
         frozenset(name for name in frozenset[str]().union(*goals.edges.values()) if name in goals.clean),
-        redeployable_nodes(kind, parameters, found, conditions).difference(out_of_use),
+        redeployable_nodes(kind, parameters, found, conditions).difference(facts.out_of_use),
         serving=clean.union(name for name in found if conditions.get(name) is NodeCondition.DEPLOYED),
     )
     plan = plan_groups(groups, members, known)
     redeploy = plan.redeploy
     if redeploy:
         serving = [*goals.clean, *(name for name in found if conditions.get(name) is NodeCondition.DEPLOYED)]
-        refused = judge_redeploys(kind, parameters, store.revisions.settings(site), redeploy, serving)
+        refused = judge_redeploys(kind, parameters, facts.settings, redeploy, serving)
         if refused:
             return SiteRehearsal(frozenset(), dict.fromkeys(to_do, REFUSED), redeploy, str(refused[0]))
-    stuck = [name for name in to_do if conditions.get(name) in REFUSED_BY_PREPARE]
-    listed = last_list(store, site) if stuck else None
-    nodes = {} if listed is None else {name: listed.nodes[name] for name in stuck if name in listed.nodes}
-    releases = releases_of(store, site, plan.groups, nodes)
+    stuck = frozenset(name for name in to_do if conditions.get(name) in REFUSED_BY_PREPARE)
+    listed = nodes_of(facts.listed, facts.left) if stuck and facts.listed is not None else {}
+    releases = releases_of(store, site, plan.groups, {name: listed[name] for name in stuck & listed.keys()})
     states = dict.fromkeys(plan.done, NodeState.SUCCESS)
     rehearsed = simulate_plan(plan.groups, states, withheld={**releases.refused, **plan.withheld})
     kept = {**kept_nodes(rehearsed, {goal.name: goal.nodes for goal in goals.groups}, to_do), **releases.refused}

@@ -109,6 +109,14 @@ class RevisionSecrets:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptDesign:
+    """The rendered design of a revision, with what of it must not be seen; None: not kept, or not known."""
+
+    text: str | None
+    secrets: RevisionSecrets | None
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentRecord:
     """One document of a revision, with its place in its collection."""
 

@@ -148,6 +148,11 @@ def nested_json(dialect: str, column: ColumnElement[Any]) -> ColumnElement[Any]:
     return func.json(column) if dialect == "sqlite" else column
 
 
+def nested_values(dialect: str, column: ColumnElement[str]) -> ColumnElement[Any]:
+    """Return an aggregate, for `nested_json`: the values of a column as one JSON list, in no order."""
+    return func.json_group_array(column) if dialect == "sqlite" else func.json_agg(column)
+
+
 def json_values(dialect: str, column: ColumnElement[Any]) -> ColumnElement[str]:
     """Return an aggregate: the values of a column as one JSON list, in no order."""
     if dialect == "sqlite":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, delete, exists, func, or_, select, update
+from sqlalchemy import Connection, Select, and_, case, delete, exists, func, or_, select, update
 
 from site_store.claims import claim
 from site_store.database import Repository
@@ -18,6 +18,7 @@ from site_store.operation_rows import LIVE, UNFINISHED, operation_record, read_o
 from site_store.outcomes import apply_late_outcome, apply_outcome
 from site_store.records import Operation, OperationStatus
 from site_store.tables import node_question, operation, site_lock
+from site_store.tree_rows import moment
 from strategy_lib.node_states.publication import Version
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
@@ -64,6 +65,30 @@ def finish(tx: Connection, now: datetime, op: int, status: OperationStatus, resu
     return bool(changed) or read_operation(tx, op).status is status
 
 
+def newest_ended(site: Any, phases: Collection[Phase]) -> Select[Any]:
+    """Select phase, beginning and end of the newest operations on a site that the provisioner was seen to complete."""
+    begun = func.coalesce(operation.c.running_since, operation.c.submitted)
+    return (
+        select(operation.c.phase, begun, operation.c.ended)
+        .where(
+            operation.c.site == site,
+            operation.c.phase.in_([str(phase) for phase in phases]),
+            operation.c.status == OperationStatus.COMPLETE,
+            operation.c.submitted.is_not(None),
+        )
+        .order_by(operation.c.op.desc())
+        .limit(_NEWEST)
+    )
+
+
+def usual_times(rows: Iterable[Sequence[Any]]) -> dict[Phase, float]:
+    """Return what `Operations.usual_seconds` does, of the rows of `newest_ended`."""
+    taken: defaultdict[Phase, list[float]] = defaultdict(list)
+    for phase, begun, ended in rows:
+        taken[Phase(phase)].append((moment(ended) - moment(begun)).total_seconds())
+    return {phase: max(0.0, median(seconds)) for phase, seconds in taken.items()}
+
+
 class Operations(Repository):
     """Operations, from the intent to the end."""
 
@@ -80,22 +105,7 @@ class Operations(Repository):
 
         A phase of which none was seen over is left out.
         """
-        facts = (operation.c.phase, operation.c.running_since, operation.c.submitted, operation.c.ended)
-        query = (
-            select(*facts)
-            .where(
-                operation.c.site == site,
-                operation.c.phase.in_([str(phase) for phase in phases]),
-                operation.c.status == OperationStatus.COMPLETE,
-                operation.c.submitted.is_not(None),
-            )
-            .order_by(operation.c.op.desc())
-            .limit(_NEWEST)
-        )
-        taken: defaultdict[Phase, list[float]] = defaultdict(list)
-        for row in self._database.read(lambda tx: tx.execute(query).all()):
-            taken[Phase(row.phase)].append((row.ended - (row.running_since or row.submitted)).total_seconds())
-        return {phase: max(0.0, median(seconds)) for phase, seconds in taken.items()}
+        return usual_times(self._database.read_once(lambda tx: tx.execute(newest_ended(site, phases)).all()))
 
     def begin(
         self,

@@ -5,23 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import ColumnElement, Connection, case, exists, func, literal, select, update
 
 from site_store.database import Repository
-from site_store.dialects import among, insert
+from site_store.dialects import among, insert, json_rows
 from site_store.status_records import ProvisionerListRecord
 from site_store.tables import node, operation, provisioner_list
+from site_store.tree_rows import json_list
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
 
 # So many nodes are changed by one statement, which must end within the database's bound.
 _AT_ONCE = 10_000
 _HEAD = select(provisioner_list.c.connection, provisioner_list.c.digest)
-_PHASES = select(operation.c.op, operation.c.phase)
 
 
 class ProvisionerLists(Repository):
@@ -109,20 +109,34 @@ class ProvisionerLists(Repository):
         deploy that has succeeded left the node deployed, as did a question whether it is ready (rule 58), and any other
         operation tells nothing.
         """
-        over = (operation.c.site == site, operation.c.over > read_at)
+        moment = literal(read_at, operation.c.over.type)
 
         def work(tx: Connection) -> dict[str, str]:
-            deploys = {row.op: row.phase in (Phase.DEPLOY, Phase.READY) for row in tx.execute(_PHASES.where(*over))}
-            if not deploys:
-                return {}
-            query = select(node.c.name, node.c.op, node.c.left_as, node.c.done_at).where(
-                node.c.site == site, node.c.op.in_(select(operation.c.op).where(*over))
-            )
-            found = {}
-            for name, op, left_as, done_at in tx.execute(query):
-                proven = NodeCondition.DEPLOYED.value if deploys[op] and done_at is not None else None
-                if (said := left_as or proven) is not None:
-                    found[name] = said
-            return found
+            return left_words(json_list(tx.scalar(select(left_column(tx.dialect.name, literal(site), moment)))))
 
-        return self._database.read(work)
+        return self._database.read_once(work)
+
+
+def left_column(dialect: str, site: ColumnElement[str], read_at: ColumnElement[Any]) -> ColumnElement[str]:
+    """Return a column for `left_words`: the nodes of operations of a site that were over only after a list was read.
+
+    Parameters
+    ----------
+    read_at : when the list was read: a value, or the column of `provisioner_list`.
+    """
+    over = (operation.c.site == site, operation.c.over > read_at)
+    facts = (node.c.name, node.c.left_as, node.c.done_at.is_not(None), operation.c.phase)
+    left = select(*facts).join(operation, operation.c.op == node.c.op).where(node.c.site == site, *over)
+    rows = json_rows(dialect, left.correlate(provisioner_list))
+    # Most often there is no such operation, and the nodes are not looked through for it.
+    return case((exists().where(*over).correlate(provisioner_list), rows))
+
+
+def left_words(rows: Iterable[Sequence[Any]]) -> dict[str, str]:
+    """Return what `ProvisionerLists.left_since` does, of the rows of `left_column`."""
+    found = {}
+    for name, left_as, is_done, phase in rows:
+        proven = NodeCondition.DEPLOYED.value if is_done and phase in (Phase.DEPLOY, Phase.READY) else None
+        if (said := left_as or proven) is not None:
+            found[name] = said
+    return found

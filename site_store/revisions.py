@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +17,7 @@ from site_store import contents
 from site_store.buffers import clear, lock_documents, require_empty, require_version
 from site_store.contents import changed, digest_of, keep, newest_number, posted_parts, revision_parts
 from site_store.database import Repository
-from site_store.design_records import DocumentRecord, RevisionRecord, RevisionSecrets
+from site_store.design_records import DocumentRecord, KeptDesign, RevisionRecord, RevisionSecrets
 from site_store.dialects import insert
 from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
 from site_store.nodes import write_wanted
@@ -196,11 +196,26 @@ class Revisions(Repository):
             .join(revision, revision.c.secrets_id == content.c.id)
             .where(revision.c.site == site, revision.c.number == number)
         )
-        text = self._database.read(lambda tx: tx.scalar(query))
-        if text is None:
-            return None
-        texts, exposed = json.loads(text)
-        return RevisionSecrets(frozenset(texts), tuple(exposed))
+        return _secrets(self._database.read(lambda tx: tx.scalar(query)))
+
+    def designs(self, site: str, numbers: Collection[int]) -> dict[int, KeptDesign]:
+        """Return the designs of revisions with what of them must not be seen, by one statement.
+
+        Raises `RevisionNotFound`: the site has no such revision.
+        """
+        hidden = content.alias("hidden")
+        query = (
+            select(revision.c.number, content.c.text, hidden.c.text.label("hidden"))
+            .outerjoin(content, content.c.id == revision.c.design_id)
+            .outerjoin(hidden, hidden.c.id == revision.c.secrets_id)
+            .where(revision.c.site == site, revision.c.number.in_(numbers))
+        )
+        rows = self._database.read_once(lambda tx: tx.execute(query).all())
+        found = {row.number: KeptDesign(row.text, _secrets(row.hidden)) for row in rows}
+        for number in numbers:
+            if number not in found:
+                raise _not_found(site, number)
+        return found
 
     def settings(self, site: str, number: int | None = None) -> SiteSettings:
         """Return the settings of a site, by its newest revision of which they are known; the defaults without one.
@@ -309,11 +324,20 @@ def _read(tx: Connection, site_name: str, number: int | None, *, with_design: bo
     query = _select(with_design=with_design).where(revision.c.site == site_name, revision.c.number == number)
     row = tx.execute(query).one_or_none()
     if row is None:
-        wanted = "revision" if number is None else f"revision {number}"
-        raise RevisionNotFound(
-            f"site {site_name!r} has no {wanted}: commit its documents first, or name an existing one"
-        )
+        raise _not_found(site_name, number)
     return row
+
+
+def _not_found(site_name: str, number: int | None) -> RevisionNotFound:
+    wanted = "revision" if number is None else f"revision {number}"
+    return RevisionNotFound(f"site {site_name!r} has no {wanted}: commit its documents first, or name an existing one")
+
+
+def _secrets(text: str | None) -> RevisionSecrets | None:
+    if text is None:
+        return None
+    texts, exposed = json.loads(text)
+    return RevisionSecrets(frozenset(texts), tuple(exposed))
 
 
 def _require_same(tx: Connection, site_name: str, number: int | None, wanted: Mapping[str, str]) -> None:

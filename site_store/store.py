@@ -29,6 +29,7 @@ from site_store.operations import Operations
 from site_store.orphans import Orphans
 from site_store.outbox import Outbox
 from site_store.owners import Owners
+from site_store.plan_facts import PlanFactsOfSites
 from site_store.provisioner_lists import ProvisionerLists
 from site_store.published_views import PublishedViews
 from site_store.questions import Questions
@@ -72,6 +73,7 @@ class SiteStore:
         self.objects = Objects(database)
         self.object_changes = ObjectChanges(database)
         self.goals = Goals(database)
+        self.plan_facts = PlanFactsOfSites(database)
         self.node_errors = NodeErrors(database)
         self.node_reports = NodeReports(database)
         self.wishes = Wishes(database)

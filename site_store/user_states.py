@@ -6,16 +6,17 @@ does who sets a state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, or_, select, update
 from ulid import ULID
 
 from site_store.counting import touch_site
 from site_store.database import Repository
-from site_store.dialects import among, insert, names
+from site_store.dialects import among, clock, insert, names
 from site_store.errors import VersionChanged
 from site_store.events import EventKind, NewEvent, write_events
 from site_store.node_versions import read_common_version, words_for
@@ -90,16 +91,14 @@ def left_out_nodes(tx: Connection, now: datetime, site_name: str, kind: str, nod
     Until the transaction ends nobody sets another state on the site.
     """
     tx.execute(select(site.c.name).where(site.c.name == site_name).with_for_update(read=True))
-    return _left_out(tx, now, site_name, kind, among(tx, user_state.c.node, nodes))
+    these = among(tx, user_state.c.node, nodes)
+    return reasons_to_leave_out(kind, tx.execute(in_force(now).where(user_state.c.site == site_name, these)))
 
 
-def _left_out(tx: Connection, now: datetime, site_name: str, kind: str, which: ColumnElement[bool]) -> dict[str, str]:
-    found = {}
-    for row in tx.execute(_in_force(now).where(user_state.c.site == site_name, which)):
-        why = left_out(kind, UserState(_A(row.state), row.reason), row.set_by)
-        if why is not None:
-            found[row.node] = why
-    return found
+def reasons_to_leave_out(kind: str, rows: Iterable[Sequence[Any]]) -> dict[str, str]:
+    """Return the nodes of rows of `in_force` that an action of this kind leaves out, each with the reason."""
+    reasons = {node: left_out(kind, UserState(_A(state), reason), set_by) for node, state, reason, set_by in rows}
+    return {node: why for node, why in sorted(reasons.items()) if why is not None}
 
 
 def forget_states(tx: Connection, site_name: str, digests: Collection[str]) -> None:
@@ -123,7 +122,7 @@ class UserStates(Repository):
         """Return what is set now for nodes that are not simply up."""
 
         def work(tx: Connection) -> dict[str, UserState]:
-            rows = tx.execute(_in_force(self._shared_now(tx)).where(user_state.c.site == site_name))
+            rows = tx.execute(in_force(self._shared_now(tx)).where(user_state.c.site == site_name))
             return {row.node: UserState(_A(row.state), row.reason) for row in rows}
 
         return self._database.read(work)
@@ -143,11 +142,13 @@ class UserStates(Repository):
 
         Another state may be set right afterwards; what is claimed asks again, in the transaction of the claim.
         """
+        given = self._database.given_time()
 
         def work(tx: Connection) -> dict[str, str]:
-            return dict(sorted(_left_out(tx, self._shared_now(tx), site_name, kind, true()).items()))
+            now = clock(tx.dialect.name) if given is None else given
+            return reasons_to_leave_out(kind, tx.execute(in_force(now).where(user_state.c.site == site_name)))
 
-        return self._database.read(work)
+        return self._database.read_once(work)
 
     def change(
         self,
@@ -220,14 +221,15 @@ def write_by_controller(
     now = clock(tx)
     query = select(user_state.c.node).where(user_state.c.site == site_name)
     unseen = set(tx.scalars(query if seen is None else query.where(user_state.c.set_at > seen)))
-    query = _in_force(now).where(user_state.c.site == site_name, among(tx, user_state.c.node, taken_down))
+    query = in_force(now).where(user_state.c.site == site_name, among(tx, user_state.c.node, taken_down))
     there = {row.node: row.state for row in tx.execute(query)}
     for name, wanted in sorted(taken_down.items()):
         if name not in unseen and there.get(name, _A.UP) in (_A.UP, _A.RETIRED):
             _write(tx, now, site_name, [name], wanted, None, CONTROLLER, ())
 
 
-def _in_force(now: datetime) -> Select[tuple[str, str, str, str]]:
+def in_force(now: datetime | ColumnElement[Any]) -> Select[tuple[str, str, str, str]]:
+    """Select node, state, reason and who set it, of the user states that hold at a time and are not simply up."""
     ends = or_(user_state.c.until.is_(None), user_state.c.until > now)
     facts = (user_state.c.node, user_state.c.state, user_state.c.reason, user_state.c.set_by)
     return select(*facts).where(user_state.c.state != _A.UP, ends)
@@ -275,7 +277,7 @@ def _facts(tx: Connection, now: datetime, site_name: str, most_groups: int) -> t
         )
         for row in tx.execute(select(site_group).where(site_group.c.site == site_name).order_by(site_group.c.position))
     ]
-    set_now = tx.execute(_in_force(now).where(user_state.c.site == site_name))
+    set_now = tx.execute(in_force(now).where(user_state.c.site == site_name))
     users = {row.node: UserState(_A(row.state), row.reason) for row in set_now}
     reported: dict[str, NodeAvailability] = {}
     empty, serving, unseen = set(), set(), set()

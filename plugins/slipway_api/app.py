@@ -56,7 +56,6 @@ _ROUTERS = (
     notes,
     workflows,
     site_statuses,
-    site_plans,
     maas_import,
     node_wishes,
     site_objects,
@@ -96,9 +95,10 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
     api = APIRouter(prefix="/api/v1.0", dependencies=everywhere, responses=ERRORS)
     for module in _ROUTERS:
         api.include_router(module.router)
-    # A tree says by itself whether there is anything.
+    # A tree, or a plan, says by itself whether there is anything.
     trees = APIRouter(prefix="/api/v1.0", dependencies=[Depends(accept_verbosity)], responses=ERRORS)
-    trees.include_router(tree_routes.router)
+    for module in (tree_routes, site_plans):
+        trees.include_router(module.router)
     # A reporter is no user of Airflow's.
     for_reporters = APIRouter(prefix="/api/v1.0", dependencies=[Depends(accept_verbosity)], responses=ERRORS)
     for_reporters.include_router(reporter_routes.reported_router)

@@ -14,6 +14,7 @@ from site_engine.reports import dry_run_verdict
 from site_engine.site_plans import explain
 from site_engine.site_rehearsals import SiteRehearsal, failing_groups, kept_nodes
 from site_store import GroupGoal, SiteGoals
+from site_store.plan_facts import TIMED
 from slipway_api import airflow_access as access
 from slipway_api.actions.preview import Preview, ShownPreview, gates_of, messages_of, preview
 from slipway_api.actions.request import (
@@ -204,7 +205,7 @@ def dry_run(
             {"group": submission.group, "phase": submission.phase, "nodes": [*submission.nodes]}
             for submission in found.rehearsal.submissions
         ],
-        "schedule": shown_schedule(store, plan),
+        "schedule": shown_schedule(plan),
         "changes": shown_changes(plan, with_unchanged=True),
         "preview": found.to_data(),
         "notes": [*notes, *skipped, *messages_of(kind.name, found), *gates_of(found)],
@@ -233,4 +234,5 @@ def _plan(
     kept |= found.refused or {}
     rehearsal = SiteRehearsal(frozenset(found.submitted), kept, found.redeploy, failing=failing)
     goals = SiteGoals(revision, {}, records, groups, edges)
-    return explain(store, site, goals, found.differences, listed_at, rehearsal, at_once=at_once)
+    usual = store.operations.usual_seconds(site, TIMED)
+    return explain(store, site, goals, found.differences, listed_at, rehearsal, at_once=at_once, usual=usual)

@@ -11,7 +11,7 @@ from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.node_changes import shown_changes
 from slipway_api.pages.rendering import page
-from slipway_api.pages.sites import require_site
+from slipway_api.pages.sites import require_known
 from slipway_api.sites.site_plans import shown_plan
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
@@ -20,6 +20,7 @@ router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
 @router.get("/sites/{site}/plan", dependencies=[access.may_read])
 def site_plan(request: Request, site: str, store: Store) -> Response:
     """Show what an update of a site would do, by the list of the provisioner that was read last (rule 36)."""
-    require_site(store, site)
-    plan = shown_plan(store, plan_site(store, site), with_unchanged=False)
+    found = plan_site(store, site)
+    require_known(site, known=found.is_known)
+    plan = shown_plan(found, with_unchanged=False)
     return page(request, "site_plan.html", {"site": site, "plan": plan, "changes": shown_changes(plan)})

@@ -107,7 +107,12 @@ def revision(request: Request, site: str, number: int, store: Store) -> Response
 
 def require_site(store: SiteStore, site: str) -> None:
     """Answer 404 where nothing is known of a site."""
-    if not store.sites.exists(site):
+    require_known(site, known=store.sites.exists(site))
+
+
+def require_known(site: str, *, known: bool) -> None:
+    """Answer 404 where it was seen that nothing is known of a site."""
+    if not known:
         raise ApiError(404, f"there is no site {site[:64]!r}", "Site not found")
 
 

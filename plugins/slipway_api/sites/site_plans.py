@@ -19,14 +19,13 @@ from slipway_api import airflow_access as access
 from slipway_api.documents.differences import ChangedField, shown_field
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import SitePath, Store, provisioners
+from slipway_api.http.dependencies import SitePath, Store, provisioners, require_site
 from slipway_api.sites.site_statuses import read_list
 from strategy_lib.goals.update import Change
 
 if TYPE_CHECKING:
     from design_rendering.document_changes import DocumentChange
     from site_engine.site_plans import PlannedNode, SitePlan
-    from site_store import SiteStore
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 
@@ -143,31 +142,36 @@ def get_site_plan(site: SitePath, store: Store, with_unchanged: All = False, fre
     that is in no group is named, and not submitted; nodes that left the design are named, and stay.
     """
     if fresh:
+        require_site(store, site, default_exists=True)
         read_list(store, site)
-    return JSONResponse(shown_plan(store, plan_site(store, site), with_unchanged=with_unchanged))
+    plan = plan_site(store, site)
+    if not plan.is_known:
+        # Looked up only where nothing was found, so that a plan is three statements at most.
+        require_site(store, site, default_exists=True)
+    return JSONResponse(shown_plan(plan, with_unchanged=with_unchanged))
 
 
-def shown_plan(store: SiteStore, plan: SitePlan, *, with_unchanged: bool) -> dict[str, Any]:
+def shown_plan(plan: SitePlan, *, with_unchanged: bool) -> dict[str, Any]:
     """Return a plan, as `PlannedSite` describes it."""
     return {
         "site": plan.site,
         "revision": plan.revision,
         "listed_at": None if plan.listed_at is None else plan.listed_at.isoformat(),
         "refusal": plan.refusal,
-        "schedule": shown_schedule(store, plan),
+        "schedule": shown_schedule(plan),
         "batches": list(plan.batches),
         **shown_changes(plan, with_unchanged=with_unchanged),
     }
 
 
-def shown_schedule(store: SiteStore, plan: SitePlan) -> dict[str, Any]:
+def shown_schedule(plan: SitePlan) -> dict[str, Any]:
     """Return when the groups of a plan run, as `ShownSchedule` describes it."""
     connection = None
     if plan.max_parallel_groups > 1:
         # Which provisioner it is matters only then, and a plan is shown also where that cannot be looked up.
         with suppress(ConnectionLookupFailed, SettingsError):
             connection = provisioners().find_for_site(plan.site)
-    found = schedule(store, plan.site, plan.waves, plan.max_parallel_groups, connection)
+    found = schedule(plan.waves, plan.max_parallel_groups, plan.usual, connection)
     return {**asdict(found), "waves": [list(wave) for wave in found.waves]}
 
 

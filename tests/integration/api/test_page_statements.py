@@ -6,9 +6,14 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
+from provisioner_client.protocol import ListedNode
+from site_engine.node_lists import keep_list
 from site_store import ActionRecord, SiteStore
 from slipway_api.pages.routes import router
+from strategy_lib.outcome import NodeCondition
+from tests.integration.api.test_site_plans import design
 from tests.integration.api.test_view_statements import MOST, SITE, action, change
+from tests.support.revisions import commit_design
 
 __all__ = ["action"]
 
@@ -19,7 +24,7 @@ PAGES = {
     "/sites/{site}/nodes": MOST,
     "/sites/{site}/nodes/{node:path}": MOST,
     "/sites/{site}/states": MOST,
-    "/sites/{site}/plan": 13,
+    "/sites/{site}/plan": MOST,
     "/sites/{site}/revisions/{number}": MOST,
     "/actions/{action_id}": MOST,
     "/actions/{action_id}/group": MOST,
@@ -58,6 +63,23 @@ def test_a_page_takes_few_statements_and_one_that_is_kept_fewer(
     assert 0 < max(taken) <= PAGES[page], taken
     if page not in _NOT_KEPT and PAGES[page] > MOST:
         assert taken[-1] < PAGES[page], "what is kept is not read again"
+
+
+def test_a_plan_takes_one_statement_more_for_each_earlier_design_that_it_compares(
+    user: httpx.Client, store: SiteStore, statements: list[str]
+) -> None:
+    taken = []
+    for number, (image, adopted) in enumerate((("jammy", "a"), ("noble", "b"), ("oracular", ""))):
+        commit_design(store, "default", design(image))
+        listed = {name: ListedNode(name, NodeCondition.DEPLOYED, "Deployed", "on") for name in "ab"[: number + 1]}
+        keep_list(store, "default", "slipway_provisioner", listed)
+        if adopted:
+            store.wishes.adopt("default", [adopted], "tester")
+        statements.clear()
+        shown = user.get("/ui/sites/default/plan").text
+        assert shown.count("$.data.platform.image") >= number
+        taken.append(sum(1 for one in statements if one.lstrip().startswith(("SELECT", "WITH"))))
+    assert taken == [MOST, MOST + 1, MOST + 2]
 
 
 def test_no_page_is_left_out() -> None:

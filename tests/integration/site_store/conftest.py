@@ -25,6 +25,7 @@ BOTH_ENGINES = {
     "test_dirty.py",
     "test_drifts.py",
     "test_leases.py",
+    "test_plan_facts.py",
     "test_provisioner_lists.py",
     "test_metrics.py",
     "test_storable.py",
