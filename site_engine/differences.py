@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from design_rendering.digests import differ_in_labels_alone
 from strategy_lib.goals.update import TO_DO, Change, Difference, Done, Wanted, difference
-from strategy_lib.node_states.reported import OWNED_BY
+from strategy_lib.node_states.reported import left_alone, whose
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from strategy_lib.status.words import Status
 
@@ -164,8 +164,8 @@ def _withheld(found: Difference, record: NodeRecord | None, reason: str) -> str 
         return "labels changed: relabel_nodes brings them about"
     if found.change not in TO_DO:
         return None
-    if record is not None and OWNED_BY in (record.provisioner_status or ""):
-        return f"the node list says {record.provisioner_status}: it is left alone"
+    if record is not None and record.provisioner_status is not None and whose(record.provisioner_status):
+        return left_alone(record.provisioner_status)
     if found.change is Change.ADD or record is None:
         return (
             "deployed already, but no action on record proves its design: `slipway adopt` takes it over as it is, or "

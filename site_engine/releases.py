@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from strategy_lib.node_states.reported import left_alone, whose
 from strategy_lib.outcome import REFUSED_BY_PREPARE, UNPROVABLE_BY_DEPLOY, NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.release import ReleasePlan, plan_release
@@ -23,10 +24,12 @@ def releases_of(
     released: set[str] = set()
     refused: dict[str, str] = {}
     considered: set[str] = set()
+    stuck = _stuck(listed)
+    left = store.nodes.left_undeployed(site, stuck) if stuck else {}
     for planned in groups:
-        seen = {name: listed[name] for name in planned.nodes if name in listed and name not in considered}
+        seen = {name: stuck[name] for name in planned.nodes if name in stuck and name not in considered}
         considered.update(seen)
-        found = release_of(store, site, planned.group, seen)
+        found = _release(site, planned.group, seen, left)
         released.update(found.release)
         refused.update(found.refused)
     return ReleasePlan(tuple(sorted(released)), refused)
@@ -34,18 +37,27 @@ def releases_of(
 
 def release_of(store: SiteStore, site: str, group: Group, listed: Mapping[str, ListedNode]) -> ReleasePlan:
     """Decide which of a group's nodes are released, as the provisioner lists them; refusals name what helps."""
-    stuck = {name: node for name, node in listed.items() if node.condition in REFUSED_BY_PREPARE}
-    if not stuck:
-        return ReleasePlan((), {})
-    conditions = {name: node.condition for name, node in stuck.items()}
-    plan = plan_release(conditions, store.nodes.left_undeployed(site, stuck), group.release_failed)
+    stuck = _stuck(listed)
+    return _release(site, group, stuck, store.nodes.left_undeployed(site, stuck) if stuck else {})
+
+
+def _stuck(listed: Mapping[str, ListedNode]) -> dict[str, ListedNode]:
+    return {name: node for name, node in listed.items() if node.condition in REFUSED_BY_PREPARE}
+
+
+def _release(
+    site: str, group: Group, stuck: Mapping[str, ListedNode], left: Mapping[str, NodeCondition]
+) -> ReleasePlan:
+    theirs = {name: left_alone(node.status_name) for name, node in stuck.items() if whose(node.status_name)}
+    conditions = {name: node.condition for name, node in stuck.items() if name not in theirs}
+    plan = plan_release(conditions, left, group.release_failed)
     command = "slipway create action redeploy_server --param target_nodes={} --site {}"
     refused = {
         name: f"the node list says {stuck[name].status_name}: {why}. `{command.format(name, site)}` releases it and "
         "deploys it"
         for name, why in plan.refused.items()
     }
-    return replace(plan, refused=refused)
+    return replace(plan, refused={**refused, **theirs})
 
 
 def deployed_by_failed(

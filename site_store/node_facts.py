@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from site_store.status_records import OwnerCheckIn, ReportedLeaf, SitePart
+from strategy_lib.node_states.repair import RepairMode
 
 if TYPE_CHECKING:
     from site_store.node_errors import NodeErrorRecord
@@ -185,6 +186,14 @@ class PastStates:
     judging: Version | None
 
 
+class RepairFacts(NamedTuple):
+    """What decides whether repair tries a node again: its site's mode, a switch that stops it, what is set for it."""
+
+    mode: RepairMode
+    stopped: bool
+    user: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class NodePastFacts:
     """What happened to a node, newest first, and how it stands. `before` is for the next page; None: no more.
@@ -202,6 +211,7 @@ class NodePastFacts:
     owners: Mapping[str, OwnerCheckIn]
     node: SiteNodeFacts | None
     committed: int | None
+    repair: RepairFacts
     tasks: Sequence[NodePast]
     events: Sequence[NodeEvent]
     errors: Sequence[NodeErrorRecord]

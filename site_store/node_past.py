@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, 
 from site_store.dialects import json_rows, nested_json
 from site_store.node_errors import ERROR_FACTS, NodeErrorRecord, error_record, errors_of_node
 from site_store.node_facts import NodeEvent, NodePast, NodePastFacts
-from site_store.node_past_states import past_columns, past_states
+from site_store.node_past_states import past_columns, past_states, repair_columns, repair_facts
 from site_store.owner_queries import default_owner, owners_now
 from site_store.status_records import ReportedLeaf
 from site_store.tables import action, event, group_node, node, operation, reported, revision, site_group_node, task
@@ -50,11 +50,11 @@ def read_past(
     most_notes : so many notes on its states at most, with the states themselves; 0: neither.
     """
     asked = {"site": site, "name": name, "limit": limit} | ({} if before is None else {"before": before})
-    of_states = {} if not most_notes else {"most_notes": most_notes} | ({} if given is None else {"now": given})
+    more = ({"most_notes": most_notes} if most_notes else {}) | ({} if given is None else {"now": given})
     dialect, is_next = tx.dialect.name, before is not None
     rows = tx.execute(_tasks(dialect, is_next), asked).all()
-    about_it = _about(dialect, is_next, (given is not None) if most_notes else None)
-    about = tx.execute(about_it, asked | {"path": _path_below(name)} | of_states).one()
+    about_it = _about(dialect, is_next, given is not None, with_states=bool(most_notes))
+    about = tx.execute(about_it, asked | {"path": _path_below(name)} | more).one()
     found = list(dict.fromkeys(row.id for row in rows))
     kept = set(found[:limit])
     leaves = [_leaf(site, item) for item in json_list(about.reported)]
@@ -63,6 +63,7 @@ def read_past(
         owners=owners_by_name(about.owners),
         node=None if about.name is None else site_node_facts(about, groups_in(about.groups)),
         committed=about.committed,
+        repair=repair_facts(about),
         tasks=[_past(row) for row in rows if row.id in kept],
         events=[_event(item) for item in sorted(json_list(about.events), reverse=True, key=lambda item: int(item[0]))],
         errors=sorted((_error(item) for item in json_list(about.errors)), key=lambda one: -one.error.op),
@@ -129,14 +130,17 @@ def _tasks(dialect: str, is_next: bool) -> Select[Any]:
 
 
 @cache
-def _about(dialect: str, is_next: bool, states_by_given_clock: bool | None) -> Select[Any]:
-    """Select the node itself, its errors, and what was noted and reported of it; a further parameter: `path`.
+def _about(dialect: str, is_next: bool, given_clock: bool, *, with_states: bool) -> Select[Any]:
+    """Select the node itself, its errors, and what was noted and reported of it.
+
+    Further parameters: `path`; `now` where a clock of tests is given.
 
     Parameters
     ----------
-    states_by_given_clock : also its states, and whether a clock of tests is given for them; None: without them.
+    given_clock : a clock of tests is given.
+    with_states : also its states.
     """
-    of_states = [] if states_by_given_clock is None else past_columns(dialect, states_by_given_clock)
+    of_states = past_columns(dialect, given_clock) if with_states else []
     noted = (
         select(event.c.id, event.c.at, event.c.action_id, event.c.group_name, event.c.kind, event.c.message)
         .add_columns(event.c.data)
@@ -169,6 +173,7 @@ def _about(dialect: str, is_next: bool, states_by_given_clock: bool | None) -> S
         json_rows(dialect, select(*(errors.c[fact] for fact in ERROR_FACTS))).label("errors"),
         select(func.max(revision.c.number)).where(revision.c.site == _SITE).scalar_subquery().label("committed"),
         default_owner(_SITE).scalar_subquery().label("default_owner"),
+        *repair_columns(dialect, given_clock),
         *of_states,
         *owners_now(dialect),
     ).select_from(this.outerjoin(node, same))

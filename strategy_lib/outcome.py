@@ -82,6 +82,8 @@ class Outcome:
 NEEDS_REDEPLOY = "needs redeploy (allow_redeploy, or redeploy_server)"
 """What is said of a deployed node that no deploy can bring to its design."""
 
+_REPORTED = "reported failed"
+
 # A deploy of a node that is listed as one of these leaves it as it is.
 UNTOUCHED_BY_DEPLOY = frozenset({NodeCondition.DEPLOYED, NodeCondition.DEPLOYING})
 # A deploy of a node that was found so is not recorded as done: nobody can tell that it was this deploy.
@@ -137,7 +139,8 @@ def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
         sets[verdict].add(name)
         said = evidence.messages.get(name)
         if verdict is not True and said:
-            why = f"{why}: {said}" if why else said
+            # That it failed is its state: what the provisioner says of it is enough.
+            why = f"{why}: {said}" if why not in ("", _REPORTED) else said
         if why:
             notes[name] = why
     named = evidence.reported_success | evidence.reported_failure | evidence.child_success | evidence.child_failure
@@ -178,7 +181,7 @@ def _judge_node(phase: Phase, name: str, evidence: Evidence) -> tuple[bool | Non
     refuted = condition in _REFUTES[phase]
     if name in evidence.reported_failure:
         refused = phase is Phase.PREPARE and condition in REFUSED_BY_PREPARE
-        return False, f"reported failed; {listed}" if refused else "reported failed"
+        return False, f"{_REPORTED}; {listed}" if refused else _REPORTED
     if phase is Phase.DEPLOY and not refuted and evidence.condition_before.get(name) in UNTOUCHED_BY_DEPLOY:
         return _judge_untouched(name, evidence)
     appeared = condition is NodeCondition.DEPLOYED and evidence.condition_before.get(name) is NodeCondition.NOT_LISTED

@@ -12,6 +12,7 @@ from site_engine.trees.reported import SEPARATOR, Reports
 from site_engine.trees.site import judge_node
 from site_store import NodeQuery
 from strategy_lib.node import TaskStatus
+from strategy_lib.node_states.repair import why_unrepaired
 from strategy_lib.status.entry import entry_to_dict
 from strategy_lib.status.leaf import Shown, UnknownCause, status_of_task
 from strategy_lib.status.words import Status
@@ -183,11 +184,22 @@ def past_to_dict(site: str, name: str, past: NodePastFacts) -> dict[str, Any] | 
         "name": name,
         "read_at": now.isoformat(),
         "node": None if facts is None else node_to_dict(facts, owners, past.default_owner, _airflow_of(past.tasks)),
+        "retry": _retry(facts, past),
         "actions": list(actions.values()),
         "reported": _reported(past, actions, owners),
         "errors": [_error(record, tries) for record in past.errors],
         "before": past.before,
     }
+
+
+def _retry(node: SiteNodeFacts | None, past: NodePastFacts) -> dict[str, Any] | None:
+    """Return whether anything tries a failed node again by itself, and whether that is due; None: it has not failed."""
+    if node is None or node.standing != Status.ERROR or not node.failures or node.next_try is None:
+        return None
+    mode, stopped, user = past.repair
+    is_wanted = node.wanted_digest is not None
+    why = why_unrepaired(mode, stopped=stopped, wanted=is_wanted, grouped=bool(node.groups), user=user)
+    return {"by": None if why else "repair", "is_due": past.read_at >= node.next_try, "why_not": why or None}
 
 
 def _reported(past: NodePastFacts, actions: Mapping[str, Mapping[str, Any]], owners: Owners) -> list[dict[str, Any]]:

@@ -216,11 +216,14 @@ def _owners_of(node: SiteNodeFacts, owner: str, airflow: str) -> list[str]:
 
 
 def next_try(node: SiteNodeFacts) -> str:
-    """Say how often a failed node has failed, and when it may be tried again; "" where it has not failed."""
+    """Say how often a failed node has failed, and until when repair leaves it alone; "" where it has not failed.
+
+    Whether anything tries it then depends on the site: its page says so.
+    """
     if node.standing != Status.ERROR or not node.failures or node.next_try is None:
         return ""
     times = "once" if node.failures == 1 else f"in {node.failures} actions in a row"
-    return f"failed {times}; the next try is due at {node.next_try:%Y-%m-%d %H:%M:%S} UTC"
+    return f"failed {times}; no repair before {node.next_try:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def shown_in_site(node: SiteNodeFacts) -> Shown:

@@ -99,7 +99,7 @@ def _lines(body: Mapping[str, Any], sheet: Sheet) -> Iterator[Text]:
         heading.append("  ").append_text(status_text(node["status"], sheet))
     yield heading
     if node is not None:
-        yield from _standing(node)
+        yield from _standing(node, body["retry"])
         yield from _differing(body.get("differences") or ())
     for action in body["actions"]:
         yield Text()
@@ -109,7 +109,7 @@ def _lines(body: Mapping[str, Any], sheet: Sheet) -> Iterator[Text]:
         yield Text("older actions are left out: see --limit", "dim")
 
 
-def _standing(node: Mapping[str, Any]) -> Iterator[Text]:
+def _standing(node: Mapping[str, Any], retry: Mapping[str, Any] | None) -> Iterator[Text]:
     wanted, done = node["wanted_revision"], node["done_revision"]
     facts = (
         ("Message", node["message"]),
@@ -119,7 +119,7 @@ def _standing(node: Mapping[str, Any]) -> Iterator[Text]:
         ("Rack", node["rack"]),
         ("Error", node["error"] if node["error"] != node["message"] else None),
         ("Of", f"action/{node['error_action']}, revision {node['error_revision']}" if node["error_action"] else None),
-        ("Tries", _tries(node)),
+        ("Tries", _tries(node, retry)),
         ("Had to be fixed", node["fixed"]),
         ("In doubt", node["doubt"]),
         ("Provisioner", _seen(node)),
@@ -140,11 +140,14 @@ def _differing(documents: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
             yield Text(f"    and {document['fields_left_out']} more fields", "dim")
 
 
-def _tries(node: Mapping[str, Any]) -> str | None:
-    if not node["failures"] or node["next_try"] is None:
+def _tries(node: Mapping[str, Any], retry: Mapping[str, Any] | None) -> str | None:
+    if retry is None:
         return None
     times = "once" if node["failures"] == 1 else f"in {node['failures']} actions in a row"
-    return f"failed {times}; the next one is due at {format_time(node['next_try'])} UTC"
+    if retry["why_not"]:
+        return f"failed {times}; nothing tries it again by itself: {retry['why_not']}"
+    when = "now" if retry["is_due"] else f"from {format_time(node['next_try'])} UTC on"
+    return f"failed {times}; repair may try it again {when}"
 
 
 def _errors(errors: Sequence[Mapping[str, Any]]) -> Iterator[Text]:

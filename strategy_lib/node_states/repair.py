@@ -119,6 +119,29 @@ def decide_repair(node: Patient, mode: RepairMode, *, can_power_on: bool = False
     return Repair(remedy)
 
 
+_UNREPAIRED = {RepairMode.OFF: "repair is off on this site", RepairMode.OBSERVE: "repair only observes on this site"}
+
+
+def why_unrepaired(mode: RepairMode, *, stopped: bool, wanted: bool, grouped: bool, user: str | None) -> str:
+    """Return why nothing tries a failed node again by itself; "" where repair may, once it is due (rules 51 and 57).
+
+    Parameters
+    ----------
+    mode : of the site.
+    stopped : somebody has stopped repair, there or everywhere.
+    wanted, grouped : the node is in the design, and in a group of the strategy.
+    user : what is set for it; None: it is simply up.
+    """
+    if not wanted:
+        return "it has left the design"
+    if not grouped:
+        return "it is in no group"
+    if user is not None:
+        return f"it is set to {user}"
+    why = _UNREPAIRED.get(mode, "repair is stopped" if stopped else "")
+    return f"{why}: the next update takes it up" if why else ""
+
+
 def repairs_due(
     waiting: Iterable[tuple[str, Tries]], begun: Iterable[float], max_repairs_per_hour: int, now: float
 ) -> tuple[str, ...]:

@@ -101,3 +101,13 @@ def lower_of(provisioner: Reported, node: Reported | None) -> Reported:
     if node is None or least_available((provisioner.state, node.state)) is provisioner.state:
         return provisioner
     return Reported(node.state, node.reason or f"the node says {node.state}", provisioner.operating)
+
+
+def whose(word: str) -> str:
+    """Return who else has a node, by the provisioner's word for it; "" where it says nothing of that."""
+    return word.partition(OWNED_BY)[2]
+
+
+def left_alone(word: str) -> str:
+    """Say of a node that somebody else has what becomes of it, and what helps."""
+    return f"the node list says {word}: it is left alone until {whose(word)} releases it"

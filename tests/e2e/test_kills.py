@@ -42,7 +42,7 @@ REPORT = {
     ],
     "nodes": {
         "a": ("success", None),
-        "b": ("failure", "reported failed: Node b failed deployment"),
+        "b": ("failure", "Node b failed deployment"),
         "c": ("prepared", None),
     },
     "failed_steps": [],

@@ -218,7 +218,7 @@ def test_the_log_of_a_group_reads_as_a_story(slipway: RunningSlipway, start_simu
         f"Provisioner task: {tasks[-2]['task_id']}.",
         "After prepare: percent_successful_nodes needed 100, actual 2/2: met.",
         "Deploy: sending 2 nodes: a, b",
-        "b failed: reported failed: Node b failed deployment",
+        "b failed: Node b failed deployment",
         "After deploy: percent_successful_nodes needed 100, actual 1/2: NOT met.",
         "Verdict: failure (deploy_criteria).",
     ]

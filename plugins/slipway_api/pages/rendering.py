@@ -53,6 +53,7 @@ def _environment() -> Environment:
             wording.clock_of,
             wording.counted,
             wording.criterion,
+            wording.due,
             wording.duration,
             wording.elapsed,
         ),

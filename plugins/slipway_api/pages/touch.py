@@ -83,7 +83,7 @@ def effects(record: NodeRecord, condition: NodeCondition | None) -> list[str]:
         said.append("It is deployed. An update that may redeploy it (allow_redeploy) destroys it and deploys it anew.")
         said.append("Any other update names it, and leaves it alone.")
     if record.next_try is not None:
-        said.append("Its failures are forgotten: the next try is due at once.")
+        said.append("Its failures are forgotten: repair, where it is on, waits no longer.")
     said.append("Nothing is started by this. It is recorded with your name.")
     return said
 

@@ -97,6 +97,14 @@ def clock(at: str | datetime | None) -> str:
     return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(found.isoformat(), text, text)
 
 
+def due(at: str | datetime) -> str:
+    """Return a time to come as an element that the page's script counts down; without script it says UTC."""
+    found = moment(at)
+    assert found is not None
+    text = found.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return Markup('<time datetime="{}" title="{}" data-until>at {}</time>').format(found.isoformat(), text, text)
+
+
 def clock_of(seconds: float | None) -> str:
     """Return the same of a time in seconds, as the states of nodes have it."""
     return clock(None if seconds is None else datetime.fromtimestamp(seconds, UTC))

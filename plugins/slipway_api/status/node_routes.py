@@ -61,7 +61,7 @@ class NodeStanding(BaseModel):
     owner: str | None = Field(examples=["provisioner:slipway_provisioner"])
     version: int = Field(examples=[4], description="Of this record: the `ETag` of the node.")
     failures: int = Field(examples=[0], description="In how many actions in a row it failed.")
-    next_try: Moment | None = Field(examples=[None], description="When a failed node may be tried again.")
+    next_try: Moment | None = Field(examples=[None], description="Until then repair leaves a failed node alone.")
     first_updated: Moment | None
     last_updated: Moment | None
 
@@ -93,7 +93,7 @@ class PastError(BaseModel):
 
     op: int = Field(examples=[17])
     code: str = Field(examples=["provisioner"])
-    text: str = Field(examples=["reported failed: Node node-1 failed deployment"])
+    text: str = Field(examples=["Node node-1 failed deployment"])
     phase: str = Field(examples=["deploy"])
     try_: int | None = Field(alias="try", examples=[1], description="Which try of the phase it was within its action.")
     action: str = Field(examples=[EXAMPLE_ID])
@@ -106,6 +106,14 @@ class PastError(BaseModel):
     acknowledged_at: Moment | None = Field(examples=[None])
 
 
+class NextTry(BaseModel):
+    """Whether anything tries a failed node again by itself: `next_try` alone says only from when on it might."""
+
+    by: str | None = Field(examples=["repair"], description="What tries it once it is due; null: nothing does.")
+    is_due: bool = Field(examples=[False], description="Whether `next_try` is over.")
+    why_not: str | None = Field(examples=[None], description="Why nothing tries it.")
+
+
 class NodeHistory(BaseModel):
     """Everything that is known of a node."""
 
@@ -113,6 +121,7 @@ class NodeHistory(BaseModel):
     name: str = Field(examples=["node-1"])
     read_at: Moment
     node: NodeStanding | None
+    retry: NextTry | None = Field(description="Of a node that has failed.")
     actions: list[dict[str, Any]] = Field(
         examples=[[{"id": EXAMPLE_ID, "kind": "deploy_site", "phases": [{"phase": "deploy", "status": "success"}]}]],
         description="Newest first, each with its phases and events. Of a phase, `tries` is the number of its "

@@ -28,7 +28,7 @@ class ReportedError(BaseModel):
     """The error of the operation."""
 
     code: str = Field(examples=["provisioner"])
-    message: str = Field(examples=["reported failed: Node node-1 failed deployment"])
+    message: str = Field(examples=["Node node-1 failed deployment"])
 
 
 class Removal(BaseModel):

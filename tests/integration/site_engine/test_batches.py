@@ -79,7 +79,7 @@ def test_rule_59_canaries_are_deployed_first_and_tell_why_the_rest_is_not(begin:
     assert driving.states() == {"a": "success", "b": "failure", **dict.fromkeys("cde", "not_started")}
     said = message(driving, "d")
     assert said is not None
-    assert said == "the canaries failed: b (reported failed: Error deploying node b)"
+    assert said == "the canaries failed: b (Error deploying node b)"
     # Rule 11: what this group has not begun is another's to send.
     assert finished(driving, name="later").state is GroupState.SUCCESS
     # Rule 23: the canary that is not done goes first; the rest follows it.

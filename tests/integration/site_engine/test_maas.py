@@ -107,7 +107,7 @@ def test_why_a_machine_failed_is_told_in_maas_words(
     admin("POST", "scripts", {"node": "m0002", "phase": "deploy", "behaviour": "fail"})
     driving.group("all")
     assert driving.states() == {"m0001": "success", "m0002": "failure"}
-    assert "m0002 failed: reported failed: Failed deployment: Installation failed" in caplog.text
+    assert "m0002 failed: Failed deployment: Installation failed" in caplog.text
     assert "cloud-config" not in caplog.text
 
 

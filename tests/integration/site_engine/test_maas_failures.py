@@ -28,7 +28,6 @@ from tests.support.stores import new_store_in_memory
 pytestmark = pytest.mark.endurance
 
 ALICE: Final = "a:a:a"
-FAILED: Final = "reported failed: "
 COMMISSIONING: Final = "50-maas-01-commissioning"
 TESTS: Final = "smartctl-validate"
 INSTALLATION: Final = "/tmp/install.log"
@@ -69,7 +68,7 @@ class Fate:
         """The whole text of its error."""
         lines = [(self.said or "").format(*[self.name] * 3)]
         if self.scripts:
-            lines = [lines[0].removeprefix(FAILED), self.scripts]
+            lines = [lines[0], self.scripts]
         return "\n".join(lines)
 
 
@@ -85,7 +84,7 @@ def unfit(status: str, hint: str = "", *, listed: bool = False, **changed: Any) 
     given = {"status": status.partition(",")[0], **changed}
     if listed:
         return Fate(name, f"the node list says {status}: {_LEFT}", code="refused", changed=given)
-    said = f"{FAILED}{{}} is {status} in MAAS and cannot be prepared" + (f": {hint}" if hint else "")
+    said = f"{{}} is {status} in MAAS and cannot be prepared" + (f": {hint}" if hint else "")
     return Fate(name, said, changed=given)
 
 
@@ -99,31 +98,31 @@ _FAILS_ONCE: Final[tuple[str, str, Fields]] = ("prepare", "fail", {"stage": "tes
 PREPARED = [
     Fate(
         "commissioning-fails",
-        f"{FAILED}Failed commissioning: the BMC has no user",
+        "Failed commissioning: the BMC has no user",
         f"script {COMMISSIONING}: Failed (exit status 1)",
         script=("prepare", "fail", {"message": "the BMC has no user"}),
     ),
     Fate(
         "commissioning-is-silent",
-        f"{FAILED}Failed commissioning: Node operation 'Commissioning' timed out after 30 minutes.",
+        "Failed commissioning: Node operation 'Commissioning' timed out after 30 minutes.",
         f"script {COMMISSIONING}: Timed out",
         script=("prepare", "silent", {}),
     ),
     Fate(
         "tests-fail",
-        f"{FAILED}Failed testing: 1 test failed: {TESTS}",
+        f"Failed testing: 1 test failed: {TESTS}",
         f"script {TESTS}: Failed (exit status 1)",
         script=("prepare", "fail", {"stage": "testing"}),
     ),
     Fate(
         "tests-are-silent",
-        f"{FAILED}Failed testing: Node operation 'Testing' timed out after 30 minutes.",
+        "Failed testing: Node operation 'Testing' timed out after 30 minutes.",
         f"script {TESTS}: Timed out",
         script=("prepare", "silent", {"stage": "testing"}),
     ),
     Fate(
         "tests-failed-before",
-        f"{FAILED}{{}} is Failed testing in MAAS and cannot be prepared: {_TESTED}; MAAS says: 1 test failed: {TESTS}",
+        f"{{}} is Failed testing in MAAS and cannot be prepared: {_TESTED}; MAAS says: 1 test failed: {TESTS}",
         f"script {TESTS}: Failed (exit status 1)",
         script=_FAILS_ONCE,
         asked=_TO_TESTS,
@@ -134,10 +133,10 @@ PREPARED = [
         script=_FAILS_ONCE,
         asked=(*_TO_TESTS, ("override_failed_testing", {}, "Ready")),
     ),
-    Fate("has-no-power", f"{FAILED}it became New: Failed to power on node: {BMC}", script=("prepare", "power", {})),
+    Fate("has-no-power", f"it became New: Failed to power on node: {BMC}", script=("prepare", "power", {})),
     Fate(
         "was-marked-broken",
-        f"{FAILED}{{}} is Broken in MAAS and cannot be prepared: {_FIXED}; MAAS says: User marking node broken by "
+        f"{{}} is Broken in MAAS and cannot be prepared: {_FIXED}; MAAS says: User marking node broken by "
         "slipway: the fan is dead",
         asked=(("mark_broken", {"comment": "the fan is dead"}, "Broken"),),
     ),
@@ -154,16 +153,27 @@ PREPARED = [
     unfit("Failed to enter rescue mode", _RESCUE),
     unfit("Failed to exit rescue mode", _RESCUE),
     unfit("Deployed, half released", listed=True),
-    unfit("Allocated, owned by alice", listed=True, owner="alice"),
+    Fate(
+        "is-allocated-to-alice",
+        "the node list says Allocated, owned by alice: it is left alone until alice releases it",
+        code="refused",
+        changed={"status": "Allocated", "owner": "alice"},
+    ),
+    Fate(
+        "has-failed-to-alice",
+        "the node list says Failed deployment, owned by alice: it is left alone until alice releases it",
+        code="refused",
+        changed={"status": "Failed deployment", "owner": "alice"},
+    ),
     Fate(
         "is-of-alice",
-        f"{FAILED}{{}} is owned by alice in MAAS (Broken), and is left alone",
+        "{} is owned by alice in MAAS (Broken), and is left alone",
         changed={"status": "Broken", "owner": "alice"},
     ),
-    Fate("is-elsewhere", f"{FAILED}MAAS has no machine {{}} in pool default", changed={"pool": "others"}),
+    Fate("is-elsewhere", "MAAS has no machine {} in pool default", changed={"pool": "others"}),
     Fate(
         "is-in-conflict",
-        f"{FAILED}MAAS refuses to commission {{}}: Injected fault",
+        "MAAS refuses to commission {}: Injected fault",
         fault=("commission", 409, {"shape": "c"}),
     ),
     Fate("is-in-conflict-for-once", None, fault=("commission", 409, {"shape": "c", "retry_after": "0"})),
@@ -171,58 +181,58 @@ PREPARED = [
 DEPLOYED = [
     Fate(
         "deployment-fails",
-        f"{FAILED}Failed deployment: Installation failed (refer to the installation log for more information).",
+        "Failed deployment: Installation failed (refer to the installation log for more information).",
         f"script {INSTALLATION}: Failed (exit status 1)",
         script=("deploy", "fail", {}),
     ),
     Fate(
         "never-reports",
-        f"{FAILED}Failed deployment: Node operation 'Deploying' timed out after 60 minutes.",
+        "Failed deployment: Node operation 'Deploying' timed out after 60 minutes.",
         f"script {INSTALLATION}: Timed out",
         script=("deploy", "silent", {}),
     ),
     Fate(
         "loses-its-power",
-        f"{FAILED}Failed deployment: Node could not be powered on: {BMC}",
+        f"Failed deployment: Node could not be powered on: {BMC}",
         script=("deploy", "power", {}),
     ),
     Fate(
         "has-no-network",
-        f"{FAILED}MAAS refuses to deploy {{}}: network: Node must be configured to use a network",
+        "MAAS refuses to deploy {}: network: Node must be configured to use a network",
         script=("deploy", "no_network", {}),
     ),
     Fate(
         "gets-no-address",
-        f"{FAILED}MAAS did not deploy {{}}: No more IPs available in subnet: 10.0.0.0/24.",
+        "MAAS did not deploy {}: No more IPs available in subnet: 10.0.0.0/24.",
         script=("deploy", "no_addresses", {}),
     ),
     Fate(
         "has-a-wrong-image",
-        f"{FAILED}MAAS refuses to deploy {{}}: distro_series: 'ubuntu/warty' is not a valid distro_series. It should "
+        "MAAS refuses to deploy {}: distro_series: 'ubuntu/warty' is not a valid distro_series. It should "
         "be one of: ubuntu/jammy, ubuntu/noble, ubuntu/focal, custom/site-image.",
         node={"image": "ubuntu/warty"},
     ),
     Fate(
         "is-proxied",
-        f"{FAILED}MAAS did not deploy {{}}: an HTML page: 502 Bad Gateway",
+        "MAAS did not deploy {}: an HTML page: 502 Bad Gateway",
         fault=("deploy", 502, {"kind": "html", "count": 2}),
     ),
     Fate(
         "is-aborted",
-        f"{FAILED}it became Allocated: User aborting deployment by alice: too slow",
+        "it became Allocated: User aborting deployment by alice: too slow",
         f"script {INSTALLATION}: Aborted",
         script=_STUCK,
         meanwhile=("abort", {"comment": "too slow"}),
     ),
     Fate(
         "is-released",
-        f"{FAILED}it became Releasing: User releasing node by alice",
+        "it became Releasing: User releasing node by alice",
         script=_STUCK,
         meanwhile=("release", {}),
     ),
     Fate(
         "is-moved",
-        f"{FAILED}{{}} is no longer in the site's part of MAAS",
+        "{} is no longer in the site's part of MAAS",
         script=_STUCK,
         meanwhile=("", {"pool": "others"}),
     ),
@@ -242,21 +252,21 @@ WAITING = [
     ),
 ]
 RELEASED = [
-    Fate("is-locked", f"{FAILED}{{}} is Deployed and locked in MAAS: unlock it there"),
+    Fate("is-locked", "{} is Deployed and locked in MAAS: unlock it there"),
     Fate(
         "release-fails",
-        f"{FAILED}Releasing failed: Failed to power off node",
+        "Releasing failed: Failed to power off node",
         script=("destroy", "fail", {}),
     ),
     Fate(
         "erasing-fails",
-        f"{FAILED}Failed disk erasing: Failed to erase disks.",
+        "Failed disk erasing: Failed to erase disks.",
         script=("destroy", "fail", {}),
         node={"erase": "full"},
     ),
     Fate(
         "is-half-released",
-        f"{FAILED}it became Deployed: Failed to power off node: {BMC}",
+        f"it became Deployed: Failed to power off node: {BMC}",
         script=("destroy", "power", {}),
     ),
 ]

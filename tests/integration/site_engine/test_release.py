@@ -126,7 +126,7 @@ def test_rule_13_what_is_not_released_fails_and_is_not_prepared(listed: Listed, 
     assert finished(driving).reason is Reason.PREPARE_CRITERIA
     assert fake.submissions() == [("destroy_nodes", ["a"]), ("prepare_nodes", ["b"])]
     assert driving.states() == {"a": "failure", "b": "prepared"}
-    assert message(driving).startswith("not released, and so not prepared: reported failed: Error Releasing node a")
+    assert message(driving).startswith("not released, and so not prepared: Error Releasing node a")
     # It is "Releasing failed" now, by our own doing.
     assert finished(driving, "8").state is GroupState.SUCCESS
     assert fake.submissions()[2:] == [

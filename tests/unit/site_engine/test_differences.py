@@ -57,7 +57,7 @@ UNPROVEN = (
             DEPLOYED,
             "add",
             "never done",
-            "the node list says Deployed, owned by alice: it is left alone",
+            "the node list says Deployed, owned by alice: it is left alone until alice releases it",
             id="somebody else's",
         ),
         pytest.param(

@@ -97,9 +97,16 @@ def test_rule_13_notes_say_why_in_the_provisioners_words() -> None:
         evidence(reported_failure="n1", reported_success="n2", messages={"n1": "no PXE", "n2": "ok"}),
     )
     assert outcome.notes == {
-        "n1": "reported failed: no PXE",
+        "n1": "no PXE",
         "n3": "the provisioner task ended without a word about it",
     }
+
+
+def test_rule_13_of_a_reported_failure_the_provisioner_s_words_are_enough() -> None:
+    silent = judge(Phase.DEPLOY, ["n1"], evidence(reported_failure="n1"))
+    assert silent.notes["n1"] == "reported failed", "that is all there is"
+    unknown = judge(Phase.DEPLOY, ["n1"], evidence(over=False, messages={"n1": "no PXE"}))
+    assert unknown.notes["n1"] == "no result in time: no PXE", "it was not reported"
 
 
 def test_rule_14_out_of_time_says_so() -> None:

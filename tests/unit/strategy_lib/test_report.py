@@ -114,7 +114,7 @@ def full_report() -> Report:
         ],
         [
             ReportedNode("c1", NodeState.SUCCESS, ("ctl",)),
-            ReportedNode("c2", NodeState.FAILURE, ("ctl", "compute"), "reported failed: no PXE"),
+            ReportedNode("c2", NodeState.FAILURE, ("ctl", "compute"), "no PXE"),
             ReportedNode("m1", NodeState.UNKNOWN, ("compute",), "no result in time"),
             ReportedNode("x1", NodeState.NOT_STARTED),
         ],
@@ -188,7 +188,7 @@ def test_rule_20_the_log_says_everything_most_important_first() -> None:
         "Other groups that failed:",
         "  compute: it depends on ctl, which failed, so it was not started",
         "Nodes that failed (1):",
-        "  c2 (in ctl, compute): reported failed: no PXE",
+        "  c2 (in ctl, compute): no PXE",
         "Nodes whose outcome could not be learnt in time (1):",
         "  m1 (in compute): no result in time",
         "Nodes that were not started (1):",
@@ -263,7 +263,7 @@ def test_rule_20_the_report_survives_being_stored() -> None:
     stored = json.loads(json.dumps(to_dict(report)))
     assert from_dict(stored) == report
     assert stored["groups"][1]["seconds"] == 185
-    assert stored["nodes"][1]["message"] == "reported failed: no PXE"
+    assert stored["nodes"][1]["message"] == "no PXE"
     empty = build_report(ReportedAction("id", "site", "update_site"))
     assert from_dict(to_dict(empty)) == empty
     assert "started not known" in render(empty)

@@ -48,11 +48,25 @@
     return `${Math.floor(s / 86400)} d ago`;
   }
 
+  function ahead(seconds) {
+    const s = Math.ceil(seconds);
+    if (s <= 0) return "now";
+    if (s < 60) return `in ${s} s`;
+    if (s < 3600) return `in ${Math.floor(s / 60)} min`;
+    return `in ${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+  }
+
+  function told(time, since) {
+    if (time.hasAttribute("data-since")) return spell(since);
+    if (time.hasAttribute("data-until")) return ahead(-since);
+    return time.hasAttribute("data-ago") ? age(since) : null;
+  }
+
   function count() {
     const now = Date.now();
     for (const time of document.querySelectorAll("time[datetime]")) {
       const since = (now - Date.parse(time.dateTime)) / 1000;
-      const text = time.hasAttribute("data-since") ? spell(since) : time.hasAttribute("data-ago") ? age(since) : null;
+      const text = told(time, since);
       if (text !== null && time.textContent !== text) time.textContent = text;
     }
   }

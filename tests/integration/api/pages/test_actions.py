@@ -267,4 +267,4 @@ def test_rule_59_a_bad_canary_is_told_with_what_it_kept_back(
     assert "2 more did not succeed" in wrong
     assert "ended with batch 1, and 2 nodes never began; 1 canary first, then all others" in said
     of_group = text_of(pages["viewer"].get(f"/actions/{driving.action.id}/group?name=compute"))
-    assert "not started: the canaries failed: n1 (reported failed: Error deploying node n1)" in of_group
+    assert "not started: the canaries failed: n1 (Error deploying node n1)" in of_group

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime, timedelta
+
 import httpx
 import pytest
+import yaml
+from sqlalchemy import update
 
 from site_store import SiteStore
+from site_store.tables import node
 from tests.integration.api.pages.conftest import UI, Open
 from tests.integration.api.pages.test_actions import DESIGN, text_of
 from tests.support.driving import Begin
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.revisions import commit_design
+from tests.support.sites import document
 
 PATH = "/sites/alpha/touch"
 
@@ -82,11 +89,48 @@ def test_errors_stand_by_operation_and_one_of_an_older_version_says_so(
     assert "deploy 1 provisioner" in errors
     assert "stands 1 not yet" in errors
     assert "Failed once" in shown
-    assert "Next try due" in shown
+    assert "Next try by nobody: repair only observes on this site: the next update takes it up" in shown
     store.wishes.touch("alpha", ["n2"], "op")
     shown = text_of(pages["viewer"].get("/sites/alpha/nodes/n2"))
     assert "superseded by a newer version 1 not yet" in shown
-    assert "Next try due" not in shown
+    assert "Next try" not in shown
+
+
+@pytest.fixture
+def repaired(begin: Begin, fake: FakeProvisioner) -> None:
+    """Deploy a site with repair on, of which n2 fails."""
+    fake.script("n2", "deploy", "fail")
+    settings = document("slipway/SiteSettings/v1", "settings", {"repair": "on"})
+    begin(DESIGN + yaml.safe_dump(settings, explicit_start=True)).group("control")
+
+
+def put_off(store: SiteStore, due: datetime) -> None:
+    move = update(node).where(node.c.site == "alpha", node.c.name == "n2").values(next_try=due)
+    store._database.write(lambda tx: tx.execute(move))
+
+
+@pytest.mark.usefixtures("repaired")
+def test_rule_57_where_repair_is_on_the_page_says_when_it_tries_a_failed_node_again(
+    pages: dict[str, httpx.Client], store: SiteStore
+) -> None:
+    due = store.now() + timedelta(seconds=600)
+
+    def shown(due: datetime) -> str:
+        put_off(store, due)
+        return text_of(pages["viewer"].get("/sites/alpha/nodes/n2"))
+
+    assert f"Next try repair may try it at {due:%Y-%m-%d %H:%M:%S} UTC" in shown(due)
+    assert "Next try due now: repair may try it" in shown(due - timedelta(seconds=1200))
+    store.repair_switches.stop("alpha", "ann", "a storm")
+    assert "Next try by nobody: repair is stopped: the next update takes it up" in shown(due)
+
+
+@pytest.mark.endurance
+@pytest.mark.usefixtures("repaired")
+def test_the_page_counts_down_to_the_next_try(open_page: Open, store: SiteStore) -> None:
+    put_off(store, store.now() + timedelta(minutes=10))
+    page = open_page(f"{UI}/sites/alpha/nodes/n2").page
+    page.get_by_text(re.compile(r"repair may try it in \d+ min")).wait_for()
 
 
 @pytest.mark.endurance

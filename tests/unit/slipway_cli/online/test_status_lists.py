@@ -209,7 +209,9 @@ def history(**more: Any) -> dict[str, Any]:
         "op": 9, "code": "timeout", "text": "no result", "standing": "history", "report": "cleared",
         "acknowledged_by": "bob",
     }  # fmt: skip
+    retry = {"by": "repair", "is_due": False, "why_not": None}
     shown = {"site": "default", "name": "n1", "read_at": AT, "node": node("n1"), "actions": [done], "before": None}
+    shown["retry"] = retry
     return shown | {"errors": [error, older]} | more
 
 
@@ -223,7 +225,7 @@ def test_what_happened_to_a_node(slipway: Slipway, server: Server) -> None:
         "  Groups: control, all",
         "  Rack: r1",
         f"  Of: action/{ID}, revision 3",
-        "  Tries: failed in 2 actions in a row; the next one is due at 2026-03-01 12:00:00 UTC",
+        "  Tries: failed in 2 actions in a row; repair may try it again from 2026-03-01 12:00:00 UTC on",
         "  Provisioner: Failed, power off (2026-03-01 12:00:00 UTC)",
         "  Owner: provisioner:drydock",
         "",
@@ -239,6 +241,23 @@ def test_what_happened_to_a_node(slipway: Slipway, server: Server) -> None:
         "  2026-03-01 12:00:00  op 9  deploy  timeout, history, cleared by bob",
         "    no result",
     ]
+
+
+@pytest.mark.parametrize(
+    ("retry", "said"),
+    [
+        ({"by": "repair", "is_due": True, "why_not": None}, "; repair may try it again now"),
+        ({"by": None, "is_due": True, "why_not": "repair is off"}, "; nothing tries it again by itself: repair is off"),
+        (None, None),
+    ],
+)
+def test_what_tries_a_failed_node_again(
+    slipway: Slipway, server: Server, retry: dict[str, Any] | None, said: str | None
+) -> None:
+    server.on("GET", "/sites/default/nodes/n1", history(retry=retry))
+    lines = slipway("describe", "node/n1").stdout.splitlines()
+    found = [line.removeprefix("  Tries: failed in 2 actions in a row") for line in lines if "Tries:" in line]
+    assert found == ([] if said is None else [said])
 
 
 def task_entry(name: str, status: str, *messages: str, **more: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from strategy_lib.node_states.repair import (
     powers_on,
     repair_run_id,
     repairs_due,
+    why_unrepaired,
 )
 from strategy_lib.outcome import NodeCondition
 
@@ -126,3 +127,34 @@ def test_one_remediation_for_one_drift_and_attempt() -> None:
     assert [powers_on(run_id) for run_id in (first, *others)] == [False] * 5 + [True]
     assert not powers_on(repair_run_id("a__power_on__", one)), "a site may be called so"
     assert first.startswith("site__repair__")
+
+
+@pytest.mark.parametrize(
+    ("mode", "stopped", "wanted", "grouped", "user", "why"),
+    [
+        pytest.param(RepairMode.ON, False, True, True, None, "", id="on"),
+        pytest.param(RepairMode.REDEPLOY, False, True, True, None, "", id="redeploy"),
+        pytest.param(
+            RepairMode.ON, True, True, True, None, "repair is stopped: the next update takes it up", id="stop"
+        ),
+        pytest.param(
+            RepairMode.OFF, False, True, True, None, "repair is off on this site: the next update takes it up", id="off"
+        ),
+        pytest.param(
+            RepairMode.OBSERVE,
+            True,
+            True,
+            True,
+            None,
+            "repair only observes on this site: the next update takes it up",
+            id="it would only observe, were it not stopped",
+        ),
+        pytest.param(RepairMode.ON, False, False, True, None, "it has left the design", id="left"),
+        pytest.param(RepairMode.ON, False, True, False, None, "it is in no group", id="no group"),
+        pytest.param(RepairMode.ON, False, True, True, "maintenance", "it is set to maintenance", id="rule 51"),
+    ],
+)
+def test_rule_57_why_nothing_tries_a_failed_node_again(
+    mode: RepairMode, stopped: bool, wanted: bool, grouped: bool, user: str | None, why: str
+) -> None:
+    assert why_unrepaired(mode, stopped=stopped, wanted=wanted, grouped=grouped, user=user) == why
