@@ -302,7 +302,11 @@ class _Groups:
     def states(self, action_id: str, names: Collection[str]) -> dict[str, GroupState]:
         return {name: self._all[name].state for name in names}
 
-    def open_attempt(self, action_id: str, group: str, attempt_key: str) -> GroupRecord:
+    def open_attempt(
+        self, action_id: str, group: str, attempt_key: str, may_begin: object = None, *, takes_over: bool = True
+    ) -> GroupRecord:
+        assert may_begin is None, "nothing runs side by side here"
+        assert takes_over
         record = self._all[group]
         if record.state is GroupState.PENDING:
             self._all[group] = replace(
