@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    CompoundSelect,
     Connection,
     Select,
     String,
@@ -83,10 +85,9 @@ class Counts(Repository):
 
         def work(tx: Connection) -> Verification:
             kept, found = _kept(tx), _counted(tx)
-            kept |= dict.fromkeys(map(tuple, tx.execute(_as_cells(select(site_trouble)))), 1)
-            found |= dict.fromkeys(map(tuple, tx.execute(_as_cells(_in_trouble()))), 1)
-            kept |= dict.fromkeys(map(tuple, tx.execute(_as_cells_of_actions(select(task_trouble)))), 1)
-            found |= dict.fromkeys(map(tuple, tx.execute(_as_cells_of_actions(_tasks_in_trouble()))), 1)
+            for cells, queries in ((kept, _kept_troubles()), (found, _found_troubles())):
+                for query in queries:
+                    cells |= dict.fromkeys(map(tuple, tx.execute(query)), 1)
             keys = sorted(kept.keys() | found.keys())
             differences = (_difference(key, kept.get(key, 0), found.get(key, 0)) for key in keys)
             return Verification(len(keys), tuple(one for one in differences if one.count.records != one.found))
@@ -198,6 +199,19 @@ def _as_cells(members: Select[Any]) -> Select[Any]:
     return select(literal("", String()), each.site, each.group_name, "node " + each.node, said, each.standing, true())
 
 
+# Built once, like all queries here that are asked again: to build them takes several times as long as to execute them.
+@cache
+def _kept_troubles() -> tuple[Select[Any], ...]:
+    """Return the queries of the cells of one record that are kept."""
+    return _as_cells(select(site_trouble)), _as_cells_of_actions(select(task_trouble))
+
+
+@cache
+def _found_troubles() -> tuple[Select[Any], ...]:
+    """Return the queries of those that there should be."""
+    return _as_cells(_in_trouble()), _as_cells_of_actions(_tasks_in_trouble())
+
+
 def _tasks_in_trouble() -> Select[Any]:
     """Return the query of the tasks that are in trouble."""
     group = func.coalesce(task.c.owner_group, "").label("owner_group")
@@ -221,16 +235,22 @@ def _touches() -> Select[Any]:
 
 
 def _kept(tx: Connection) -> dict[tuple[Any, ...], int]:
+    return {tuple(row)[:-1]: int(row.records) for row in tx.execute(_kept_cells()) if row.records}
+
+
+@cache
+def _kept_cells() -> Select[Any]:
+    """Return the query of what is counted in the roll-up."""
     query = select(*(status_count.c[key] for key in _KEYS), func.sum(status_count.c.records).label("records"))
-    query = query.where(status_count.c.phase != TOUCH).group_by(*(status_count.c[key] for key in _KEYS))
-    return {tuple(row)[:-1]: int(row.records) for row in tx.execute(query) if row.records}
+    return query.where(status_count.c.phase != TOUCH).group_by(*(status_count.c[key] for key in _KEYS))
 
 
 def _counted(tx: Connection) -> dict[tuple[Any, ...], int]:
     return {tuple(row)[:-1]: int(row.records) for row in tx.execute(_all_cells())}
 
 
-def _all_cells() -> Any:
+@cache
+def _all_cells() -> CompoundSelect[Any]:
     """Return the query that counts everything from scratch."""
     tasks, nodes = _task_facts(), _node_facts()
     grouped_task = and_(group_node.c.action_id == task.c.action_id, group_node.c.node == task.c.node)
