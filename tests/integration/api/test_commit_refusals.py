@@ -66,7 +66,7 @@ def test_nothing_is_wrong_with_it(connected: Simulator, user: httpx.Client) -> N
             "$.data.groups[0].selectors[0].rack_names",
             "list",
         ),
-        (configuration(deploy_timeout=0), "$.data.physical_provisioner.deploy_timeout", "1 or more"),
+        (configuration(deploy_timeout=0), "$.data.physical_provisioner.deploy_timeout", "from 1 to 315360000"),
         (configuration(deploy_interval=61), "$.data.physical_provisioner.deploy_interval", "which is 60"),
         (configuration(deploy_timeout="soon"), "$.data.physical_provisioner.deploy_timeout", "whole number"),
         (configuration(deployment_strategy="other"), "$.data.physical_provisioner.deployment_strategy", "'other'"),
