@@ -59,6 +59,8 @@ os.environ |= {
     "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
     "AIRFLOW__CORE__HOSTNAME_CALLABLE": "slipway_cli.embedded.settings.loopback",
     "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{AIRFLOW_HOME / 'airflow.db'}",
+    # As in the embedded Airflow.
+    "AIRFLOW__DATABASE__SQL_ALCHEMY_MAX_OVERFLOW": "75",
     "AIRFLOW__API_AUTH__JWT_SECRET": "x" * 64,
     "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
     "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(

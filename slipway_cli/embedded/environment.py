@@ -93,7 +93,13 @@ def _sections(
             "TEST_CONNECTION": "Enabled",
         },
         # psycopg 3 is both: without the second setting Airflow would look for an asynchronous driver.
-        "DATABASE": {"SQL_ALCHEMY_CONN": database, "SQL_ALCHEMY_CONN_ASYNC": database},
+        "DATABASE": {
+            "SQL_ALCHEMY_CONN": database,
+            "SQL_ALCHEMY_CONN_ASYNC": database,
+            # Airflow's API server looks up tokens in its event loop, where its threads give connections back, too: with
+            # fewer connections than threads it waits for itself, and answers 503 after half a minute.
+            "SQL_ALCHEMY_MAX_OVERFLOW": "75",
+        },
         "API": {
             "HOST": LOOPBACK,
             "PORT": str(port),

@@ -71,6 +71,7 @@ def test_another_airflows_variables_are_not_followed(tmp_path: Path) -> None:
     assert env["AIRFLOW_HOME"] == str(tmp_path / "airflow")
     assert env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] == "postgresql:///airflow"
     assert env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC"] == "postgresql:///airflow"
+    assert int(env["AIRFLOW__DATABASE__SQL_ALCHEMY_MAX_OVERFLOW"]) > 40 + 16, "more than the API server has threads"
     assert "AIRFLOW__X__Y" not in env
 
 
