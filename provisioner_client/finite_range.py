@@ -1,4 +1,4 @@
-"""A number of the command line within bounds, for click: `nan`, which no bound keeps out, and infinity are none."""
+"""A number of the command line within bounds, for click. It refuses infinity and `nan`, which no bound keeps out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class FiniteRange(click.FloatRange):
     """A number that is within bounds, and finite where there is no upper one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number; what is none is a usage error that says which would do."""
+        """Return the number. Text that is not a finite number within the bounds is a usage error that names the bounds."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)

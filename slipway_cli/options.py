@@ -74,7 +74,7 @@ class SiteStateType(click.ParamType[dict[str, int]]):
     name = "version"
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> dict[str, int]:
-        """Return epoch and version; what is none is a usage error."""
+        """Return epoch and version. Text that is not a version is a usage error."""
         if isinstance(value, dict):
             return value
         epoch, _, number = str(value).partition(".")

@@ -128,7 +128,7 @@ def why_unrepaired(mode: RepairMode, *, stopped: bool, wanted: bool, grouped: bo
     Parameters
     ----------
     mode : of the site.
-    stopped : somebody has stopped repair, there or everywhere.
+    stopped : an administrator has stopped repair, on this site or on all.
     wanted, grouped : the node is in the design, and in a group of the strategy.
     user : what is set for it; None: it is simply up.
     """

@@ -1,4 +1,4 @@
-"""Numbers of the command line: what is none, or no time that can be counted with, is refused in a sentence."""
+"""Numbers of the command line: `nan`, infinity and times that are out of bounds are refused in a sentence."""
 
 from __future__ import annotations
 

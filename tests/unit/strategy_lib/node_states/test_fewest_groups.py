@@ -100,4 +100,4 @@ def test_a_tangle_that_cannot_be_known_costs_no_more_work_than_is_allowed(monkey
     assert found is not None
     assert 90 <= found < 150
     assert -20_000 < made[0].left <= 0, "as much as is allowed, and what was begun by then"
-    assert fewest_groups(members, nodes, 300, 20_000) == found, "the same whoever asks"
+    assert fewest_groups(members, nodes, 300, 20_000) == found, "the same number each time"
