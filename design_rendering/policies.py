@@ -114,7 +114,7 @@ def _key(document: Document) -> ObjectKey:
 
 
 def _digest(document: Document) -> str:
-    """Return the digest of all that a policy may go by: also of metadata, which `DesignObject.digest` leaves out."""
+    """Return the digest of all that a policy may read, also of metadata, which `DesignObject.digest` leaves out."""
     parts = [document.schema, document.name, document.layer, document.metadata, document.data]
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=repr)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

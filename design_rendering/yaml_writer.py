@@ -30,7 +30,7 @@ _UNCLEAN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufe
 _LONGEST_KEY = 1000
 _LONGEST_KNOWN = 100
 _MOST_KNOWN = 50_000
-# Larger parts are seldom shared, and remembering them at every level would take much memory.
+# Larger parts are rarely shared, and remembering them at every level would take much memory.
 _LARGEST_PART = 8000
 _MOST_PIECES = 200
 _MOST_REMEMBERED = 16 * 1024 * 1024

@@ -12,7 +12,7 @@ class FiniteRange(click.FloatRange):
     """A number that is within bounds, and finite where there is no upper one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number. Text that is not a finite number within the bounds is a usage error that names the bounds."""
+        """Return the number. Text that is no finite number within the bounds is a usage error that names them."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)

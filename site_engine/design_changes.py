@@ -1,6 +1,6 @@
 """Which documents that make nodes differ between two revisions of a site, and in which fields, without their secrets.
 
-The plan of a site, the dry run of an action and the page of a node go by `documents_between`.
+The plan of a site, the dry run of an action and the page of a node use `documents_between`.
 """
 
 from __future__ import annotations

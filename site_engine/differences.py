@@ -1,6 +1,6 @@
 """What an action has to do to each node, from what the store knows of it, and why (rules 21 and 37). Pure.
 
-The plan of an action, its dry run, the plan of a site and its pages all go by `node_difference`.
+The plan of an action, its dry run, the plan of a site and its pages all use `node_difference`.
 """
 
 from __future__ import annotations

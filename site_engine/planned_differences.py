@@ -45,7 +45,7 @@ def planned_differences(
 
 
 def leave_out(differences: Mapping[str, NodeDifference], out_of_use: Mapping[str, str]) -> Mapping[str, NodeDifference]:
-    """Say of nodes that are out of use why they are left alone, but for those that are as wanted (rules 15 and 51)."""
+    """Say of nodes that are out of use why they are left alone, unless they are as wanted (rules 15 and 51)."""
     left = {
         name: replace(differences[name], withheld=why)
         for name, why in out_of_use.items()

@@ -48,7 +48,7 @@ def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[D
     found = secret_values(documents)
     collections = store.sites.collections(revision.site, revision.number)
     if may_hide_secrets(record.text for record in collections):
-        # Nothing that is wrong by today's rules keeps an action from going by what was rendered at the commit.
+        # Nothing that is wrong by today's rules keeps an action from using what was rendered at the commit.
         with contextlib.suppress(DocumentError, RenderingError):
             written = _as_written(collections)
             found |= secret_values(written)

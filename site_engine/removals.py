@@ -74,7 +74,7 @@ def removal_of(
 
 
 def nodes_to_remove(store: SiteStore, action: ActionRecord) -> tuple[str, ...]:
-    """Return the nodes that the action's plan has found to be removed, but for those that are wanted again by now."""
+    """Return the nodes that the action's plan has found to be removed, without those that are wanted again by now."""
     planned = [name for name, _ in store.tasks.of_step(action.id, Phase.DESTROY)]
     if not planned:
         return ()

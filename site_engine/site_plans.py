@@ -92,7 +92,7 @@ class SitePlan:
     Attributes
     ----------
     revision : the newest; None before the first commit.
-    listed_at : when the provisioner's list was read that it goes by; None where none was, and nothing counts as
+    listed_at : when the provisioner's list was read that it uses; None where none was, and nothing counts as
         deployed.
     nodes : those with something to do, by name.
     unchanged : those that are as wanted, by name: the version and the revision that each was done for.

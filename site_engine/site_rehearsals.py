@@ -37,7 +37,7 @@ class SiteRehearsal:
     Attributes
     ----------
     submitted : nodes.
-    kept : nodes with something to do that are not submitted, each with the reason, but for those that no plan takes.
+    kept : nodes with something to do that are not submitted, each with the reason, except those that no plan takes.
     redeploy : deployed nodes that would be brought to another design.
     refusal : why the whole update is refused; None where it is not.
     failing : groups that would fail even if every submitted node succeeded, each with the reason.
@@ -70,7 +70,7 @@ def rehearse_update(
     found : what has to be done to each node that is not among the clean ones; of nodes that an administrator has taken
         out of use it says so.
     conditions : what the provisioner says of nodes.
-    facts : what the plan goes by.
+    facts : what the plan uses beside these.
     """
     to_do = frozenset(name for name, each in found.items() if each.change in TO_DO)
     if not to_do and found.keys().isdisjoint(facts.out_of_use):

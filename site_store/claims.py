@@ -224,7 +224,7 @@ def _try_again(tx: Connection, now: datetime, action_id: str, site: str, group: 
 def _claim_for_step(
     tx: Connection, now: datetime, action_id: str, phase: Phase, op: int, nodes: list[str]
 ) -> list[str]:
-    """Take these nodes but for those that the step has done or is at, and return them by name."""
+    """Take these nodes, except those that the step has done or is at, and return them by name."""
     wanted = dialects.names(tx, nodes).subquery()
     facts = {
         "op": literal(op, task.c.op.type),

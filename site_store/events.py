@@ -138,7 +138,7 @@ class Events(Repository):
         return _record(row)
 
     def prune(self, older_than: datetime, held: Lease | None = None) -> int:
-        """Delete events before a moment but for `KEPT`, and return how many. Only metrics depend on what is kept.
+        """Delete events before a moment, except `KEPT`, and return how many. Only metrics depend on what is kept.
 
         Raises `LeaseLost`: `held` is not held any more, which a controller names.
         """

@@ -30,7 +30,7 @@ _NEWEST = 60
 def abandon_operations(tx: Connection, now: datetime, action_id: str, group: str | None = None) -> None:
     """Stop waiting for the live operations of an action, or of one of its groups (rule 24).
 
-    Whether the provisioner is still at work on them is open, but for those whose sending was never begun: nobody can
+    Whether the provisioner is still at work on them is open, except for those whose sending was never begun: nobody can
     begin it any more, as that asks for the site.
     """
     never_sent = and_(operation.c.status == OperationStatus.INTENDED, operation.c.sending.is_(None))

@@ -1,4 +1,4 @@
-"""What the plan of a site goes by beside what is wanted and done: by one statement, and so of one moment."""
+"""What the plan of a site uses beside what is wanted and done: read by one statement, and so of one moment."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SITE = bindparam("site", type_=node.c.site.type)
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """What the plan of a site goes by.
+    """What the plan of a site uses.
 
     Attributes
     ----------
@@ -50,10 +50,10 @@ class PlanFacts:
 
 
 class PlanFactsOfSites(Repository):
-    """What plans of sites go by."""
+    """What plans of sites use."""
 
     def get(self, site: str, kind: str) -> PlanFacts:
-        """Return what the plan of an action of this kind on the whole site goes by; also of one that is not known."""
+        """Return what the plan of an action of this kind on the whole site uses; also of one that is not known."""
         given = self._database.given_time()
         values = {"site": site} | ({} if given is None else {"now": given})
 

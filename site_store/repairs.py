@@ -160,7 +160,7 @@ class Repairs(Repository):
         Parameters
         ----------
         held : the controller's lease.
-        run_id : the id of the run, the same whoever begins it.
+        run_id : the id of the run, the same for each controller that begins it.
 
         Raises
         ------

@@ -43,7 +43,7 @@ class SiteLocks(Repository):
                 .returning(site_lock.c.site)
             )
             owner = None
-            # Once is enough but for an owner that leaves between the two statements.
+            # Once is enough, unless an owner leaves between the two statements.
             for _ in range(3):
                 taken = tx.scalar(lock) is not None
                 owner = _owner(tx, wanted.site)

@@ -162,7 +162,7 @@ class SiteViews(Repository):
 
         Parameters
         ----------
-        body : all that readers get, always in the same order, or that as the text of a JSON object; but for `epoch`,
+        body : all that readers get, always in the same order, or that as the text of a JSON object; without `epoch`,
             `version`, `published` and `digest`, which are added.
         state : of the site as a whole.
         changes : node to its state in the version before, its new one, and why; None where it had or has none.

@@ -126,7 +126,7 @@ class Tasks(Repository):
     def attempt_states(self, action_id: str, group: str, attempt: int) -> dict[str, NodeState]:
         """Return the state of each node of a group as one of its attempts may rely on it (rules 11 and 23).
 
-        The same as `node_states`, in one statement, but for a node that an operation of another group, or of another
+        The same as `node_states`, in one statement, except for a node that an operation of another group, or of another
         attempt of this group, is working on: what comes of it will never be this attempt's to learn, so it is
         `unknown`. A group must not take another's live nodes for its own.
         """

@@ -1,4 +1,4 @@
-"""What has changed in a site's list of machines since it was asked for last: by MAAS's events, and whole lists seldom.
+"""What has changed in a site's list of machines since it was last asked for: by events of MAAS, rarely by whole lists.
 
 A machine in a list costs MAAS 55 ms, a question for events 13 ms. So events say which machines are read again. What
 makes no event is looked for: power once a minute, all else with the whole list every hour.

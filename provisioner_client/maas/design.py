@@ -132,7 +132,7 @@ def _node_messages(
 
 
 def _image_names(images: Collection[Mapping[str, Any]]) -> frozenset[str]:
-    """Return the names that an image goes by: as it is listed, and without what stands before the slash."""
+    """Return the names of an image: as it is listed, and without what stands before the slash."""
     names = [str(image.get("name") or "") for image in images]
     return frozenset([*names, *(name.rpartition("/")[2] for name in names)]) - {""}
 

@@ -55,7 +55,7 @@ _PACE: Final = Pace()
 
 @dataclass
 class _Site:
-    """The nodes of one site; but for `out`, the loop's alone."""
+    """The nodes of one site. Only the event loop uses its fields, except `out`."""
 
     version: object
     addresses: Callable[[], Mapping[str, str]]

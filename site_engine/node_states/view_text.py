@@ -36,7 +36,7 @@ class ViewText:
         states: Mapping[str, PublishedState],
         listed: Mapping[str, Mapping[str, Any]],
     ) -> str:
-        """Return what readers of a version get, but for its number and time, as one JSON object.
+        """Return what readers of a version get, except its number and time, as one JSON object.
 
         Parameters
         ----------

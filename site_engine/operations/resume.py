@@ -144,7 +144,7 @@ class SubjectDriver:
             free = self._free_nodes(subject, due, unfinished)
             if isinstance(free, StillRunning):
                 return free
-            # Read first: all that the plan goes by is at least as new.
+            # Read first: all that the plan uses is at least as new.
             site_state = self.store.site_views.version(owner.site)
             ready = subject.prepare(due, free)
             if ready is None:

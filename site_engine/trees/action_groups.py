@@ -257,7 +257,7 @@ class Groups:
         whole = sum(cell.records for cell in self.tasks.cells.get(("", Phase.DEPLOY), ()))
         surplus = sum(total.values()) - own - whole
         if surplus > 0:
-            # Nodes of several groups: what is stored of each of them is the same in all, but for what never begins.
+            # Nodes of several groups: what is stored of each of them is the same in all, except what never begins.
             total = Counter(self.nodes.by_status(""))
             blocked = sum(group.counts.get(Status.ERROR, 0) for group in groups) - total[Status.ERROR]
             pending = sum(group.counts.get(Status.PENDING, 0) for group in groups)

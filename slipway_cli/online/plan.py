@@ -62,7 +62,7 @@ def plan_action(
 ) -> None:
     """Show what an action would do now, node by node and group by group, if every node succeeded. Nothing is started.
 
-    It goes by the provisioner's list of nodes that was read last, and says how old that is. The exit status is 1
+    It uses the provisioner's list of nodes that was read last, and says how old that is. The exit status is 1
     where the action would fail all the same.
     """
     parameters: dict[str, Any] = {

@@ -84,7 +84,7 @@ def set_user_state(
     nodes : one node, a group or a rack.
     wanted : the state and the reason.
     force : carry it out whatever speaks against it.
-    leading : a controller leads the site and has seen its nodes. While none does, safe changes are refused, but for
+    leading : a controller leads the site and has seen its nodes. While none does, safe changes are refused, except
         retired, which is always allowed (rule 52).
 
     Raises

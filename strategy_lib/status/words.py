@@ -39,7 +39,7 @@ class Status(StrEnum):
 
     @property
     def colour(self) -> str:
-        """Its colour: green, grey, yellow, blue, red or magenta; how exactly that looks is for whoever shows it."""
+        """Its colour: green, grey, yellow, blue, red or magenta; how that looks, a page or a terminal decides."""
         return _LOOKS[self].colour
 
 

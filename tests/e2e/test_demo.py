@@ -130,7 +130,7 @@ def test_a_demo_with_its_own_airflow_leaves_nothing_behind_after_ctrl_c(tmp_path
         (tmp_path / "errors").open("w+") as errors,
         subprocess.Popen(
             tied(*DEMO, *FAST, "--fail", "prepare:*:stuck"),  # no group can come to its end
-            # Whoever runs the tests in the background of a shell has them ignore Ctrl-C, and all that they start.
+            # In the background of a shell the tests ignore Ctrl-C, and so does all that they start.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             env=environment(home),
             stdin=subprocess.DEVNULL,

@@ -139,7 +139,7 @@ def test_rule_24_the_lock_of_a_run_that_is_gone_is_taken_over(
         store.locks.acquire(lost.id)
         progress = slipway.slipway.progress(DAG, "a-run-that-was-deleted")
         assert progress is not None
-        assert progress.state == "cancelled", "whoever looks sees that it does not run"
+        assert progress.state == "cancelled", "each reader sees that it does not run"
         store.locks.acquire(lost.id)
         assert slipway.deploy("gone", ONE)[1] == "success"
         assert store.actions.get(lost.id).state is ActionState.CANCELLED

@@ -95,7 +95,7 @@ class _Talk:
         self._prepared: set[bytes] = set()
 
     def asks(self, data: bytes) -> None:
-        """Read what came, message by message: a letter and a length, but for the very first."""
+        """Read what came, message by message: a letter and a length, except the very first."""
         self._rest += data
         while len(self._rest) >= 5:
             head = 1 if self._begun else 0

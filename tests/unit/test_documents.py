@@ -23,6 +23,8 @@ FILES = {
     for path in (ROOT / room).rglob("*")
     if "__pycache__" not in path.parts
 }
+# Each has a plainer word: "the process that", "except", "uses".
+_PLAINER = re.compile(r"\b(who(m)?ever|but for|go(es)? by|seldom|oftener)\b", re.IGNORECASE)
 _CODE_BLOCK = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”)*`]*\s+(?=[A-Z0-9`*(\[\"“])")
 
@@ -62,7 +64,7 @@ def is_there(dotted: str) -> bool:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a document, but for code blocks, tables and headings."""
+    """Yield the sentences of a document, without code blocks, tables and headings."""
     paragraphs: list[list[str]] = [[]]
     for line in map(str.strip, _CODE_BLOCK.sub("", text).splitlines()):
         if not line or line.startswith(("|", "#", "<")):
@@ -82,6 +84,13 @@ def test_every_file_and_module_that_a_document_names_exists(document: Path) -> N
     files = {name for name in named_files(text) if not is_a_file(name)}
     modules = {name for name in named_modules(text) if not is_there(name)}
     assert files | modules == set()
+
+
+def test_documents_and_sources_use_the_plainer_word() -> None:
+    files = [*DOCUMENTS, *(ROOT / file for file in FILES if file.endswith((".md", ".py", ".html")))]
+    texts = {file: file.read_text(encoding="utf-8") for file in files if file != Path(__file__)}
+    found = {str(file.relative_to(ROOT)): _PLAINER.search(text) for file, text in texts.items()}
+    assert {file: word[0] for file, word in found.items() if word} == {}
 
 
 def test_every_module_that_a_source_file_names_in_its_texts_exists() -> None:

@@ -67,7 +67,7 @@ class SiteOperator(BaseOperator):
         return action
 
     def read_revision(self, store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:
-        """Return a revision and its rendered documents; their secrets are in none of this task's texts from here on.
+        """Return a revision and its rendered documents; this task's texts hide their secrets from here on.
 
         Raises `StepError`: there is no rendered design; `site_store.RevisionNotFound`: there is no such revision.
         """

@@ -62,7 +62,7 @@ router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
 
 class UsedList(BaseModel):
-    """The provisioner's list of nodes that the dry run goes by."""
+    """The provisioner's list of nodes that the dry run uses."""
 
     read_at: Moment
     age: float = Field(examples=[12.5], description="Seconds since it was read.")
@@ -126,7 +126,7 @@ def plan_route(
 ) -> JSONResponse:
     """Say what an action would submit, group by group, if every node succeeded. Nothing is created.
 
-    It goes by the list of nodes that anybody read last, and says how old that is. Of a node on which an operation was
+    It uses the list of nodes that was read last, and says how old that is. Of a node on which an operation was
     over since, it counts how that left it. Where no list was ever read, the provisioner is asked. The design is not
     judged.
     """

@@ -81,7 +81,7 @@ class ActionBody(BaseModel):
     site_state: GivenVersion | None = Field(
         default=None,
         examples=[None],
-        description="The published states of nodes that the request goes by: 409 where a newer version is published.",
+        description="The published states of nodes that the request expects: 409 where a newer version is published.",
     )
 
 
@@ -163,7 +163,7 @@ def _messages(refusal: Refusal) -> list[dict[str, Any]]:
 
 
 def require_site_state(store: SiteStore, request: ActionRequest) -> None:
-    """Refuse a request that goes by another version of the states of nodes than the one that is published.
+    """Refuse a request that expects another version of the states of nodes than the published one.
 
     Raises `ApiError` 409: a newer one is published, which the answer has, or there is no such one.
     """

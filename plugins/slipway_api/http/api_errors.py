@@ -76,7 +76,7 @@ class WorkingAction(BaseModel):
 
 
 class NewerVersion(BaseModel):
-    """The published version of the states of a site's nodes, where a request goes by another."""
+    """The published version of the states of a site's nodes, where a request expects another."""
 
     epoch: int = Field(examples=[1763836800])
     version: int = Field(examples=[7])

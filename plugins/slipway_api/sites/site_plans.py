@@ -109,7 +109,7 @@ class PlannedSite(BaseModel):
 
     site: str = Field(examples=["default"])
     revision: int | None = Field(examples=[3])
-    listed_at: Moment | None = Field(description="When the provisioner's list was read that this goes by.")
+    listed_at: Moment | None = Field(description="When the provisioner's list was read that this plan uses.")
     counts: dict[Change, int] = Field(examples=[{"change": 20, "none": 80}])
     groups: list[ChangedGroup]
     nodes: list[ChangedNode]
@@ -138,7 +138,7 @@ All = Annotated[bool, Query(alias="all", description="Name also the nodes that a
 def get_site_plan(site: SitePath, store: Store, with_unchanged: All = False, fresh: Fresh = False) -> JSONResponse:
     """Say what `update_site` would do to each node of the newest revision, with what differs, and why.
 
-    It goes by the provisioner's list that was read last; only `fresh` has the provisioner asked for a new one. A node
+    It uses the provisioner's list that was read last; only `fresh` has the provisioner asked for a new one. A node
     that is in no group is named, and not submitted; nodes that left the design are named, and stay.
     """
     if fresh:

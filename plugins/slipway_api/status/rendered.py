@@ -82,7 +82,7 @@ def touched(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shown(data: dict[str, Any]) -> Iterable[str]:
-    """Yield what people see of a tree, but for times and ages."""
+    """Yield what people see of a tree, except times and ages."""
     header = data["header"]
     yield "\0".join(f"{name}={header[name]}" for name in sorted(header) if name != "elapsed")
     entries = [data["root"]]

@@ -24,7 +24,7 @@ def mac_address(system_id: str) -> str:
 
 
 def hardware_fields(system_id: str, position: int, ip_address: str | None) -> dict[str, Any]:
-    """Return the fields that no action changes, but for the address (None: it has none now)."""
+    """Return the fields that no action changes, and the address (None: it has none now)."""
     disk, interface = _disk(system_id, position), _interface(system_id, position, ip_address)
     return {
         "architecture": "amd64/generic",

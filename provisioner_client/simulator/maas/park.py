@@ -152,7 +152,7 @@ class MachinePark:
         return sorted(one.hostname for one in stuck)
 
     def change(self, name: str, data: dict[str, Any]) -> dict[str, Any] | None:
-        """Change a machine behind everybody's back, without events; None when there is none of this name.
+        """Change a machine behind everybody's back, without events; None when no machine has this name.
 
         Raises `BadAdminRequest` on an unknown field, status or type.
         """

@@ -112,7 +112,7 @@ def test_it_goes_by_the_list_that_was_read_last_until_a_new_one_is_asked_for(
     assert [one["name"] for one in asked["preview"]["withheld"]] == ["n1"]
     assert asked["verdict_text"] == "dry run: critical group control would fail"
     assert asked["listed"]["read_at"] > first["read_at"]
-    # Whoever reads a list keeps it, and then the provisioner may be away.
+    # Each list that is read is kept, and then the provisioner may be away.
     known.post("nodes/n2", {"status": "Deployed"})
     assert user.get("/api/v1.0/site_statuses").status_code == 200
     connection = {"conn_type": "drydock", "host": "http://127.0.0.1:9"}

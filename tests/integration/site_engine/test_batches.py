@@ -88,7 +88,7 @@ def test_rule_59_canaries_are_deployed_first_and_tell_why_the_rest_is_not(begin:
     assert sent(fake, before) == ["destroy b", "prepare b", "deploy b", "prepare d e", "deploy d e"]
 
 
-def test_rule_26_and_23_a_batch_is_rejoined_by_whoever_comes_back(begin: Begin, fake: FakeProvisioner) -> None:
+def test_rule_26_and_23_a_batch_is_rejoined_by_the_process_that_comes_back(begin: Begin, fake: FakeProvisioner) -> None:
     fake.script("c", "prepare", "stuck")
     driving = begin(site(FIVE, [BY_TWO]))
     driving.patience = 2.0

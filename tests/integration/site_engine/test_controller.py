@@ -225,7 +225,7 @@ def test_an_outage_of_airflow_closes_nothing_and_is_over_by_itself(
         clock.seconds += TICK
     assert store.actions.get(gone).state is ActionState.RUNNING
     assert problems(store) == {AIRFLOW: "Airflow does not answer", "other": None}
-    assert (runs.asked < 10, len(done)) == (True, 24), "asked more seldom, and the other job goes on"
+    assert (runs.asked < 10, len(done)) == (True, 24), "asked less often, and the other job goes on"
     assert len([line for line in caplog.messages if "does not answer" in line]) == 1
     runs.away = False
     for _ in range(int(LONGEST_PAUSE / TICK) + 1):

@@ -68,7 +68,7 @@ def test_an_exclusive_action_names_the_one_that_waits(site: Scenario) -> None:
     create(site)
 
 
-def test_an_exclusive_action_names_the_one_that_runs_whoever_started_it(site: Scenario) -> None:
+def test_an_exclusive_action_names_the_one_that_runs(site: Scenario) -> None:
     elsewhere = site.action("by-hand")
     with pytest.raises(SiteBusy, match="by-hand"):
         create(site)

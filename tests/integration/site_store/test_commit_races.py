@@ -111,7 +111,7 @@ def test_processes_that_each_bring_their_own_collection_lose_none(store: SiteSto
 
 
 def _bring(store: SiteStore, name: str, times: int) -> None:
-    """Put a collection into the buffer and see it committed, by whomever; look again whenever another was faster."""
+    """Put a collection into the buffer and see it committed, by any thread; look again whenever another was faster."""
     desk = Desk(store, name)
     for number in range(times):
         text = yaml(f"{name}-{number}")

@@ -122,7 +122,7 @@ def test_rule_14_a_late_result_beside_a_new_attempt_is_never_half_applied(
         lambda: stores[1].groups.open_attempt(action.id, "a", "k2"),
     ]
     known = at_once(calls)[0]
-    # Whoever came first: the nodes are prepared by the late result, or to be prepared again.
+    # Either may have come first: the nodes are prepared by the late result, or to be prepared again.
     assert set(site.states(action).values()) == ({"prepared"} if known else {"not_started"})
 
 

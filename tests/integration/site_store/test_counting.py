@@ -1,4 +1,4 @@
-"""The roll-up that triggers keep is what counting from scratch gives, whatever is written and whoever dies."""
+"""The roll-up that triggers keep is what counting from scratch gives, whatever is written and killed."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_rule_12_a_kill_in_the_middle_of_a_claim_leaves_nothing_claimed(url: str
     assert len(site.store.operations.of_action(action.id)) == 1
 
 
-def test_rule_12_a_kill_after_the_intent_is_survived_by_whoever_comes_next(site: Scenario) -> None:
+def test_rule_12_a_kill_after_the_intent_is_survived_by_the_next_process(site: Scenario) -> None:
     """The whole way of one operation, each step by a process that then dies."""
     action = site.running({"a": ["n1"]})
     record = site.open(action, "a")

@@ -185,7 +185,7 @@ def test_rule_24_an_orphaned_step_of_the_site_holds_no_node(site: Scenario) -> N
 
 
 def test_rule_24_an_intent_may_be_at_work_once_its_action_has_lost_the_site(site: Scenario) -> None:
-    """Whoever had the right to submit it may have died before it could say so."""
+    """The process that had the right to submit it may have died before it could say so."""
     action = site.running({"a": ["n1"], "b": ["n2"]})
     perhaps = site.begin(site.open(action, "a"), Phase.PREPARE)
     never = site.begin(site.open(action, "b"), Phase.PREPARE)

@@ -158,7 +158,7 @@ def test_a_late_result_of_a_lost_operation_writes_nothing_and_nothing_is_sent_tw
             site.begin(group, Phase.DEPLOY)
         with pytest.raises(OperationNotFound):
             store.operations.record_outcome(lost.op, outcome(["n1"]), status=OperationStatus.COMPLETE)
-        # Whoever is next looks first at the provisioner for what may have been sent after the backup.
+        # The next process looks first at the provisioner for what may have been sent after the backup.
         (suspect,) = store.operations.unfinished(SITE, ["n1"])
         assert (suspect.op, suspect.reference, suspect.sending) == (intended.op, intended.reference, clock.time)
         group = site.open(site.running({"a": ["n1"]}, "run-2"), "a")

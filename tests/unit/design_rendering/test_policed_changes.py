@@ -35,7 +35,7 @@ def valued(found: Document, value: int) -> Document:
 
 
 def evens(objects: Mapping[str, Document]) -> Mapping[str, Document]:
-    """Make each value even, by itself; it goes by metadata too."""
+    """Make each value even, by itself; it reads metadata too."""
     return {
         key: valued(one, one.data["value"] + 1)
         for key, one in objects.items()

@@ -62,7 +62,7 @@ def test_rule_57_a_wiped_node_is_deployed_in_its_group_beside_what_is_as_wanted(
 
 
 def test_rule_57_exactly_the_target_nodes() -> None:
-    """Another node of the group that is wiped, too, is none of this repair, and bounds nothing."""
+    """Another node of the group that is wiped, too, is no part of this repair, and bounds nothing."""
     found = plan({"c": READY, "d": READY, "a": READY}, "ca")
     groups = [(one.group.name, one.nodes, one.group.depends_on) for one in found.groups]
     assert groups == [("first", ("a", "b"), ()), ("second", ("c",), ("first",))]

@@ -127,7 +127,7 @@ def orders(draw: st.DrawFn) -> list[GroupTurn]:
 
 
 @given(orders(), st.integers(1, 4), st.randoms(use_true_random=False))
-def test_rule_08_whoever_looks_when_nobody_waits_for_ever_and_the_places_are_kept(
+def test_rule_08_in_any_order_of_looks_nobody_waits_for_ever_and_the_places_are_kept(
     order: list[GroupTurn], places: int, random: object
 ) -> None:
     draw = getattr(random, "choice")  # noqa: B009

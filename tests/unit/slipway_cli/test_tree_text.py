@@ -210,7 +210,7 @@ def test_a_narrow_terminal_folds_and_loses_nothing(width: int) -> None:
 
 
 def many(number: int, at_work: int) -> dict[str, Any]:
-    """Build a site of many groups: those before the one at work are done but for one, the others wait."""
+    """Build a site of many groups: those before the one at work are done except one, the others wait."""
 
     def group(i: int) -> dict[str, Any]:
         status = "success" if i < at_work else "processing" if i == at_work else "pending"

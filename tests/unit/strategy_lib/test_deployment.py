@@ -137,7 +137,7 @@ def test_rule_14_after_a_timeout_the_criteria_decide() -> None:
     assert strict.group("a").reason is Reason.PREPARE_CRITERIA
 
 
-def test_rule_15_criteria_count_all_nodes_whoever_processed_them() -> None:
+def test_rule_15_criteria_count_all_nodes_of_each_group_that_processed_them() -> None:
     groups = [group("a"), group("b", percent=67)]
     deployment = Deployment(groups, {"a": ["n1", "n2"], "b": ["n1", "n2", "n3"]})
     run(deployment, failing={Phase.DEPLOY: ["n1"]})

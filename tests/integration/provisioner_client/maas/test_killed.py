@@ -48,7 +48,7 @@ PHASES = [
 def test_whatever_request_it_is_killed_at(
     wire: Wire, admin: Admin, ready: Callable[[Phase], None], three: DesignSource, finish: Finish, phase: Phase
 ) -> None:
-    """After each request that changes something: what was only read is of no use to whoever comes next."""
+    """After each request that changes something: what was only read is of no use to the next process."""
     ready(phase)
     client().submit(phase, three, NAMES, REFERENCE, sent_ago=None)
     requests = len(wire.changes)

@@ -89,7 +89,7 @@ def test_trap_6_a_design_that_cannot_be_found_is_no_empty_group(
         lambda: drydock.select_nodes(DESIGN, [Selector(node_tags=("t",))]),
         lambda: drydock.validate_design(DESIGN),
     ):
-        # Whoever serves the design may be starting again: worth another try.
+        # The server of the design may be starting again: worth another try.
         with pytest.raises(ProvisionerUnavailable, match="could not read the design") as caught:
             ask()
         assert REF not in str(caught.value), "the address is a secret"

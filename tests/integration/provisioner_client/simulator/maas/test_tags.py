@@ -1,4 +1,4 @@
-"""Tags: made once, whoever is first; on machines by one request; and what they say to the detector of double work."""
+"""Tags: made once, by the first; on machines by one request; and what they say to the detector of double work."""
 
 from __future__ import annotations
 
