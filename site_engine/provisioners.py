@@ -112,7 +112,7 @@ class ProvisionerConnection:
         ----------
         redact : takes the secrets of the design in question out of all that the provisioner says.
         context_marker : appears with every request in the provisioner's log (any text).
-        observer : is told of each call (`site_engine.owners.ProvisionerObserver`).
+        observer : is told of each call (`site_engine.monitoring.owners.ProvisionerObserver`).
         locks : keep processes apart that go on with tasks (`site_engine.shared_locks.store_locks`); None: of a client
             that only looks.
 

@@ -13,7 +13,7 @@ from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
-    from site_engine.node_lists import NodeList
+    from site_engine.plans.node_lists import NodeList
     from site_store import NodeRecord, SiteStore
 
 

@@ -1,6 +1,6 @@
 """The only code that knows SQL: tables, migrations, versioned writes, queries."""
 
-from site_store.design_records import (
+from site_store.designs.design_records import (
     BufferMode,
     BufferRecord,
     CollectionRecord,
@@ -10,6 +10,8 @@ from site_store.design_records import (
     RevisionSecrets,
     Version,
 )
+from site_store.designs.object_changes import WatcherCount, changes_of
+from site_store.designs.objects import CommittedObjects, ObjectChange, ObjectRecord
 from site_store.errors import (
     AccessRefused,
     ActionNotFound,
@@ -41,11 +43,10 @@ from site_store.errors import (
     VersionChanged,
     VersionNotFound,
 )
-from site_store.goals import GroupGoal, SiteGoals
-from site_store.node_facts import NodeEvent, NodePage, NodePast, NodePastFacts, NodeQuery, SiteNodeFacts
-from site_store.node_records import NodeRecord, NodeTasks, OthersAtWork, Readiness, TaskRecord
-from site_store.object_changes import WatcherCount, changes_of
-from site_store.objects import CommittedObjects, ObjectChange, ObjectRecord
+from site_store.groups.waits import WaitedFor
+from site_store.node_table.node_facts import NodeEvent, NodePage, NodePast, NodePastFacts, NodeQuery, SiteNodeFacts
+from site_store.nodes.goals import GroupGoal, SiteGoals
+from site_store.nodes.node_records import NodeRecord, NodeTasks, OthersAtWork, Readiness, TaskRecord
 from site_store.records import (
     ActionListing,
     ActionRecord,
@@ -66,8 +67,9 @@ from site_store.records import (
     StepRecord,
     StepState,
 )
-from site_store.reporters import NewLeaf, NewReporter
-from site_store.status_records import (
+from site_store.sql.storable import LONGEST_NAME
+from site_store.status.reporters import NewLeaf, NewReporter
+from site_store.status.status_records import (
     ApprovalAnswer,
     ApprovalRecord,
     CallCount,
@@ -82,10 +84,16 @@ from site_store.status_records import (
     SitePart,
     StatusCount,
 )
-from site_store.storable import LONGEST_NAME
 from site_store.store import SiteStore
-from site_store.tree_facts import ActionBrief, ActionFacts, GroupFacts, LeafFacts, SiteFacts, StepFacts, TroubleFacts
-from site_store.waits import WaitedFor
+from site_store.trees.tree_facts import (
+    ActionBrief,
+    ActionFacts,
+    GroupFacts,
+    LeafFacts,
+    SiteFacts,
+    StepFacts,
+    TroubleFacts,
+)
 
 __all__ = [
     "LONGEST_NAME",

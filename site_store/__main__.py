@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from site_store.copying import copy_sqlite
 from site_store.errors import StoreError
+from site_store.sql.copying import copy_sqlite
 from site_store.store import SiteStore
 
 _URL_HELP = "Database URL; without it SLIPWAY_DATABASE_URL, else that of the `slipway up` in SLIPWAY_HOME or .slipway."

@@ -14,12 +14,12 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, String, case, cast, select, update
 
-from site_store.database import Repository
-from site_store.dialects import among, clock, insert, pairs
 from site_store.errors import LeaseLost
 from site_store.records import CheckRecord, Lease
+from site_store.sql.database import Repository
+from site_store.sql.dialects import among, clock, insert, pairs
 from site_store.tables import check_result, lease
-from site_store.tree_rows import moment
+from site_store.trees.tree_rows import moment
 
 
 def require_lease(tx: Connection, held: Lease, now: datetime) -> None:

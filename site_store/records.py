@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from site_store.node_records import NodeTasks
+from site_store.nodes.node_records import NodeTasks
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.phase import GroupState, Phase, Reason

@@ -13,12 +13,12 @@ from typing import Final
 
 from sqlalchemy import Connection, case, delete, func, null, select, text, update
 
-from site_store.abort import close_action
-from site_store.action_rows import OPEN
-from site_store.database import Repository
-from site_store.events import EventKind, NewEvent, write_events
+from site_store.actions.abort import close_action
+from site_store.actions.action_rows import OPEN
 from site_store.records import ActionState
-from site_store.status_records import TOUCH
+from site_store.sql.database import Repository
+from site_store.status.events import EventKind, NewEvent, write_events
+from site_store.status.status_records import TOUCH
 from site_store.tables import action, lease, node, node_view, operation, provisioner_list, site, status_count
 
 WHY: Final = "the store was restored from a backup, and what became of it since is not known"

@@ -24,7 +24,7 @@ from slipway_cli.options import examples
 from slipway_cli.service_account import MISSING, ServiceAccount, service_account
 
 if TYPE_CHECKING:
-    from site_engine.controller import Job
+    from site_engine.controller.controller import Job
     from site_store import Lease, SiteStore
 
 log = logging.getLogger("slipway.controller")
@@ -88,7 +88,7 @@ def controller(url: str, lease: float) -> None:
         log.info("Stopped.")
         return
     # Only now: other commands need no database.
-    from site_engine.controller import Controller
+    from site_engine.controller.controller import Controller
     from site_engine.extensions import ExtensionError, check_installed
     from site_engine.operations.run import process_identity
 
@@ -149,7 +149,7 @@ def _lead_sites(
 
 def _open(stopped: StopSignal, idle_seconds: float) -> SiteStore | None:
     """Return the store, once it can be opened; None when told to stop before."""
-    from site_engine.controller import pause_after
+    from site_engine.controller.controller import pause_after
     from site_store import SiteStore, StoreError, StoreNotConfigured
 
     failures = 0
@@ -167,16 +167,16 @@ def _open(stopped: StopSignal, idle_seconds: float) -> SiteStore | None:
 
 
 def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> list[Job]:
-    from site_engine.controller import close_dead_actions
+    from site_engine.controller.controller import close_dead_actions
+    from site_engine.controller.follow import Followed, follow_unfinished
+    from site_engine.controller.node_reports import report_nodes
+    from site_engine.controller.owner_jobs import check_owners, check_provisioners, watch_owners
+    from site_engine.controller.run_notes import note_verdicts
+    from site_engine.controller.upkeep import forget_events, forget_notifications, give_metrics, merge_counts
+    from site_engine.controller.watcher_job import tell_watchers
     from site_engine.extensions import installed_watchers
-    from site_engine.follow import Followed, follow_unfinished
-    from site_engine.node_reports import report_nodes
+    from site_engine.monitoring.notifications import send_notifications
     from site_engine.node_states.repairs import Remedies, repair_nodes
-    from site_engine.notifications import send_notifications
-    from site_engine.owner_jobs import check_owners, check_provisioners, watch_owners
-    from site_engine.run_notes import note_verdicts
-    from site_engine.upkeep import forget_events, forget_notifications, give_metrics, merge_counts
-    from site_engine.watcher_job import tell_watchers
     from slipway_cli.courier import courier
 
     def session(answer: float) -> ApiSession:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.observability import stats
 
-from site_engine.metrics import Distribution, Shape
+from site_engine.monitoring.metrics import Distribution, Shape
 
 if TYPE_CHECKING:
-    from site_engine.metrics import Sample
+    from site_engine.monitoring.metrics import Sample
 
 
 def emit(sample: Sample) -> None:

@@ -12,7 +12,7 @@ from provisioner_client.node_agent.keys import UnusableKey, read_site_key
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import StepError
-from site_engine.groups import GroupRequest, GroupSubject, StillBeside
+from site_engine.groups.groups import GroupRequest, GroupSubject, StillBeside
 from site_engine.operations.readiness import ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.wait import StillRunning

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from site_engine.actions.parameters import parameters_of
-from site_engine.groups import StillBeside, submitted
-from site_engine.measurements import use_sink
+from site_engine.groups.groups import StillBeside, submitted
+from site_engine.groups.pause import hold_group_back
+from site_engine.groups.turns import place_taker, turn_by_store
+from site_engine.monitoring.measurements import use_sink
+from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning, intervals
-from site_engine.owners import ProvisionerObserver
-from site_engine.pause import hold_group_back
 from site_engine.process import Stopping, SystemClock
 from site_engine.redaction import RedactedLog, redact_for_action
 from site_engine.shared_locks import store_locks
-from site_engine.turns import place_taker, turn_by_store
 from site_store import PlaceTaken, SiteStore
 from slipway_airflow.airflow_stats import emit
 from slipway_airflow.group_driving import GroupTask, drive_group

@@ -56,7 +56,7 @@ class LazyLogin:
 
 
 def _provisioners() -> Provisioners:
-    from site_engine.measurements import use_sink
+    from site_engine.monitoring.measurements import use_sink
     from slipway_airflow import connections
     from slipway_airflow.airflow_stats import emit
 

@@ -88,8 +88,8 @@ async def watched_end(
     pauses : seconds between two looks.
     """
     from provisioner_client.redacting import Redact, redacted_or_not_shown
+    from site_engine.monitoring.owners import ProvisionerObserver
     from site_engine.operations.wait import TaskWatch
-    from site_engine.owners import ProvisionerObserver
     from site_engine.process import SystemClock
     from site_engine.redaction import redact_for_action
     from site_engine.shared_locks import store_locks

@@ -164,7 +164,7 @@ class OtherGroupsTrigger(BaseTrigger):
         yield TriggerEvent({"waited_for": "other groups"})
 
     def _is_over(self, store: SiteStore) -> bool:
-        from site_engine.turns import turn_by_store
+        from site_engine.groups.turns import turn_by_store
 
         if self.ops:
             return any(store.operations.get(op).ended is not None for op in self.ops)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from site_engine.node_states.node_words import take_words
 from site_engine.node_states.view_text import ViewText
-from site_store.events import EventKind, NewEvent
+from site_store.status.events import EventKind, NewEvent
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import SetState
@@ -27,8 +27,8 @@ from strategy_lib.node_states.user_state import UserState
 if TYPE_CHECKING:
     from site_engine.node_states.node_words import NodeListener
     from site_store import Lease, SiteStore
-    from site_store.pulses import Pulse
-    from site_store.site_views import SiteViewRecord
+    from site_store.node_states.pulses import Pulse
+    from site_store.node_states.site_views import SiteViewRecord
 
 log = logging.getLogger("slipway.controller")
 

@@ -13,11 +13,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 from design_rendering.stated_nodes import stated_nodes
-from site_engine.controller import Job
+from site_engine.controller.controller import Job
 from site_engine.designs import read_revision
 from site_engine.errors import AccountRefused, EngineError
-from site_engine.node_lists import last_conditions, nodes_without_power
-from site_store.tries import jitter_of
+from site_engine.plans.node_lists import last_conditions, nodes_without_power
+from site_store.nodes.tries import jitter_of
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.retries import Tries, retry_delay
 from strategy_lib.node_states.drift import POWER_IS_OFF
@@ -35,9 +35,9 @@ from strategy_lib.outcome import NodeCondition
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from site_engine.controller import Controller
+    from site_engine.controller.controller import Controller
     from site_store import Lease, SiteStore
-    from site_store.repairs import AilingNode
+    from site_store.node_states.repairs import AilingNode
     from strategy_lib.site_settings import SiteSettings
 
 log = logging.getLogger("slipway.controller")

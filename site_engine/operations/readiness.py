@@ -17,9 +17,9 @@ from design_rendering.health_urls import node_urls
 from provisioner_client.errors import ProvisionerError
 from site_engine import log_messages
 from site_engine.designs import read_revision
-from site_engine.measurements import measure_operation
+from site_engine.monitoring.measurements import measure_operation
 from site_store import OperationStatus
-from site_store.questions import KeptQuestion
+from site_store.groups.questions import KeptQuestion
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.outcome import Outcome

@@ -14,7 +14,7 @@ from site_engine.trees.action_tasks import JUDGED, Tasks, cause_of, stored_statu
 from site_engine.trees.batches import batches_of, batches_to_dict
 from site_engine.trees.node_counts import NodeCounts
 from site_store import StepState
-from site_store.tree_facts import Times
+from site_store.trees.tree_facts import Times
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, Role

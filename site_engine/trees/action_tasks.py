@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from site_engine.approvals import refusal
+from site_engine.groups.approvals import refusal
 from site_engine.trees.action_steps import PENDING, Steps
 from site_engine.trees.waiting import which_try, why_waiting
 from site_store import ApprovalAnswer, OperationStatus

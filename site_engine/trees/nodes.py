@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from site_engine.trees.action_groups import Groups
     from site_store import NodeEvent, NodePast, NodePastFacts, SiteNodeFacts, SiteStore
-    from site_store.node_errors import NodeErrorRecord
-    from site_store.tree_facts import LeafPage
+    from site_store.nodes.node_errors import NodeErrorRecord
+    from site_store.trees.tree_facts import LeafPage
 
 TROUBLED = (TaskStatus.ERROR.value, TaskStatus.UNKNOWN.value, TaskStatus.WITHHELD.value)
 """Stored statuses of tasks that failed, are lost or were not submitted."""

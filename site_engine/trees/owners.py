@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from site_store import OwnerCheckIn
-from site_store.owners import NEVER
+from site_store.status.owners import NEVER
 from strategy_lib.status.entry import OwnerSeen
 from strategy_lib.status.leaf import OwnerRecord, Shown, owes
 from strategy_lib.status.words import Status

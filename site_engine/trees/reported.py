@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from site_engine.trees.owners import Owners
-from site_store.reporters import checks_in_as
+from site_store.status.reporters import checks_in_as
 from strategy_lib.status.entry import Entry, EntryKind
 from strategy_lib.status.leaf import OwnerRecord, Shown
 from strategy_lib.status.tree import MOST_MESSAGES, earliest, latest, task_entry

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from site_engine.trees.batches import batches_to_dict
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import Reports, by_parent
-from site_store.tree_facts import Times
+from site_store.trees.tree_facts import Times
 from strategy_lib.batch_words import batches_so_far
 from strategy_lib.node_states.drift import DRIFTED
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails

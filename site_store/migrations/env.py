@@ -5,9 +5,9 @@ from __future__ import annotations
 from alembic import context
 from sqlalchemy import Connection
 
-from site_store.address import resolve
-from site_store.database import Database
-from site_store.schema_version import VERSION_TABLE
+from site_store.sql.address import resolve
+from site_store.sql.database import Database
+from site_store.sql.schema_version import VERSION_TABLE
 from site_store.tables import metadata
 
 

@@ -18,7 +18,7 @@ from sqlalchemy import (
     text,
 )
 
-from site_store.dialects import Json, Serial, UtcDateTime
+from site_store.sql.dialects import Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 _ACTION_OPEN = text("state IN ('pending', 'running')")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, ForeignKey, Identity, Integer, String, Table, UniqueConstraint, false
 
-from site_store.dialects import CompressedText, Json, Serial, UtcDateTime
+from site_store.sql.dialects import CompressedText, Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 # What is wanted. Revisions are written by commit alone, and never changed.

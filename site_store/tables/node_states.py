@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, Float, Index, Integer, String, Table, Text, text
 
-from site_store.dialects import CompressedText, Json, Serial, UtcDateTime
+from site_store.sql.dialects import CompressedText, Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 # What a person, or the controller in a person's place, has set for a node; one that was never set is up.

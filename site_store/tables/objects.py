@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Index, Integer, String, Table, Text, text
 
-from site_store.dialects import Json, Serial, UtcDateTime
+from site_store.sql.dialects import Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 # Written by commit, in the transaction of its revision; only what changed is written.

@@ -18,7 +18,7 @@ from sqlalchemy import (
     text,
 )
 
-from site_store.dialects import CompressedText, Json, Serial, UtcDateTime
+from site_store.sql.dialects import CompressedText, Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 _HAS_ERROR = text("error IS NOT NULL")

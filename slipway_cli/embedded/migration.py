@@ -6,7 +6,7 @@ import importlib.metadata
 from collections.abc import Mapping
 from pathlib import Path
 
-from site_store.address import URL_FILE
+from site_store.sql.address import URL_FILE
 from slipway_cli.embedded.component import SetupStep
 from slipway_cli.embedded.credentials import write_private
 from slipway_cli.embedded.launcher import tied_command

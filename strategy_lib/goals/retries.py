@@ -46,7 +46,7 @@ def retry_delay(failures: int, jitter: float = 0.0) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """How often a node has failed in a row, and when it may be tried next. The store counts (`site_store/tries.py`).
+    """How often a node failed in a row, and when it may be tried next. The store counts (`site_store/nodes/tries.py`).
 
     Attributes
     ----------

@@ -29,12 +29,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.node_states.leader import SiteLeader
 from site_store import SiteStore
-from site_store.database import Database
+from site_store.node_states.user_states import lease_of
+from site_store.node_table.state_query import STATE_COLUMNS, StateQuery
 from site_store.records import Lease
-from site_store.state_query import STATE_COLUMNS, StateQuery
+from site_store.sql.database import Database
 from site_store.tables import node, revision
 from site_store.tables import site as site_table
-from site_store.user_states import lease_of
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from tests.bench.bench_status import p95, sqlite_url, timed

@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from site_engine.turns import place_taker, turn_by_store
+from site_engine.groups.turns import place_taker, turn_by_store
 from site_store import GroupRecord, PlaceTaken, SiteStore
 from strategy_lib.phase import GroupState
 from tests.support.driving import Driving, begin_with

@@ -31,7 +31,7 @@ from api_client.airflow import AirflowClient
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from site_store import SiteStore
-from site_store.address import URL_FILE
+from site_store.sql.address import URL_FILE
 from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.demo.simulated_provisioner import MAAS, connection_fields
 from slipway_cli.embedded.settings import EmbeddedSettings

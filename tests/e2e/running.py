@@ -17,9 +17,9 @@ from api_client.airflow import AirflowClient, TaskInstance
 from api_client.airflow_health import AirflowHealth
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
-from site_engine.status_trees import action_tree, site_tree
+from site_engine.trees.status_trees import action_tree, site_tree
 from site_store import SiteStore
-from site_store.address import URL_FILE
+from site_store.sql.address import URL_FILE
 from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.embedded.home import Runtime
 from slipway_cli.embedded.processes import members, servers_of

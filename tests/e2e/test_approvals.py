@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from api_client.session import ApiRefused
-from site_engine.approvals import answer_gate
+from site_engine.groups.approvals import answer_gate
 from site_store import ApprovalRecord, SiteStore, StepState
 from tests.e2e.conftest import StartSimulator
 from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until

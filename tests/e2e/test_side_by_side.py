@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from site_engine.status_trees import action_tree
+from site_engine.trees.status_trees import action_tree
 from tests.e2e.conftest import StartSimulator
 from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
 from tests.support.simulators import Simulator

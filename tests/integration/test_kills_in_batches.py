@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-import site_store.operations as operations_module
+import site_store.operations.operations as operations_module
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.maas.api_key import ApiKey
@@ -24,8 +24,8 @@ from provisioner_client.maas.driver import DriverSettings
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.protocol import Provisioner
 from site_store import GroupRecord, SiteStore
-from site_store.groups import Groups
-from site_store.operations import Operations
+from site_store.groups.groups import Groups
+from site_store.operations.operations import Operations
 from slipway_cli.embedded.postgres_cluster import STORE
 from strategy_lib.phase import GroupState, Reason
 from tests.support.driving import Driving, begin_with

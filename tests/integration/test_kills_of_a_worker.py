@@ -10,14 +10,14 @@ from typing import Any, NoReturn
 
 import pytest
 
-import site_store.operations as operations_module
+import site_store.operations.operations as operations_module
 from design_rendering.design import read_design
 from design_rendering.documents import load_documents
-from site_engine.node_steps import NodeStepVerdict
+from site_engine.actions.node_steps import NodeStepVerdict
 from site_engine.operations import run as operation_run
 from site_engine.operations.readiness import Answer
 from site_store import ActionState, GroupRecord
-from site_store.operations import Operations
+from site_store.operations.operations import Operations
 from strategy_lib.goals.node_errors import ErrorCode, ReportState, Standing
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported

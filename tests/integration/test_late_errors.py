@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from provisioner_client.protocol import Provisioner
+from site_engine.controller.follow import LONGEST_FOLLOWED, NOT_FOLLOWED, Followed, follow_site
 from site_engine.errors import ConnectionMissing
-from site_engine.follow import LONGEST_FOLLOWED, NOT_FOLLOWED, Followed, follow_site
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, SiteStore
 from strategy_lib.goals.node_errors import ErrorCode, Standing

@@ -16,7 +16,7 @@ from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 from site_engine.actions import kinds
 from site_engine.actions.kinds import ActionKind, Step
 from site_engine.errors import StepError
-from site_engine.status_trees import action_tree
+from site_engine.trees.status_trees import action_tree
 from site_store import SiteStore
 from slipway_airflow import site_dag
 from slipway_airflow.operators.base import SiteOperator

@@ -12,7 +12,7 @@ import requests
 import yaml
 
 from provisioner_client.drydock.request_parts import marker_of
-from site_engine import pause
+from site_engine.groups import pause
 from site_store import ActionRecord, SiteStore
 from slipway_airflow.operators import group as group_operator
 from slipway_airflow.operators import steps as node_step_operator

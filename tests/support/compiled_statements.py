@@ -46,4 +46,4 @@ def _sharing_engine(url: Any, **options: Any) -> Engine:
 
 def share_compiled_statements(patch: pytest.MonkeyPatch) -> None:
     """Let all stores that are opened from now on share what is compiled."""
-    patch.setattr("site_store.database.create_engine", _sharing_engine)
+    patch.setattr("site_store.sql.database.create_engine", _sharing_engine)

@@ -10,7 +10,7 @@ from design_rendering.objects import design_objects
 from design_rendering.rendering import render
 from design_rendering.secrets import secret_values
 from design_rendering.validation import exposed_secrets
-from site_engine.planning import committed_groups, racks_of
+from site_engine.plans.planning import committed_groups, racks_of
 from site_store import CommittedObjects, RevisionRecord, RevisionSecrets, SiteStore
 from strategy_lib.errors import StrategyLibError
 

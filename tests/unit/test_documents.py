@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from site_store.schema_version import CURRENT
+from site_store.sql.schema_version import CURRENT
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -103,12 +103,12 @@ def test_what_the_store_is_said_to_take_its_time_for_are_its_methods() -> None:
     text = (ROOT / "docs" / "store.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.+) \| [\d.]+ \| [\d.]+ \|$", text, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
-    stored = {path.removesuffix(".py") for path in FILES if re.fullmatch(r"site_store/\w+\.py", path)}
+    stored = {path.stem: path for path in (ROOT / "site_store").rglob("*.py")}
     assert len(named) > 10
     for name in named:
         noun, _, method = name.partition(".")
-        assert f"site_store/{noun}" in stored, name
-        assert f"    def {method}(" in (ROOT / "site_store" / f"{noun}.py").read_text(encoding="utf-8"), name
+        assert noun in stored, name
+        assert f"    def {method}(" in stored[noun].read_text(encoding="utf-8"), name
 
 
 @pytest.mark.parametrize("file", ["docs/store.md", "site_store/alembic.ini"])

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowRuntimeError
 
+from site_engine.actions.dead_actions import close_without_report, reconcile, take_site
+from site_engine.actions.finalization import finalize_action, finalize_dry_run
 from site_engine.actions.kinds import REPORT, kind_of
 from site_engine.actions.parameters import ParameterError, known_in_run, read_checked, unknown_parameters
-from site_engine.dead_actions import close_without_report, reconcile, take_site
-from site_engine.finalization import finalize_action, finalize_dry_run
-from site_engine.upkeep import EVENTS_KEPT
+from site_engine.controller.upkeep import EVENTS_KEPT
 from site_store import SiteStore
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, task_states

@@ -13,11 +13,11 @@ from airflow.sdk.exceptions import (
     DagRunTriggerException,
 )
 
+from site_engine.actions.after_success import NextStage, next_stage
+from site_engine.actions.dead_actions import take_site
 from site_engine.actions.kinds import kind_of
-from site_engine.after_success import NextStage, next_stage
-from site_engine.dead_actions import take_site
 from site_engine.errors import StepError
-from site_engine.pause import hold_back
+from site_engine.groups.pause import hold_back
 from slipway_airflow.operators.action import is_not_found, run_states
 from slipway_airflow.operators.base import SiteOperator, task_states
 from slipway_airflow.operators.design import CONFIGURATION_KEY

@@ -21,12 +21,12 @@ from airflow.sdk.log import mask_secret
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_engine.actions.kinds import RELEASE
+from site_engine.actions.reports import STEP_FAILED
 from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
-from site_engine.measurements import use_sink
-from site_engine.owners import AIRFLOW_INTERVAL, PROCESS, ProvisionerObserver, airflow_owner
+from site_engine.monitoring.measurements import use_sink
+from site_engine.monitoring.owners import AIRFLOW_INTERVAL, PROCESS, ProvisionerObserver, airflow_owner
 from site_engine.redaction import redact_for_action, redact_output, secrets_of
-from site_engine.reports import STEP_FAILED
 from site_engine.shared_locks import store_locks
 from site_store import RevisionNotFound, SiteStore, StepState, StoreError
 from slipway_airflow import connections

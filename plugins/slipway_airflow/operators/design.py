@@ -19,9 +19,9 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.designs import DesignCheck, check_design, refusal_stays
 from site_engine.errors import StepError
 from site_engine.log_messages import count
-from site_engine.node_lists import read_list
-from site_engine.owners import ProvisionerObserver
-from site_engine.planning import strategy_of
+from site_engine.monitoring.owners import ProvisionerObserver
+from site_engine.plans.node_lists import read_list
+from site_engine.plans.planning import strategy_of
 from site_engine.redaction import exposed_in
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, masked_token

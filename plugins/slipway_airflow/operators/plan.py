@@ -14,18 +14,18 @@ from design_rendering.design import read_design
 from site_engine.actions.admission import judge_redeploys
 from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, Override, kind_of
 from site_engine.actions.parameters import parameters_of
+from site_engine.actions.reports import STEP_WARNING
 from site_engine.errors import StepError
+from site_engine.groups.releases import releases_of
 from site_engine.log_messages import by_reason, count, names, withheld
-from site_engine.measurements import measure_group
-from site_engine.node_lists import read_list
+from site_engine.monitoring.measurements import measure_group
+from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
-from site_engine.owners import ProvisionerObserver
-from site_engine.planning import Plan, idle_groups, plan_action, simulate_plan
+from site_engine.plans.node_lists import read_list
+from site_engine.plans.planning import Plan, idle_groups, plan_action, simulate_plan
 from site_engine.process import SystemClock
-from site_engine.releases import releases_of
-from site_engine.reports import STEP_WARNING
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
 from strategy_lib.batch_words import announcements

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowRescheduleException
 
+from site_engine.actions.finalization import finalize_action
 from site_engine.actions.kinds import REPORT, kind_of
-from site_engine.finalization import finalize_action
+from site_engine.groups.turns import OVER
+from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
-from site_engine.owners import ProvisionerObserver
 from site_engine.process import Stopping, SystemClock
 from site_engine.shared_locks import store_locks
-from site_engine.turns import OVER
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
 from slipway_airflow.triggers import NodesReadyTrigger, ProvisionerTaskTrigger
@@ -112,7 +112,7 @@ class WaitingOperator(SiteOperator):
         return result
 
     def wait_while_paused(self, action: ActionRecord, look_again: timedelta | None) -> None:
-        """Have Airflow start this task again later, if its action is paused (`site_engine.pause`).
+        """Have Airflow start this task again later, if its action is paused (`site_engine.groups.pause`).
 
         Raises `AirflowRescheduleException`: this task is not to begin now; it holds no worker meanwhile.
         """

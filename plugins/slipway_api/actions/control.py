@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from site_engine.actions.dead_actions import close_without_report, reconcile
 from site_engine.actions.kinds import kind_of
-from site_engine.dead_actions import close_without_report, reconcile
 from site_engine.errors import AirflowApiError
 from site_engine.process import CONTROL, STOP
 from site_store import ActionState

@@ -9,12 +9,12 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from site_engine.actions.admission import judge_critical_groups, judge_design, judge_redeploys
-from site_engine.node_lists import last_list
-from site_engine.reports import dry_run_verdict
-from site_engine.site_plans import explain
-from site_engine.site_rehearsals import SiteRehearsal, failing_groups, kept_nodes
+from site_engine.actions.reports import dry_run_verdict
+from site_engine.plans.node_lists import last_list
+from site_engine.plans.site_plans import explain
+from site_engine.plans.site_rehearsals import SiteRehearsal, failing_groups, kept_nodes
 from site_store import GroupGoal, SiteGoals
-from site_store.plan_facts import TIMED
+from site_store.nodes.plan_facts import TIMED
 from slipway_api import airflow_access as access
 from slipway_api.actions.preview import Preview, ShownPreview, gates_of, messages_of, preview
 from slipway_api.actions.request import (
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from api_client.airflow import AirflowClient
-    from site_engine.site_plans import SitePlan
+    from site_engine.plans.site_plans import SitePlan
     from site_store import SiteStore
     from slipway_api.airflow_access import Caller
 

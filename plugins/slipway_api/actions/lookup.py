@@ -13,7 +13,7 @@ from slipway_api.http.etags import require_match
 
 if TYPE_CHECKING:
     from site_store import ActionRecord, SiteStore
-    from site_store.tree_facts import KnownAction
+    from site_store.trees.tree_facts import KnownAction
     from slipway_api.airflow_access import Caller
 
 ID_LENGTH = 26

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from site_engine.actions.kinds import DEPLOY_GROUP, STEPS
 from site_store import ActionNotFound, EventNotFound
-from site_store.events import EventKind
+from site_store.status.events import EventKind
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, PlainText, text_answer
 from slipway_api.http.api_errors import ApiError

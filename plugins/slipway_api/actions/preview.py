@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import Override, kind_of
 from site_engine.errors import SettingsError
+from site_engine.groups.releases import releases_of
 from site_engine.log_messages import by_reason, count, names
-from site_engine.planning import idle_groups, plan_action, simulate_plan, strategy_of
-from site_engine.releases import releases_of
+from site_engine.plans.planning import idle_groups, plan_action, simulate_plan, strategy_of
 from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.sites.site_statuses import listed_nodes
 from strategy_lib.batch_words import announcements
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from design_rendering.design import Design
     from provisioner_client.protocol import ListedNode
     from site_engine.actions.parameters import ActionParameters
-    from site_engine.differences import NodeDifference
-    from site_engine.planning import DryRun
+    from site_engine.plans.differences import NodeDifference
+    from site_engine.plans.planning import DryRun
     from site_store import PlannedGroup, SiteStore
 
 log = logging.getLogger(__name__)

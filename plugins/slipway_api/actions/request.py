@@ -20,8 +20,8 @@ from site_engine.actions.admission import (
     passed_over,
     requested_kind,
 )
+from site_engine.actions.dead_actions import reconcile
 from site_engine.actions.parameters import ActionParameters, ParameterError, parse_parameters
-from site_engine.dead_actions import reconcile
 from site_engine.designs import read_revision
 from site_engine.errors import AirflowApiError, StepError
 from slipway_api.http.api_errors import ApiError, plain_message

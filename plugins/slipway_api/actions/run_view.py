@@ -12,9 +12,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from site_engine.dead_actions import action_for_display, has_unrecorded_end
+from site_engine.actions.dead_actions import action_for_display, has_unrecorded_end
+from site_engine.actions.reports import reported_node
 from site_engine.errors import AirflowApiError
-from site_engine.reports import reported_node
 from site_engine.trees.action import action_header
 from site_engine.trees.batches import batches_of
 from slipway_api import airflow_access as access

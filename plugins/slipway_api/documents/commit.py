@@ -14,7 +14,7 @@ from pydantic import Field
 from design_rendering.objects import design_objects
 from site_engine.actions.admission import skipped_commits
 from site_engine.extensions import installed_policies
-from site_engine.planning import committed_groups, racks_of
+from site_engine.plans.planning import committed_groups, racks_of
 from site_store import BufferChanged, CommittedObjects, RevisionRecord, SiteStore, Version
 from slipway_api import airflow_access as access
 from slipway_api.documents.garbage import garbage_put_off

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from site_engine.design_changes import DesignUnreadable, documents_between
+from site_engine.plans.design_changes import DesignUnreadable, documents_between
 from slipway_api.documents.differences import ChangedField, ChangeName, shown_field
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import READING

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 from fastapi import Depends, Path, Query, Request
 
 from site_store import SiteStore
-from site_store.address import resolve
+from site_store.sql.address import resolve
 from slipway_api.airflow_access import COMMIT_DAG, CallerDep
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import in_thread

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
-from site_engine.controller import NAME
+from site_engine.controller.controller import NAME
 from slipway_api.http.api_errors import ApiError
 
 if TYPE_CHECKING:

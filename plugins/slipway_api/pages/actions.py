@@ -14,8 +14,8 @@ from fastapi.responses import Response
 
 from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, kind_of
 from site_engine.actions.parameters import parameters_of
-from site_engine.status_trees import action_tree_with_group, whole_action
 from site_engine.trees.reported import SEPARATOR
+from site_engine.trees.status_trees import action_tree_with_group, whole_action
 from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import find_known_action
 from slipway_api.http.api_errors import ApiError
@@ -30,7 +30,7 @@ from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
-    from site_engine.status_trees import StatusTree
+    from site_engine.trees.status_trees import StatusTree
     from site_store import ActionRecord, ApprovalRecord, SiteStore
     from strategy_lib.status.entry import Entry, GroupDetails
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from site_engine.approvals import MayNotAnswer, NotAsked, answer_gate, require_approver, waiting_approval
+from site_engine.groups.approvals import MayNotAnswer, NotAsked, answer_gate, require_approver, waiting_approval
 from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import find_action
 from slipway_api.airflow_client import Airflow

@@ -18,8 +18,8 @@ from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import PARALLEL_GROUPS
 from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.groups.retry import RETRY, RetryRefused, plan_retry, retry_action
 from site_engine.process import STOP
-from site_engine.retry import RETRY, RetryRefused, plan_retry, retry_action
 from slipway_api import airflow_access as access
 from slipway_api.actions.control import PAUSE, UNPAUSE, give_command
 from slipway_api.actions.creation import create
@@ -40,7 +40,7 @@ from strategy_lib.approval import ApprovalMoment
 from strategy_lib.phase import Verdict
 
 if TYPE_CHECKING:
-    from site_engine.retry import RetryPlan
+    from site_engine.groups.retry import RetryPlan
     from site_store import ActionRecord, SiteStore
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)

@@ -9,14 +9,14 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from site_engine.owners import list_owners
+from site_engine.monitoring.owners import list_owners
 from slipway_api import airflow_access as access
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.live import live_page
 
 if TYPE_CHECKING:
-    from site_engine.owners import OwnerView
+    from site_engine.monitoring.owners import OwnerView
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from site_engine.status_trees import StatusTree
+    from site_engine.trees.status_trees import StatusTree
     from strategy_lib.status.entry import Entry
     from strategy_lib.status.words import Status
 

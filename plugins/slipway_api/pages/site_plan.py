@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from site_engine.site_plans import plan_site
+from site_engine.plans.site_plans import plan_site
 from slipway_api import airflow_access as access
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from site_engine.actions.kinds import KINDS
-from site_engine.status_trees import newest_action_trees, site_tree, site_trees
+from site_engine.trees.status_trees import newest_action_trees, site_tree, site_trees
 from slipway_api import airflow_access as access
 from slipway_api.documents.differences import differences
 from slipway_api.http.api_errors import ApiError

@@ -14,7 +14,7 @@ from strategy_lib.drawing.geometry import shortened
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
-    from site_store.tree_facts import OperationSpan
+    from site_store.trees.tree_facts import OperationSpan
     from strategy_lib.status.entry import Entry
 
 LABEL, SCALE, LANE, TOP = 190.0, 780.0, 22.0, 24.0

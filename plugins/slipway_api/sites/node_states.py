@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
 from site_engine.node_states.overrides import Override, UnknownNodes, named_nodes, not_published, set_states
-from site_store.node_versions import words_for
+from site_store.nodes.node_versions import words_for
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.api_errors import ApiError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from site_store import SiteStore
-    from site_store.user_states import UserStateChange
+    from site_store.node_states.user_states import UserStateChange
 
 router = APIRouter(tags=["node states"])
 

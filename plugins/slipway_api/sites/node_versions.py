@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from site_store import SiteStore
-from site_store.node_versions import common_version, words_for
+from site_store.nodes.node_versions import common_version, words_for
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.etags import etag_headers, require_match
 

@@ -14,7 +14,7 @@ from provisioner_client.connection import ConnectionValues
 from provisioner_client.errors import ProvisionerError, SubmissionRefused
 from site_engine.designs import DesignCheck, check_design, refusal_stays
 from site_engine.errors import ConnectionLookupFailed, SettingsError
-from site_engine.owners import ProvisionerObserver
+from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.provisioners import ProvisionerConnection
 from site_store import StoreError
 from slipway_api.http.api_errors import plain_message

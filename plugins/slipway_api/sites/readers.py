@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from site_engine.metrics import VIEW_READERS, Sample
+from site_engine.monitoring.metrics import VIEW_READERS, Sample
 
 if TYPE_CHECKING:
     from site_store import SiteStore

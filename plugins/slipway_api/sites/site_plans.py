@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 
 from design_rendering.drydock_kinds import PROFILE_SCHEMA
 from site_engine.errors import ConnectionLookupFailed, SettingsError
-from site_engine.schedules import schedule
-from site_engine.site_plans import plan_site
+from site_engine.plans.schedules import schedule
+from site_engine.plans.site_plans import plan_site
 from slipway_api import airflow_access as access
 from slipway_api.documents.differences import ChangedField, shown_field
 from slipway_api.http.answers import Moment, answers
@@ -25,7 +25,7 @@ from strategy_lib.goals.update import Change
 
 if TYPE_CHECKING:
     from design_rendering.document_changes import DocumentChange
-    from site_engine.site_plans import PlannedNode, SitePlan
+    from site_engine.plans.site_plans import PlannedNode, SitePlan
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from site_engine.follow import follow_site
-from site_engine.owners import ProvisionerObserver
+from site_engine.controller.follow import follow_site
+from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.redaction import redact_for_action
 from site_engine.shared_locks import store_locks
 from slipway_api import airflow_access as access

@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field
 
 from site_engine.trees.nodes import action_nodes, node_history, site_nodes
 from site_store import NodeQuery
-from site_store.node_filters import FILTERED_BY
-from site_store.node_order import SORTED_BY
+from site_store.node_table.node_filters import FILTERED_BY
+from site_store.node_table.node_order import SORTED_BY
 from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import ActionId, find_action
 from slipway_api.documents.node_differences import NodeDifference, node_differences

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from site_engine.status_trees import tree_to_dict
+from site_engine.trees.status_trees import tree_to_dict
 
 if TYPE_CHECKING:
-    from site_engine.status_trees import StatusTree
+    from site_engine.trees.status_trees import StatusTree
 
 LARGEST = 1024 * 1024
 """Bytes of an answer, unless the whole tree is asked for."""

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from site_store.node_errors import MOST_REPORTS
+from site_store.nodes.node_errors import MOST_REPORTS
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError

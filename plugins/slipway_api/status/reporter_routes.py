@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials
 from pydantic import BaseModel, Field
 
-from site_engine.reported_leaves import find_misplaced
+from site_engine.trees.reported_leaves import find_misplaced
 from site_store import NewLeaf, ReporterRecord
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, errors

@@ -8,15 +8,15 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from site_engine.owners import list_owners
-from site_engine.status_trees import site_trees
+from site_engine.monitoring.owners import list_owners
+from site_engine.trees.status_trees import site_trees
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, Store, link_to_next
 
 if TYPE_CHECKING:
-    from site_store.repair_switches import RepairSwitch
+    from site_store.node_states.repair_switches import RepairSwitch
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from site_engine.provisioner_tasks import asked_tasks, provisioner_tasks
+from site_engine.operations.provisioner_tasks import asked_tasks, provisioner_tasks
 from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import ActionId, find_action
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers

@@ -15,12 +15,12 @@ import httpx
 import pytest
 import requests
 
-from site_engine.controller import NAME, USER
+from site_engine.controller.controller import NAME, USER
 from site_store import ActionState, SiteStore
-from site_store.abort import CLOSE
-from site_store.dialects import database_time
+from site_store.actions.abort import CLOSE
+from site_store.node_states.user_states import lease_of
+from site_store.sql.dialects import database_time
 from site_store.tables import lease
-from site_store.user_states import lease_of
 from tests.integration.api.airflow_runs import DESIGN, AirflowRuns, commit, create
 from tests.integration.api.conftest import PASSWORD
 from tests.support.processes import tied
@@ -201,7 +201,7 @@ def test_it_leads_the_site_and_publishes_what_its_provisioner_lists(
 
 
 def test_it_imports_no_airflow(tmp_path: Path) -> None:
-    modules = ("slipway_cli.controller", "site_engine.controller", "site_engine.node_states.leaders")
+    modules = ("slipway_cli.controller", "site_engine.controller.controller", "site_engine.node_states.leaders")
     code = f"import sys; import {', '.join(modules)}, site_engine.operations.run; " + (
         "print(sorted(name for name in sys.modules if name.partition('.')[0] in ('airflow', 'fastapi')))"
     )

@@ -18,8 +18,8 @@ import yaml
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from site_engine.errors import EngineError
-from site_engine.node_lists import last_list
 from site_engine.node_states.leaders import POLL_SECONDS, SiteLeaders
+from site_engine.plans.node_lists import last_list
 from site_store import Lease, SiteStore
 from tests.integration.api.conftest import PASSWORD
 from tests.integration.site_engine.node_states.test_leaders import AtOnce

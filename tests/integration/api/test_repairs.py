@@ -8,9 +8,9 @@ import httpx
 import pytest
 import requests
 
-from site_engine.controller import NAME
+from site_engine.controller.controller import NAME
 from site_store import SiteStore
-from site_store.repairs import AilingNode
+from site_store.node_states.repairs import AilingNode
 from strategy_lib.node_states.generated import NodeAvailability
 from tests.integration.api.airflow_runs import ACTIONS, DESIGN, AirflowRuns
 from tests.integration.api.test_service import assert_failure

@@ -7,7 +7,7 @@ import logging
 import httpx
 import pytest
 
-from site_engine.finalization import finalize_action
+from site_engine.actions.finalization import finalize_action
 from site_store import ActionState, SiteStore
 from slipway_airflow import connections
 from slipway_api.actions.report import MOST_NODES, report_page

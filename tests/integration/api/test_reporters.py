@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from site_store import SiteStore
-from site_store.reporters import SHORTEST_PAUSE
+from site_store.status.reporters import SHORTEST_PAUSE
 from tests.integration.api.airflow_runs import ACTIONS, commit, plan
 from tests.integration.api.test_service import assert_failure
 
@@ -19,7 +19,7 @@ REPORTED = f"{SITES}/default/reported"
 @pytest.fixture(autouse=True)
 def _unhurried(monkeypatch: pytest.MonkeyPatch, store: SiteStore) -> None:
     """Commit two sites; reporters may write as often as the test does."""
-    monkeypatch.setattr("site_store.reporters.SHORTEST_PAUSE", SHORTEST_PAUSE * 0)
+    monkeypatch.setattr("site_store.status.reporters.SHORTEST_PAUSE", SHORTEST_PAUSE * 0)
     for name in ("default", "north"):
         commit(store, name)
 
@@ -132,7 +132,7 @@ def test_what_is_wrong_is_said(user: httpx.Client, anonymous: httpx.Client, wron
 def test_a_reporter_writes_at_most_once_a_second(
     user: httpx.Client, anonymous: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("site_store.reporters.SHORTEST_PAUSE", SHORTEST_PAUSE * 3600)
+    monkeypatch.setattr("site_store.status.reporters.SHORTEST_PAUSE", SHORTEST_PAUSE * 3600)
     token = make(user)["token"]
     assert put(anonymous, token, leaf()).status_code == 200
     again = put(anonymous, token, leaf())

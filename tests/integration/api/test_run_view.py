@@ -7,7 +7,7 @@ import logging
 import httpx
 import pytest
 
-from site_engine.finalization import finalize_action
+from site_engine.actions.finalization import finalize_action
 from site_store import SiteStore
 from slipway_airflow import connections
 from slipway_api.airflow_client import own_airflow

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, insert
 
 from site_store import ActionRecord, OperationStatus, SiteStore
-from site_store.reporters import NewLeaf
+from site_store.status.reporters import NewLeaf
 from site_store.tables import node
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase

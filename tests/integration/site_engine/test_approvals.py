@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from site_engine.approvals import (
+from site_engine.actions.reports import STEP_WARNING
+from site_engine.errors import AirflowApiError, AirflowRefused
+from site_engine.groups.approvals import (
     APPROVE,
     OPTIONS,
     REFUSE,
@@ -20,9 +22,7 @@ from site_engine.approvals import (
     time_left,
     waiting_approval,
 )
-from site_engine.errors import AirflowApiError, AirflowRefused
-from site_engine.groups import submitted
-from site_engine.reports import STEP_WARNING
+from site_engine.groups.groups import submitted
 from site_store import ApprovalAnswer, ApprovalRecord, GroupRecord
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from site_engine.actions.reports import reported_node
 from site_engine.operations.wait import StillRunning
-from site_engine.reports import reported_node
 from site_store import ActionState, ApprovalAnswer, ApprovalRecord, GroupRecord
 from strategy_lib import simulate
 from strategy_lib.node_states.generated import NodeAvailability

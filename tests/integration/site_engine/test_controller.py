@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from api_client.airflow_health import ComponentHealth
-from site_engine.controller import (
+from site_engine.actions.dead_actions import GONE_TIME
+from site_engine.controller.controller import (
     AIRFLOW,
     LEASE_SECONDS,
     LONGEST_PAUSE,
@@ -24,12 +25,11 @@ from site_engine.controller import (
     close_dead_actions,
     pause_after,
 )
-from site_engine.dead_actions import GONE_TIME
+from site_engine.controller.owner_jobs import OWNERS_EVERY, PROVISIONERS_EVERY, check_owners, check_provisioners
+from site_engine.controller.upkeep import METRICS_EVERY, give_metrics
 from site_engine.errors import AccountRefused, AirflowApiError
-from site_engine.owner_jobs import OWNERS_EVERY, PROVISIONERS_EVERY, check_owners, check_provisioners
-from site_engine.upkeep import METRICS_EVERY, give_metrics
 from site_store import ActionState, LeaseLost, SiteStore, StoreUnavailable
-from site_store.abort import CLOSE
+from site_store.actions.abort import CLOSE
 from tests.support.revisions import commit_design
 from tests.support.stores import new_store
 

@@ -13,9 +13,8 @@ from typing import Any, cast
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-from site_engine import measurements
 from site_engine.actions.admission import busy_site
-from site_engine.dead_actions import (
+from site_engine.actions.dead_actions import (
     GONE_TIME,
     TRIGGER_TIME,
     action_for_display,
@@ -25,7 +24,15 @@ from site_engine.dead_actions import (
     take_site,
 )
 from site_engine.errors import AirflowRefused, StepError
-from site_engine.metrics import ACTION_OUTCOMES, GROUP_OUTCOMES, GROUP_SECONDS, PHASE_SECONDS, QUEUE_SECONDS, Sample
+from site_engine.monitoring import measurements
+from site_engine.monitoring.metrics import (
+    ACTION_OUTCOMES,
+    GROUP_OUTCOMES,
+    GROUP_SECONDS,
+    PHASE_SECONDS,
+    QUEUE_SECONDS,
+    Sample,
+)
 from site_store import ActionState, PlannedGroup, SiteStore, StepState
 from slipway_airflow.operators import action, base
 from strategy_lib.phase import Phase

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from provisioner_client.designs import DesignSource
+from site_engine.actions.reports import STEP_WARNING, reported_node
 from site_engine.operations.wait import StillRunning
-from site_engine.reports import STEP_WARNING, reported_node
 from site_store import ActionState, GroupRecord, SiteNotHeld
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin

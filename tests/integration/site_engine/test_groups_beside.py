@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from provisioner_client.errors import ProvisionerUnavailable
-from site_engine.groups import StillBeside, interrupt_group
+from site_engine.groups.groups import StillBeside, interrupt_group
+from site_engine.groups.turns import place_taker, turn_by_store
 from site_engine.operations.wait import StillRunning
-from site_engine.turns import place_taker, turn_by_store
 from site_store import ApprovalAnswer, ApprovalRecord, GroupRecord, PlaceTaken
 from strategy_lib.phase import GroupState, Reason
 from tests.support.driving import Begin, Driving

@@ -10,11 +10,11 @@ import pytest
 
 from api_client.airflow_health import ComponentHealth
 from site_engine.actions.kinds import KINDS
-from site_engine.controller import LEASE_SECONDS, Controller, Job
+from site_engine.controller.controller import LEASE_SECONDS, Controller, Job
+from site_engine.controller.owner_jobs import CHANGES_EVERY, NEVER_SEEN, check_owners, check_provisioners, watch_owners
 from site_engine.errors import AccountRefused, AirflowApiError
-from site_engine.notifications import GIVEN_UP_AFTER, SEND_EVERY, NotDelivered, send_notifications
-from site_engine.owner_jobs import CHANGES_EVERY, NEVER_SEEN, check_owners, check_provisioners, watch_owners
-from site_engine.owners import AIRFLOW_INTERVAL, airflow_owner, list_owners, provisioner_owner
+from site_engine.monitoring.notifications import GIVEN_UP_AFTER, SEND_EVERY, NotDelivered, send_notifications
+from site_engine.monitoring.owners import AIRFLOW_INTERVAL, airflow_owner, list_owners, provisioner_owner
 from site_store import ActionState, Lease, OutboxRecord, SiteStore
 from strategy_lib.notifications import Target
 from tests.support.stores import new_store

@@ -19,7 +19,7 @@ from provisioner_client.redacting import NOT_SHOWN, RedactingProvisioner
 from site_engine.designs import read_revision
 from site_engine.redaction import RedactedLog, exposed_in, redact_for_action, redact_for_site, secrets_of
 from site_store import RevisionSecrets, SiteStore
-from site_store.sites import Sites
+from site_store.designs.sites import Sites
 from slipway_airflow.operators.action import AcquireSiteOperator
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site

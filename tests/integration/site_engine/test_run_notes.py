@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from site_engine.controller import Controller
+from site_engine.controller.controller import Controller
+from site_engine.controller.run_notes import NOTES_EVERY, note_verdicts
 from site_engine.errors import AirflowRefused
-from site_engine.run_notes import NOTES_EVERY, note_verdicts
 from site_store import ActionRecord, ActionState, SiteStore
 from tests.support.fake_clock import FakeClock
 

@@ -11,14 +11,14 @@ import yaml
 from design_rendering.design import read_design
 from design_rendering.documents import load_documents
 from provisioner_client.protocol import ListedNode
+from site_engine.actions.finalization import finalize_dry_run
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import ActionParameters
-from site_engine.dry_run_changes import dry_run_changes
-from site_engine.finalization import finalize_dry_run
-from site_engine.node_lists import keep_list
-from site_engine.planning import plan_action, simulate_plan
-from site_engine.releases import releases_of
-from site_engine.site_plans import SitePlan, plan_site
+from site_engine.groups.releases import releases_of
+from site_engine.plans.dry_run_changes import dry_run_changes
+from site_engine.plans.node_lists import keep_list
+from site_engine.plans.planning import plan_action, simulate_plan
+from site_engine.plans.site_plans import SitePlan, plan_site
 from site_store import ActionState, PlannedGroup, SiteStore
 from strategy_lib.goals.update import Change
 from strategy_lib.node import NodeState

@@ -9,14 +9,14 @@ from typing import Any, cast
 import pytest
 
 from provisioner_client.protocol import Provisioner
+from site_engine.actions.site_steps import SiteStepRequest, run_site_step
 from site_engine.errors import StepError, TaskStopped
 from site_engine.operations import run as operation_run
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.process import STOP, Stopping
-from site_engine.site_steps import SiteStepRequest, run_site_step
 from site_store import OperationStatus
-from site_store.operations import Operations
+from site_store.operations.operations import Operations
 from strategy_lib.phase import Phase
 from tests.support.driving import LOG, Begin, Driving
 from tests.support.fake_clock import FakeClock

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from site_engine.controller import LEASE_SECONDS, Controller
-from site_engine.metric_samples import read_samples
-from site_engine.metrics import WATCHER_CHANGES
-from site_engine.watcher_job import TELL_EVERY, in_thread, tell_watchers
+from site_engine.controller.controller import LEASE_SECONDS, Controller
+from site_engine.controller.watcher_job import TELL_EVERY, in_thread, tell_watchers
+from site_engine.monitoring.metric_samples import read_samples
+from site_engine.monitoring.metrics import WATCHER_CHANGES
 from site_engine.watchers import DesignWatcher, Told
 from site_store import AccessRefused, BufferMode, Lease, OutboxRecord, SiteStore
 from strategy_lib.notifications import Target

@@ -13,10 +13,10 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, literal, select, true, update
 
-from site_store import dialects
-from site_store.address import resolve
-from site_store.counting import Counts
-from site_store.database import Database
+from site_store.sql import dialects
+from site_store.sql.address import resolve
+from site_store.sql.database import Database
+from site_store.status.counting import Counts
 from site_store.tables import action, group_node, group_run, node, site_group, site_group_node, task
 
 SITES = ("north", "south")

@@ -12,9 +12,9 @@ from alembic.config import Config
 from sqlalchemy import Connection, MetaData
 
 import site_store
-from site_store.address import resolve
-from site_store.database import Database, create_sqlite_file
-from site_store.schema_version import VERSION_TABLE
+from site_store.sql.address import resolve
+from site_store.sql.database import Database, create_sqlite_file
+from site_store.sql.schema_version import VERSION_TABLE
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 FIRST, SECOND = "a: ä # one\n", "a: 2\n"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from site_store import ActionRecord, GroupRecord, Operation, OperationStatus, PlannedGroup, SiteStore
-from site_store.nodes import write_wanted
+from site_store.nodes.nodes import write_wanted
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group

@@ -11,9 +11,9 @@ from sqlalchemy import Executable, Table, UpdateBase, delete, insert, literal, s
 from sqlalchemy.dialects import postgresql
 
 from site_store import AccessRefused, BufferMode, SiteStore
-from site_store.access import DESIGN_TABLES, WISHES
-from site_store.address import resolve
-from site_store.database import Database
+from site_store.sql.access import DESIGN_TABLES, WISHES
+from site_store.sql.address import resolve
+from site_store.sql.database import Database
 from site_store.tables import metadata, node
 from strategy_lib.goals.actors import Access, Actor, may
 from tests.integration.site_store.scenario import SITE, FakeClock

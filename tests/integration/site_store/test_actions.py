@@ -18,7 +18,7 @@ from site_store import (
     SiteNotHeld,
     SiteStore,
 )
-from site_store.database import Database
+from site_store.sql.database import Database
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome

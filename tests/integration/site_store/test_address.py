@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import Connection, text
 
 from site_store import SchemaNotCurrent, SiteStore, StoreError, StoreNotConfigured, StoreUnavailable
-from site_store.address import describe, resolve
-from site_store.database import Database
+from site_store.sql.address import describe, resolve
+from site_store.sql.database import Database
 
 SECRET = "s3cr3t-w0rd"
 
@@ -104,7 +104,7 @@ def test_a_directory_that_cannot_be_written_is_named_with_the_way_out(tmp_path: 
 def test_a_locked_database_is_trouble_on_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sqlite_template: Path
 ) -> None:
-    monkeypatch.setattr("site_store.database.BUSY_SECONDS", 0)
+    monkeypatch.setattr("site_store.sql.database.BUSY_SECONDS", 0)
     file = tmp_path / "slipway.db"
     file.write_bytes(sqlite_template.read_bytes())
     holder, other = Database(resolve(f"sqlite:///{file}")), Database(resolve(f"sqlite:///{file}"))

@@ -32,7 +32,7 @@ def test_who_waits_looks_every_few_milliseconds(
         if len(slept) == 20:
             other.execute("COMMIT")
 
-    monkeypatch.setattr("site_store.database.time.sleep", sleep)
+    monkeypatch.setattr("site_store.sql.database.time.sleep", sleep)
     held = store.leases.take("controller", "me", 60)
     assert held is not None
     assert len(slept) == 20
@@ -46,7 +46,7 @@ def test_who_has_waited_long_enough_is_told(
     busy: tuple[SiteStore, sqlite3.Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, other = busy
-    monkeypatch.setattr("site_store.database.BUSY_SECONDS", 0)
+    monkeypatch.setattr("site_store.sql.database.BUSY_SECONDS", 0)
     with pytest.raises(StoreUnavailable, match="locked"):
         store.leases.take("controller", "me", 60)
     other.close()

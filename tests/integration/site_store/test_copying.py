@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Table, func, select, text
 
-from site_store import ActionState, OperationStatus, SiteStore, StoreNotConfigured, copying
-from site_store.address import resolve
-from site_store.copying import copy_sqlite
-from site_store.database import Database
+from site_store import ActionState, OperationStatus, SiteStore, StoreNotConfigured
 from site_store.errors import CopyRefused
+from site_store.sql import copying
+from site_store.sql.address import resolve
+from site_store.sql.copying import copy_sqlite
+from site_store.sql.database import Database
 from site_store.tables import event, metadata
 from strategy_lib.phase import GroupState, Phase
 from tests.integration.site_store import first_schema
@@ -120,7 +121,7 @@ def test_an_older_schema_is_brought_up_to_date_on_the_way(tmp_path: Path, empty_
 _COPY_AND_HANG = """
 import sys, time
 from pathlib import Path
-from site_store import copying
+from site_store.sql import copying
 real = copying._go_on_counting
 def hang(old, new, table):
     real(old, new, table)

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, delete, func, select, update
 
 from site_store import SiteStore
-from site_store.address import resolve
-from site_store.counting import Counts
-from site_store.database import Database
+from site_store.sql.address import resolve
+from site_store.sql.database import Database
+from site_store.status.counting import Counts
 from site_store.tables import action, metadata, node, site_trouble, status_count, task, task_trouble
 from strategy_lib.phase import Phase
 from tests.integration.site_engine.trees.tree_scenario import change, commit

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, insert, text
 
 from design_rendering.digests import VERSION
 from provisioner_client.protocol import ListedNode
-from site_engine.node_lists import keep_list
-from site_engine.site_plans import plan_site
+from site_engine.plans.node_lists import keep_list
+from site_engine.plans.site_plans import plan_site
 from site_store import SiteStore
 from site_store.tables import node
 from strategy_lib import plan_update

@@ -18,8 +18,8 @@ import site_store
 from design_rendering.design import read_design
 from design_rendering.documents import load_documents
 from site_store import SiteStore
-from site_store.address import resolve
-from site_store.database import Database, create_sqlite_file
+from site_store.sql.address import resolve
+from site_store.sql.database import Database, create_sqlite_file
 from tests.integration.site_store.first_schema import MOMENT
 from tests.support.sites import group, node, site
 

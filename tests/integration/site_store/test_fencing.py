@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, select
 
-from site_engine.controller import Controller, Job, close_dead_actions
-from site_engine.run_notes import note_verdicts
+from site_engine.controller.controller import Controller, Job, close_dead_actions
+from site_engine.controller.run_notes import note_verdicts
 from site_store import ActionState, Lease, LeaseLost, SiteStore
-from site_store.drifts import FoundDrift, JudgedNode
-from site_store.events import EventKind, NewEvent
-from site_store.outbox import write_notification
-from site_store.repairs import AilingNode
-from site_store.status_records import DeliveryRecord
+from site_store.node_states.drifts import FoundDrift, JudgedNode
+from site_store.node_states.repairs import AilingNode
+from site_store.status.events import EventKind, NewEvent
+from site_store.status.outbox import write_notification
+from site_store.status.status_records import DeliveryRecord
 from site_store.tables import metadata
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability

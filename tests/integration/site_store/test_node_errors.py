@@ -8,8 +8,8 @@ from itertools import permutations, product
 import pytest
 
 from site_store import ActionState, OperationStatus, SiteStore
-from site_store.node_errors import NodeErrorRecord
-from site_store.tries import jitter_of
+from site_store.nodes.node_errors import NodeErrorRecord
+from site_store.nodes.tries import jitter_of
 from strategy_lib.goals.node_errors import ErrorCode, ReportState, Standing
 from strategy_lib.goals.retries import retry_delay
 from strategy_lib.outcome import Outcome

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from site_store import ActionState, EventNotFound, Lease, LeaseLost, SiteStore
-from site_store.outbox import write_notification
+from site_store.status.outbox import write_notification
 from strategy_lib.notifications import NotificationKind
 from strategy_lib.phase import GroupState, Reason
 from tests.integration.site_store.desk import Desk, yaml

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert
 
 from site_store import ActionState, CallCount, CallKey, ExpectedWork, Lease, LeaseLost, SiteStore
-from site_store.owners import NEVER
+from site_store.status.owners import NEVER
 from site_store.tables import status_count
 from tests.integration.site_store.desk import Desk, yaml
 from tests.integration.site_store.racing import at_once

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from site_engine.turns import place_taker
+from site_engine.groups.turns import place_taker
 from site_store import GroupTurn, OperationStatus, PlaceTaken, PlannedGroup, SiteStore
 from strategy_lib.group_plan import GroupPlan
 from strategy_lib.node import NodeState

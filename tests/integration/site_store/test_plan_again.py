@@ -9,8 +9,8 @@ import pytest
 
 from provisioner_client.protocol import ListedNode
 from site_store import SiteStore
-from site_store.events import EventKind
-from site_store.user_states import lease_of
+from site_store.node_states.user_states import lease_of
+from site_store.status.events import EventKind
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from tests.support.driving import begin_with

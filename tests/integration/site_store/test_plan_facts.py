@@ -9,10 +9,10 @@ from typing import Any
 import yaml
 from sqlalchemy import update
 
-from site_engine.node_lists import keep_list
+from site_engine.plans.node_lists import keep_list
 from site_store import PlannedGroup, SiteStore
-from site_store.plan_facts import TIMED
-from site_store.site_groups import write_site_groups
+from site_store.designs.site_groups import write_site_groups
+from site_store.nodes.plan_facts import TIMED
 from site_store.tables import node
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.phase import Phase

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event, text
 
 from site_store import ActionState, GroupNotFound, GroupStanding, IdleGroup, PlannedGroup, SiteStore, StepState
-from site_store.events import EventKind
+from site_store.status.events import EventKind
 from strategy_lib.criteria import CriterionResult, SuccessCriteria
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase, Reason

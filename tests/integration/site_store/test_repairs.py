@@ -7,9 +7,9 @@ from datetime import timedelta
 from sqlalchemy import Connection, insert, select
 
 from site_store import SiteStore
-from site_store.events import EventKind
+from site_store.node_states.repair_switches import ALL_SITES
 from site_store.records import Lease
-from site_store.repair_switches import ALL_SITES
+from site_store.status.events import EventKind
 from site_store.tables import event, site_group, site_group_node
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario
 from tests.integration.site_store.test_drifts import DIGESTS, done, found, lead

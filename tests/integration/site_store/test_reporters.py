@@ -14,7 +14,7 @@ from site_store import (
     TooManyReports,
     ValueRefused,
 )
-from site_store import reporters as module
+from site_store.status import reporters as module
 from site_store.tables import reporter
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario
 

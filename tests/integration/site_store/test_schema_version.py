@@ -18,9 +18,9 @@ from sqlalchemy import Connection, text
 import site_store
 from site_store import PlannedGroup, SchemaNotCurrent, SiteStore, ValueRefused
 from site_store.__main__ import main
-from site_store.address import resolve
-from site_store.database import Database
-from site_store.schema_version import CURRENT, VERSION_TABLE
+from site_store.sql.address import resolve
+from site_store.sql.database import Database
+from site_store.sql.schema_version import CURRENT, VERSION_TABLE
 from site_store.tables import metadata
 from strategy_lib.strategy import Group
 from tests.support.stores import upgrade_fails_at

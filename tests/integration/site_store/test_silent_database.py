@@ -9,10 +9,11 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, make_url, text
 
-from site_store import Lease, SiteStore, StoreUnavailable, database
-from site_store.address import resolve
-from site_store.database import Database
+from site_store import Lease, SiteStore, StoreUnavailable
 from site_store.leases import require_lease
+from site_store.sql import database
+from site_store.sql.address import resolve
+from site_store.sql.database import Database
 from tests.support.faulty_way import FaultyWay, faulty_way
 
 pytestmark = pytest.mark.timeout(60)  # what would hang, hangs

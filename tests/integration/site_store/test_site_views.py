@@ -7,9 +7,9 @@ import json
 import pytest
 
 from site_store import LeaseLost, Operation, SiteStateChanged, SiteStore
-from site_store.events import EventKind, NewEvent
+from site_store.node_states.user_states import lease_of
 from site_store.records import Lease
-from site_store.user_states import lease_of
+from site_store.status.events import EventKind, NewEvent
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory

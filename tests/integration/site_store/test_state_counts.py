@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from site_engine.metric_samples import read_samples
-from site_engine.metrics import to_text
+from site_engine.monitoring.metric_samples import read_samples
+from site_engine.monitoring.metrics import to_text
 from site_store import SiteStore
-from site_store.user_states import lease_of
+from site_store.node_states.user_states import lease_of
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory

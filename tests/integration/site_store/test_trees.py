@@ -15,7 +15,7 @@ from site_store import ActionNotFound, ActionState, NodeQuery, PlannedGroup, Sit
 from site_store.tables import action as action_table
 from site_store.tables import approval, node, revision, site_group, site_group_node, task
 from site_store.tables import site as site_table
-from site_store.tree_facts import FirstTroubles
+from site_store.trees.tree_facts import FirstTroubles
 from strategy_lib.phase import Phase, Reason
 from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.status_trees import action_tree, tree_to_dict
+from site_engine.trees.status_trees import action_tree, tree_to_dict
 from site_store import ActionRecord, ActionState, IdleGroup, PlannedGroup
-from site_store.node_errors import NodeErrorRecord
+from site_store.nodes.node_errors import NodeErrorRecord
 from strategy_lib.goals.node_errors import ErrorCode, Standing
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group

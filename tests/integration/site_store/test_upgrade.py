@@ -14,7 +14,7 @@ from sqlalchemy import Connection, insert, inspect
 from sqlalchemy import text as sql
 
 from site_store import CollectionRecord, SchemaNotCurrent, SiteStore, Version
-from site_store.schema_version import CURRENT, VERSION_TABLE
+from site_store.sql.schema_version import CURRENT, VERSION_TABLE
 from site_store.tables import metadata, node
 from tests.integration.site_store import first_schema
 from tests.integration.site_store.desk import counts

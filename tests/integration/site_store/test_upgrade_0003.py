@@ -17,9 +17,9 @@ from design_rendering.digests import node_digests
 from design_rendering.documents import load_documents
 from design_rendering.drydock_nodes import nodes_from_documents
 from site_store import ActionState, OperationStatus, SiteStore, StepState, Version
-from site_store.address import resolve
-from site_store.database import Database, create_sqlite_file
-from site_store.schema_version import VERSION_TABLE
+from site_store.sql.address import resolve
+from site_store.sql.database import Database, create_sqlite_file
+from site_store.sql.schema_version import VERSION_TABLE
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import outcome
 

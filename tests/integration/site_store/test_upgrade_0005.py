@@ -19,8 +19,8 @@ from design_rendering.documents import load_documents
 from design_rendering.drydock_nodes import nodes_from_documents
 from design_rendering.objects import ObjectKey
 from site_store import SiteStore
-from site_store.address import resolve
-from site_store.database import Database, create_sqlite_file
+from site_store.sql.address import resolve
+from site_store.sql.database import Database, create_sqlite_file
 from strategy_lib.phase import Phase
 
 MOMENT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from site_store import ActionState, SiteStore
-from site_store.user_states import lease_of, write_by_controller
+from site_store.node_states.user_states import lease_of, write_by_controller
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory

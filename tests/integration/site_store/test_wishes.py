@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from design_rendering.digests import VERSION
-from site_engine.differences import node_difference
+from site_engine.plans.differences import node_difference
 from site_store import ActionState, NodeRecord, SiteBusy, SiteStore
 from strategy_lib.goals.update import Change
 from strategy_lib.outcome import NodeCondition

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from site_engine.dead_actions import action_for_display, close_without_report
+from site_engine.actions.dead_actions import action_for_display, close_without_report
 from site_store import ActionRecord, SiteStore
 from slipway_api.actions.run_view import action_nodes, counts_of_nodes, run_view
 from strategy_lib.phase import Phase

@@ -20,8 +20,8 @@ import psycopg
 import pytest
 from sqlalchemy import make_url, text
 
-from site_store.address import resolve
-from site_store.database import Database
+from site_store.sql.address import resolve
+from site_store.sql.database import Database
 from slipway_cli.embedded.errors import PostgresUnusable
 from slipway_cli.embedded.postgres_account import MAJOR, free_ids, packages, programs
 from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE, PostgresCluster

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from site_engine.differences import NodeDifference, node_difference, node_differences
-from site_engine.planning import judge_deployed
+from site_engine.plans.differences import NodeDifference, node_difference, node_differences
+from site_engine.plans.planning import judge_deployed
 from site_store import NodeRecord
 from strategy_lib.outcome import NodeCondition
 

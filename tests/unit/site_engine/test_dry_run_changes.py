@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from design_rendering.document_changes import Change as Changed
 from design_rendering.document_changes import DocumentChange, FieldChange
-from site_engine.differences import NodeDifference
-from site_engine.dry_run_changes import fold_changes
-from site_engine.site_plans import GroupChanges, PlannedNode, SitePlan
+from site_engine.plans.differences import NodeDifference
+from site_engine.plans.dry_run_changes import fold_changes
+from site_engine.plans.site_plans import GroupChanges, PlannedNode, SitePlan
 from strategy_lib.goals.update import Change
 from strategy_lib.phase import Verdict
 from strategy_lib.report import Report, ReportedAction, from_dict, to_dict

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from site_engine.metrics import METRICS, Shape
+from site_engine.monitoring.metrics import METRICS, Shape
 from strategy_lib.notifications import NotificationKind
 from strategy_lib.status.words import Status
 from tests.conftest import ROOT

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from site_engine.metrics import (
+from site_engine.monitoring.metrics import (
     CALL_SECONDS,
     GROUP_SECONDS,
     METRICS,

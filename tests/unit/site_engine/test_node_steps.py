@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.node_steps import judge_node_step
+from site_engine.actions.node_steps import judge_node_step
 from site_store import TaskRecord
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import Phase

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from provisioner_client.observed import CallResult
-from site_engine.owners import CheckIns, ProvisionerObserver, airflow_owner, list_owners, provisioner_owner
+from site_engine.monitoring.owners import CheckIns, ProvisionerObserver, airflow_owner, list_owners, provisioner_owner
 from site_engine.provisioners import ProvisionerConnection
 from site_store import CallKey, ExpectedWork, OwnerCheckIn, SiteStore, StoreUnavailable
-from site_store.owners import NEVER
+from site_store.status.owners import NEVER
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = provisioner_owner("drydock")

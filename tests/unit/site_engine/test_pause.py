@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from site_engine.pause import LOOK_AGAIN, LOOK_AGAIN_BEHIND_OTHERS, hold_back, hold_group_back
+from site_engine.groups.pause import LOOK_AGAIN, LOOK_AGAIN_BEHIND_OTHERS, hold_back, hold_group_back
 from site_store import GroupStanding
 from strategy_lib.phase import GroupState
 from tests.unit.site_engine.records import AT, record

@@ -12,8 +12,8 @@ from design_rendering.digests import VERSION
 from site_engine.actions.admission import judge_out_of_use
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import parse_parameters
-from site_engine.planned_differences import NOBODY, considered_differences
-from site_engine.planning import (
+from site_engine.plans.planned_differences import NOBODY, considered_differences
+from site_engine.plans.planning import (
     Deployed,
     Known,
     Plan,

@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 
 from provisioner_client.protocol import ProvisionerTask, TaskLink, TaskMessage, TaskResult, TaskState, TaskTree
-from site_engine.provisioner_tasks import MOST_CHILDREN, NEVER_ENDED, task_entry, web_address
+from site_engine.operations.provisioner_tasks import MOST_CHILDREN, NEVER_ENDED, task_entry, web_address
 from strategy_lib.status.entry import entry_to_dict
 from strategy_lib.status.words import Status
 from tests.conftest import ROOT

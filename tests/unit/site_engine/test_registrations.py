@@ -18,7 +18,7 @@ from provisioner_client.factory import ProvisionerFactory
 from provisioner_client.protocol import Provisioner
 from provisioner_client.redacting import Redact
 from site_engine.actions.kinds import KINDS, STEPS, ActionKind, Step, table
-from site_engine.controller import Controller, Job
+from site_engine.controller.controller import Controller, Job
 from site_engine.errors import EngineError
 from site_engine.extensions import CHECKS, POLICIES, WATCHERS, check_set, policy_set, watcher_set
 from site_engine.node_states.checks import AS_LEFT

@@ -12,7 +12,7 @@ from design_rendering.design import Design, read_design
 from design_rendering.documents import load_documents
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import ActionParameters, parse_parameters
-from site_engine.planning import Plan, plan_action, strategy_of
+from site_engine.plans.planning import Plan, plan_action, strategy_of
 from site_store import NodeRecord
 from strategy_lib.outcome import NodeCondition
 from tests.support.sites import group, node, site

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from site_engine.schedules import WaitingGroup, rounds_of
+from site_engine.plans.schedules import WaitingGroup, rounds_of
 from strategy_lib import simulate
 from tests.unit.strategy_lib.test_simulation_against_the_rules import nodes, strategies
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from site_engine.turns import Turn, whose_turn
+from site_engine.groups.turns import Turn, whose_turn
 from site_store import GroupStanding
 from strategy_lib.phase import GroupState
 

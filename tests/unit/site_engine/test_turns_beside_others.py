@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from site_engine.turns import (
+from site_engine.groups.turns import (
     Turn,
     look_again_beside_others,
     place_taker,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from site_store.storable import plain
+from site_store.sql.storable import plain
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from site_engine import measurements
-from site_engine.measurements import measure, use_sink
-from site_engine.metrics import GROUP_OUTCOMES, GROUP_SECONDS, NODES, Sample
+from site_engine.monitoring import measurements
+from site_engine.monitoring.measurements import measure, use_sink
+from site_engine.monitoring.metrics import GROUP_OUTCOMES, GROUP_SECONDS, NODES, Sample
 from slipway_airflow import airflow_stats
 from slipway_airflow.airflow_stats import emit
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from airflow.sdk.api.datamodels._generated import DagRunState
 
-from site_engine.dead_actions import run_is_over
+from site_engine.actions.dead_actions import run_is_over
 from slipway_airflow.operators.action import run_states
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import httpx
 import pytest
 
-from site_engine.finalization import finalize_action
+from site_engine.actions.finalization import finalize_action
 from site_store import SiteStore
 from slipway_airflow import connections
 from slipway_api.pages.actions import failures

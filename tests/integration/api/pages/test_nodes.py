@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import update
 
 from site_store import SiteStore
+from site_store.node_states.user_states import lease_of
 from site_store.tables import node as node_table
-from site_store.user_states import lease_of
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from site_store import SiteStore
-from site_store.reporters import NewLeaf
+from site_store.status.reporters import NewLeaf
 from tests.integration.api.pages.test_actions import DESIGN, end, text_of
 from tests.support.driving import Begin, Driving
 

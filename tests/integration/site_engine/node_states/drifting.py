@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from site_store import ActionState, PlannedGroup, SiteStore
+from site_store.node_states.user_states import lease_of
 from site_store.records import Lease, OperationStatus
-from site_store.user_states import lease_of
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from site_engine.monitoring.notifications import headline
 from site_engine.node_states.checks import OK, OWN_CHECKS, CheckedNode, Finding, NodeCheck, drift
 from site_engine.node_states.drift_watch import DriftWatch
-from site_engine.notifications import headline
-from site_engine.status_trees import site_tree
 from site_engine.trees.nodes import site_nodes
+from site_engine.trees.status_trees import site_tree
 from site_store import LeaseLost, SiteStore
-from site_store.drifts import FoundDrift, JudgedNode
+from site_store.node_states.drifts import FoundDrift, JudgedNode
 from site_store.records import Lease
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status

@@ -13,7 +13,7 @@ import pytest
 from site_engine.errors import EngineError
 from site_engine.node_states.leaders import BACK_OFF, LEASE_SECONDS, POLL_SECONDS, Poll, SiteLeaders
 from site_store import Lease, SiteStore, StoreUnavailable, ValueRefused
-from site_store.user_states import lease_of
+from site_store.node_states.user_states import lease_of
 from strategy_lib.node_states.publication import Version
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design

@@ -11,9 +11,9 @@ import yaml
 from site_engine.errors import AirflowApiError
 from site_engine.node_states.repairs import Remedies, repair_site
 from site_store import SiteStore
+from site_store.node_states.repair_switches import ALL_SITES
+from site_store.node_states.repairs import RepairResult
 from site_store.records import Lease
-from site_store.repair_switches import ALL_SITES
-from site_store.repairs import RepairResult
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
 from tests.integration.site_engine.node_states.drifting import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from site_engine.status_trees import action_tree, tree_to_dict
+from site_engine.trees.status_trees import action_tree, tree_to_dict
 from site_store import PlannedGroup
 from strategy_lib.phase import Phase, Reason
 from strategy_lib.schema_check import check_data

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from site_engine.status_trees import site_tree, tree_to_dict
 from site_engine.trees.nodes import node_history
+from site_engine.trees.status_trees import site_tree, tree_to_dict
 from site_store import tables
 from tests.integration.site_engine.trees.tree_scenario import PROVISIONER, change, child, commit
 from tests.integration.site_store.scenario import SITE, Scenario

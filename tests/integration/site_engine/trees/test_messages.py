@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, event
 
-from site_engine.status_trees import action_tree, site_tree, site_trees, tree_to_dict
+from site_engine.trees.status_trees import action_tree, site_tree, site_trees, tree_to_dict
 from site_store import StepState, tables
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED

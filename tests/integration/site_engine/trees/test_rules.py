@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import site_engine.trees
-from site_engine import status_trees, tree_stream
-from site_engine.status_trees import action_tree
+from site_engine.trees import status_trees, tree_stream
+from site_engine.trees.status_trees import action_tree
 from site_store import ActionState, OperationStatus, PlannedGroup, StepState
 from site_store.tables import action_step, node, task
 from strategy_lib.phase import GroupState, Phase, Reason

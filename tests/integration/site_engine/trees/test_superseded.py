@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from site_engine.status_trees import action_tree
+from site_engine.trees.status_trees import action_tree
 from site_store import ActionState
 from tests.integration.site_engine.trees.tree_scenario import commit
 from tests.integration.site_store.scenario import Scenario

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from site_engine.status_trees import action_tree, site_tree, tree_to_dict
-from site_store import StepState, tables, tree_times
-from site_store.tree_queries import sites_query
+from site_engine.trees.status_trees import action_tree, site_tree, tree_to_dict
+from site_store import StepState, tables
+from site_store.trees import tree_times
+from site_store.trees.tree_queries import sites_query
 from strategy_lib.phase import Phase
 from tests.integration.site_engine.trees.tree_scenario import PROVISIONER, change, child, commit, group, tree
 from tests.integration.site_store.scenario import SITE, Scenario

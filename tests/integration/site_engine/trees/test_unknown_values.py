@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from site_engine.status_trees import action_trees
 from site_engine.trees.nodes import action_nodes
+from site_engine.trees.status_trees import action_trees
 from site_store import tables
 from strategy_lib.approval import ApprovalMoment
 from tests.integration.site_engine.trees.tree_scenario import change, group, tree

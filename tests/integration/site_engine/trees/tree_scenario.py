@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, update
 
-from site_engine.status_trees import action_tree, site_tree, tree_to_dict
+from site_engine.trees.status_trees import action_tree, site_tree, tree_to_dict
 from site_store import ActionRecord, OperationStatus
 from site_store.tables import revision, site_group, site_group_node, task
 from site_store.tables import site as site_table

@@ -10,7 +10,7 @@ import pytest
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.protocol import Provisioner
-from site_engine.node_steps import NodeStepVerdict
+from site_engine.actions.node_steps import NodeStepVerdict
 from site_engine.operations.run import LEASE_SECONDS
 from site_engine.operations.wait import StillRunning
 from site_store import GroupRecord, NodeRecord, OperationStatus, PlannedGroup, SiteStore

@@ -1,0 +1,124 @@
+"""The end of an action: its report is made, stored and logged, its site is free (rules 19 and 20)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from provisioner_client.errors import ProvisionerError
+from site_engine.actions.kinds import Override, kind_of
+from site_engine.actions.parameters import parameters_of
+from site_engine.actions.reports import NodeStepStatus, StepTasks, make_dry_run_report, make_report
+from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.groups.groups import interrupt_group
+from site_engine.monitoring.measurements import measure_action
+from site_engine.monitoring.owners import ProvisionerObserver
+from site_engine.operations.reconcile import record_late_results
+from site_engine.operations.run import OperationRun
+from site_engine.plans.dry_run_changes import dry_run_changes
+from site_engine.plans.planning import simulate_plan
+from site_engine.process import SystemClock
+from site_engine.redaction import redact_for_action
+from site_store import ActionState, PlannedGroup
+from strategy_lib.phase import Phase, Verdict
+from strategy_lib.report import to_dict
+from strategy_lib.report_text import render
+
+if TYPE_CHECKING:
+    from site_engine.process import TaskLog
+    from site_engine.provisioners import Provisioners
+    from site_store import ActionRecord, SiteStore
+    from strategy_lib.report import Report
+
+
+def finalize_action(
+    store: SiteStore,
+    action: ActionRecord,
+    step_states: Mapping[str, str | None],
+    log: TaskLog,
+    provisioners: Provisioners,
+) -> Report:
+    """Judge what has no verdict, report, and close the action; safe to repeat.
+
+    Parameters
+    ----------
+    step_states : Airflow's state of each of the action's steps (`site_engine.actions.kinds.ActionKind.steps`).
+    provisioners : leads to the provisioner that is asked for late results.
+    """
+    for standing in store.groups.standings(action.id):
+        if not standing.is_judged and interrupt_group(store, action, standing.name):
+            log.warning("The task of group %s ended without a verdict.", standing.name)
+    step = kind_of(action.kind).node_step
+    # Before anything comes late: that never changes a verdict (rule 14).
+    judged = step_tasks(store, action, step)
+    _late_results(store, action, log, provisioners)
+    data = store.reports.facts(action.id)
+    on_nodes = NodeStepStatus(step, step_states.get(step), judged, step_tasks(store, action, step)) if step else None
+    found = {phase: store.tasks.of_step(action.id, phase) for phase in kind_of(action.kind).found_steps}
+    report = make_report(data, step_states, store.now(), on_nodes, found)
+    return _closed(store, action, report, log)
+
+
+def finalize_dry_run(
+    store: SiteStore, action: ActionRecord, step_states: Mapping[str, str | None], log: TaskLog
+) -> Report:
+    """Report what a dry run has found, and close the action; as `finalize_action`, but that nothing was done."""
+    data = store.reports.facts(action.id)
+    states = {tasks.node: tasks.state for tasks in data.nodes}
+    parameters = parameters_of(action)
+    targets = sorted(parameters.target_nodes or ())
+    withheld = store.tasks.withheld(action.id)
+    planned = [PlannedGroup(group.definition, group.nodes, group.plan) for group in data.groups]
+    below_criteria = parameters.allows(Override.BELOW_CRITERIA)
+    kind, remove = kind_of(action.kind), []
+    step = kind.node_step
+    if kind.relabels:
+        step, targets = Phase.RELABEL, planned_nodes(store, action.id, Phase.RELABEL)
+    if kind.prunes:
+        remove = planned_nodes(store, action.id, Phase.DESTROY)
+    rehearsal = simulate_plan(planned, states, step, targets, withheld, below_criteria=below_criteria, remove=remove)
+    report = make_dry_run_report(data, step_states, store.now(), rehearsal)
+    if planned and not report.failed_steps:
+        report = replace(report, changes=dry_run_changes(store, action, planned, rehearsal, withheld))
+    return _closed(store, action, report, log)
+
+
+def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog) -> Report:
+    for line in render(report).splitlines():
+        log.info("%s", line)
+    store.reports.save(action.id, to_dict(report))
+    state = ActionState.SUCCESS if report.verdict is Verdict.SUCCESS else ActionState.FAILED
+    store.actions.close(action.id, state, report.verdict_text)
+    if not action.dry_run:
+        measure_action(store.actions.get(action.id))
+    return report
+
+
+def planned_nodes(store: SiteStore, action_id: str, step: Phase) -> list[str]:
+    """Return the nodes that an action's plan has found for a step, by name."""
+    return [name for name, _ in store.tasks.of_step(action_id, step)]
+
+
+def step_tasks(store: SiteStore, action: ActionRecord, step: Phase | None) -> StepTasks:
+    """Return what came of each node in the action's step on nodes; nothing for an action without one."""
+    tasks = store.tasks.of_step(action.id, step) if step else []
+    return tuple((name, record) for name, record in tasks if not record.is_untouched)
+
+
+def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog, provisioners: Provisioners) -> None:
+    """Look once more at what had no result in time; the report goes on without an answer."""
+    try:
+        connection = provisioners.for_action(store, action)
+        observer = ProvisionerObserver(store, connection, action.dag_id)
+        provisioner = connection.connect(redact_for_action(store, action), observer=observer)
+    except (SettingsError, ConnectionLookupFailed) as error:
+        log.warning("Late results cannot be looked for: %s", error)
+        return
+    try:
+        operations = OperationRun(store, provisioner, SystemClock(), 0.0, log)
+        record_late_results(store, operations, action.id, log)
+    except ProvisionerError as error:
+        log.warning("Late results cannot be looked for: %s", error)
+    finally:
+        provisioner.close()

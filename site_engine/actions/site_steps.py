@@ -1,0 +1,98 @@
+"""Drive a step that concerns the whole site (verify_site, prepare_site) to its end. Its task's result decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from provisioner_client.protocol import TaskResult
+from site_engine.actions.reports import STEP_WARNING
+from site_engine.errors import StepError
+from site_engine.monitoring.measurements import measure_operation
+from site_engine.operations.wait import EndKind, OperationEnd, StillRunning
+from site_store import OperationStatus
+from strategy_lib.outcome import Outcome
+from strategy_lib.phase import Phase
+
+if TYPE_CHECKING:
+    from site_engine.operations.run import OperationRun
+    from site_engine.operations.wait import PhaseTimes
+    from site_engine.process import TaskLog
+    from site_store import Operation
+
+
+_ENDED = (OperationStatus.COMPLETE, OperationStatus.TIMED_OUT)
+_NOBODY = Outcome(frozenset(), frozenset(), frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class SiteStepRequest:
+    """Which step of which action. ``attempt`` differs when a person cleared the step, so that it is done again."""
+
+    action_id: str
+    site: str
+    phase: Phase
+    attempt: int
+    design_ref: str
+    times: PhaseTimes
+
+
+def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRunning | None:
+    """Go on until the step is done (None), or a long wait is better deferred. One that is stored as ended stays so.
+
+    Raises `StepError`: the provisioner says so, or did not say anything in time. ``prepare_site`` may succeed in part:
+    Drydock reports networks there, and says so although nothing is wrong with the nodes; that is a warning.
+    """
+    store, log = operations.store, operations.log
+    operation = store.operations.begin(
+        request.action_id, request.site, None, request.attempt, request.phase, (), request.design_ref
+    )
+    if operation.status in _ENDED:
+        _require_success(operation, log)
+        return None
+    ended = operations.run(operation, request.times)
+    if isinstance(ended, StillRunning):
+        return ended
+    store.operations.record_outcome(operation.op, _NOBODY, status=ended.status, result=ended.result)
+    measure_operation(store.operations.get(operation.op))
+    name = request.phase.value
+    if ended.task is None or ended.kind is not EndKind.COMPLETE:
+        raise StepError(_why(name, ended, request.times))
+    task = ended.task
+    for message in task.messages:
+        (log.warning if message.error else log.info)("  %s", message.text)
+    if task.result is TaskResult.SUCCESS:
+        log.info("%s succeeded.", name)
+        return None
+    errors = [message.text for message in task.messages if message.error]
+    said = "; ".join(errors[:5]) or "the provisioner gave no message"
+    if task.result is TaskResult.PARTIAL_SUCCESS and request.phase is Phase.PREPARE_SITE:
+        log.warning("%s succeeded in part: %s", name, said)
+        store.events.add(request.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=request.action_id)
+        return None
+    raise StepError(f"{name} ended with {task.result}: {said}")
+
+
+def _require_success(operation: Operation, log: TaskLog) -> None:
+    """Conclude from the store what an earlier try of this task had seen; the provisioner may have forgotten it since.
+
+    Raises `StepError`: it was no success.
+    """
+    name, result = operation.phase.value, operation.result
+    if result == TaskResult.SUCCESS or (result == TaskResult.PARTIAL_SUCCESS and operation.phase is Phase.PREPARE_SITE):
+        log.info("%s ended with %s before this task started again; the provisioner is not asked.", name, result)
+        return
+    raise StepError(
+        f"{name} ended with {result or operation.status.value} before this task started again "
+        f"(provisioner task {operation.provisioner_task or 'none'}): clear the task to repeat the step"
+    )
+
+
+def _why(name: str, ended: OperationEnd, times: PhaseTimes) -> str:
+    if ended.kind is EndKind.TIMED_OUT:
+        return f"{name} did not end within {times.timeout:g} s"
+    if ended.kind is EndKind.REFUSED:
+        return f"{name}: {ended.refusal}"
+    if ended.kind is EndKind.DEAD:
+        return f"{name}: the provisioner was killed under the task, which will never end; clear the step to repeat it"
+    return f"{name}: the provisioner no longer knows the task"

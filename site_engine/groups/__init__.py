@@ -1,0 +1,1 @@
+"""Groups: whose turn it is, one attempt of a group, its pause, approvals, releases and retry."""

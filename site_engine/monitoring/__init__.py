@@ -1,0 +1,1 @@
+"""What is told and measured: metrics, notifications, owners."""

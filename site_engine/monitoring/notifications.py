@@ -1,0 +1,176 @@
+"""Notifications: what is said of an event, and the controller's job that sends each at least once (`outbox`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from site_engine.controller.controller import Job
+from site_engine.errors import AccountRefused, EngineError
+from site_store.designs.object_changes import changes_of
+from site_store.node_states.node_troubles import TROUBLED
+from strategy_lib.notifications import NotificationKind
+
+if TYPE_CHECKING:
+    from site_engine.controller.controller import Controller
+    from site_store import Lease, OutboxRecord
+    from strategy_lib.notifications import Target
+
+SEND_EVERY: Final = 5.0
+FIRST_PAUSE: Final = 10.0
+LONGEST_PAUSE: Final = 3600.0
+UNKNOWN_PAUSE: Final = timedelta(seconds=60)
+"""The longest pause while Airflow or Slipway's API is away."""
+GIVEN_UP_AFTER: Final = timedelta(days=3)
+MOST_NAMED: Final = 10
+"""So many nodes are named in the headline of a report; all stand in its data."""
+LONGEST_LOOK: Final = 10.0
+"""Seconds that one look sends for at most: other jobs wait meanwhile."""
+
+Send = Callable[["OutboxRecord", "Target", "Lease"], None]
+"""Sends a notification once. Raises `NotDelivered`: the receiver did not take it. Any other `EngineError`: Airflow or
+Slipway's API is away, and nothing is known of the receiver."""
+
+
+class NotDelivered(EngineError):
+    """The receiver did not take the notification: it is tried again later. The message has no secret."""
+
+
+def headline(event: OutboxRecord, objects: Collection[str] = ()) -> str:
+    """Return what happened in one sentence, on one line; `objects` as for `message_of`."""
+    data, action = event.data, event.action_id or ""
+    match event.kind:
+        case NotificationKind.VERDICT:
+            said = f"{data.get('kind', 'action')} is {data.get('state')}: {data.get('verdict')}"
+        case NotificationKind.CRITICAL_GROUP_FAILED:
+            said = f"critical group {event.group} failed ({data.get('reason') or 'no reason is known'})"
+        case NotificationKind.GATE_WAITING:
+            said = f"group {event.group} waits for approval: {data.get('text') or 'no text is given'}"
+        case NotificationKind.OWNER_UNRESPONSIVE:
+            said = f"{data.get('owner')} is unresponsive"
+        case NotificationKind.OWNER_BACK:
+            said = f"{data.get('owner')} is back"
+        case NotificationKind.NODE_REPORT:
+            failed = [str(report["node"]) for report in data.get("reports", ())]
+            more = f" and {len(failed) - MOST_NAMED} more" if len(failed) > MOST_NAMED else ""
+            said = f"{len(failed)} nodes have failed: {', '.join(failed[:MOST_NAMED])}{more}"
+        case NotificationKind.NODE_TROUBLE:
+            said = _edges_text(data.get("edges", ()))
+        case NotificationKind.OBJECTS_CHANGED:
+            said = _changes_text(event, objects)
+        case _:
+            said = event.kind
+    about = f" [action {action}]" if action else ""
+    return " ".join(f"Site {event.site}: {said}{about}".split())
+
+
+def _edges_text(edges: Collection[Mapping[str, Any]]) -> str:
+    """Say which nodes came into error or undefined, with the first reason of each status, and which are out of it."""
+    by_status: dict[str, list[Mapping[str, Any]]] = {}
+    for edge in edges:
+        by_status.setdefault(edge["after"] if edge["after"] in TROUBLED else "", []).append(edge)
+    parts = []
+    for status, these in sorted(by_status.items(), reverse=True):
+        named = ", ".join(edge["node"] for edge in these[:MOST_NAMED])
+        more = f" and {len(these) - MOST_NAMED} more" if len(these) > MOST_NAMED else ""
+        nodes = f"{len(these)} {'node is' if len(these) == 1 else 'nodes are'}"
+        why = f" ({these[0]['message']})" if status and these[0].get("message") else ""
+        parts.append(f"{nodes} now {status}: {named}{more}{why}" if status else f"{nodes} out of it: {named}{more}")
+    return "; ".join(parts)
+
+
+def _changes_text(event: OutboxRecord, objects: Collection[str]) -> str:
+    changes, revision = changes_of(event, objects), event.data.get("revision")
+    named = ", ".join(f"{one.key} ({one.change})" for one in changes[:MOST_NAMED])
+    more = f" and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
+    where = f" in revision {revision}" if revision is not None else ""
+    return f"{len(changes)} {'object' if len(changes) == 1 else 'objects'} changed{where}: {named}{more}"
+
+
+def _data_of(event: OutboxRecord, objects: Collection[str]) -> dict[str, Any]:
+    data = dict(event.data)
+    if event.kind == NotificationKind.OBJECTS_CHANGED:
+        data["changes"] = [
+            {"kind": one.key.kind, "name": one.key.name, "change": one.change, "version": one.version}
+            for one in changes_of(event, objects)
+        ]
+    return data
+
+
+def message_of(event: OutboxRecord, objects: Collection[str] = ()) -> dict[str, Any]:
+    """Return a notification as JSON values: what a webhook gets.
+
+    Parameters
+    ----------
+    objects : of which objects the receiver is told changes; none: of all.
+    """
+    return {
+        "id": event.event_id,
+        "event": event.kind,
+        "site": event.site,
+        "action": event.action_id,
+        "group": event.group,
+        "at": event.created.isoformat(),
+        "text": headline(event, objects),
+        "data": _data_of(event, objects),
+    }
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """Return a message as lines for a mail or a chat; plain text, in which nothing is markup."""
+    facts = {"time": message["at"], "event": message["id"], **message["data"]}
+    lines = [str(message["text"]), "", *(f"{name}: {_plain(value)}" for name, value in facts.items() if value)]
+    return "\n".join(lines)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {part}" for name, part in value.items())
+    if isinstance(value, list):
+        return "; ".join(_plain(part) for part in value)
+    return " ".join(str(value).split())
+
+
+def pause_before(attempt: int) -> timedelta:
+    """Return how long is waited after the n-th attempt in a row that failed."""
+    return timedelta(seconds=min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempt - 1, 20)))
+
+
+def send_notifications(send: Send) -> Job:
+    """Return the job that decides who is told of what is new, and sends what is due.
+
+    A receiver that does not take it is tried again after growing pauses, for `GIVEN_UP_AFTER`.
+    """
+
+    def work(controller: Controller) -> bool:
+        outbox, began = controller.store.outbox, controller.monotonic()
+        while outbox.route(controller.lease()):
+            pass
+        due = outbox.due()
+        for event, delivery in due:
+            held = controller.lease()
+            target = outbox.targets(event.site).get(delivery.target)
+            if target is None:
+                outbox.record_attempt(held, delivery, "the site's notifications have no such target any more")
+                continue
+            try:
+                send(event, target, held)
+            except AccountRefused:
+                raise
+            except NotDelivered as error:
+                too_old = controller.store.now() - event.created > GIVEN_UP_AFTER
+                pause = None if too_old else pause_before(delivery.attempts + 1)
+                outbox.record_attempt(controller.lease(), delivery, str(error), pause)
+            except EngineError as error:
+                # Of the receiver nothing is known, and the next one may be heard: this one goes behind the others.
+                pause = min(pause_before(delivery.attempts + 1), UNKNOWN_PAUSE)
+                outbox.record_attempt(controller.lease(), delivery, str(error), pause)
+                raise
+            else:
+                outbox.record_attempt(controller.lease(), delivery, None)
+            if controller.monotonic() - began > LONGEST_LOOK:
+                return False
+        return not due
+
+    return Job("notifications", SEND_EVERY, work)

@@ -1,0 +1,1 @@
+"""What is to be done: differences, plans of actions and sites, rehearsals."""

@@ -1,0 +1,215 @@
+"""How sites and actions stand: the status trees, judged at the moment of the reading from facts of one snapshot.
+
+Commands, routes and pages call the functions of this module alone. They ask nobody but the store (rule 36).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from site_engine.trees.action import action_entry, action_header, judges_of, reports_of_action
+from site_engine.trees.nodes import TROUBLED, leaves_to_dict, place_of
+from site_engine.trees.site import reports_of_site, site_entry, site_header
+from site_store.trees.tree_facts import LeafPage
+from strategy_lib.status.entry import Entry, entry_to_dict
+
+if TYPE_CHECKING:
+    from site_engine.trees.action_groups import Groups
+    from site_engine.trees.action_steps import Steps
+    from site_engine.trees.reported import Reports
+    from site_store import ActionFacts, ActionRecord, SiteFacts, SiteStore
+    from site_store.trees.tree_facts import OperationSpan
+
+SITE_DEPTH = 1
+"""Levels below a site down to its groups; its nodes are one further down."""
+ACTION_DEPTH = 3
+"""Levels below an action down to the phases of its groups; their nodes are one further down."""
+MOST_LEAVES = 1000
+"""So many nodes are in a tree at most, the worst of each group first, unless the whole is asked for."""
+WHOLE = 1 << 60
+"""More than there are of anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusTree:
+    """A tree as it was at one moment.
+
+    Attributes
+    ----------
+    token : the change token of what it was judged from: while it is the same, the tree is the same.
+    read_at : the moment, by the database's clock.
+    header : what stands above the tree, plain data.
+    root : the tree.
+    own : the same without what reporters say.
+    reports : what reporters say.
+    """
+
+    token: str
+    read_at: datetime
+    header: dict[str, Any]
+    root: Entry
+    own: Entry
+    reports: Reports
+
+
+def site_tree(store: SiteStore, site: str, depth: int | None = SITE_DEPTH) -> StatusTree:
+    """Return how a site stands, without any action: wanted against done.
+
+    Parameters
+    ----------
+    site : its name. One that nothing is known of has a tree without a status.
+    depth : how many levels below the site: 1 for the groups, 2 for the nodes; None for everything there is.
+    """
+    leaves = 0
+    if depth is None:
+        leaves = WHOLE
+    elif depth > SITE_DEPTH:
+        leaves = MOST_LEAVES
+    return _of_site(store.trees.site(site, nodes=leaves))
+
+
+def site_trees(store: SiteStore, sites: Collection[str], *, messages: bool = True) -> list[StatusTree]:
+    """Return how several sites stand, without their nodes, in the same order and by the same few statements.
+
+    Parameters
+    ----------
+    messages : with what failed nodes say; without, the same is read in half the time.
+    """
+    return [_of_site(facts) for facts in store.trees.sites(sites, troubles=messages)]
+
+
+def _of_site(facts: SiteFacts) -> StatusTree:
+    own, reports = site_entry(facts), reports_of_site(facts)
+    return StatusTree(facts.token, facts.read_at, site_header(facts), _with(own, reports), own, reports)
+
+
+def _with(own: Entry, reports: Reports) -> Entry:
+    """Return a tree with what reporters say; nothing stands below one of which no facts are kept."""
+    return own if own.status is None else reports.added_to(own)
+
+
+def action_tree(store: SiteStore, action_id: str, depth: int | None = ACTION_DEPTH) -> StatusTree:
+    """Return how an action stands.
+
+    Parameters
+    ----------
+    depth : how many levels below the action: 1 for the steps, 2 for the groups, 3 for their phases, 4 for the nodes;
+        None for everything there is. The nodes of a step on nodes are two levels below the action.
+
+    Raises
+    ------
+    site_store.ActionNotFound : no action has this id.
+    """
+    leaves = WHOLE if depth is None else MOST_LEAVES if depth > ACTION_DEPTH else 0
+    return _of_action(store.trees.action(action_id, leaves=leaves))
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAction:
+    """How an action stands, with what its page shows beside the tree, all of one moment.
+
+    Nodes are as `site_engine.trees.nodes.action_nodes` returns them.
+
+    Attributes
+    ----------
+    troubled : the first of its nodes that failed.
+    step_nodes : the first nodes of its steps on nodes, which are in no group.
+    spans : when its operations were at work.
+    """
+
+    tree: StatusTree
+    troubled: Sequence[Mapping[str, Any]]
+    step_nodes: Mapping[str, Any]
+    spans: Sequence[OperationSpan]
+
+
+def whole_action(store: SiteStore, action_id: str, most_troubled: int, most_nodes: int) -> WholeAction:
+    """Return what the page of an action shows.
+
+    Parameters
+    ----------
+    most_troubled, most_nodes : how many tasks of nodes that failed, and of steps on nodes, at most.
+
+    Raises
+    ------
+    site_store.ActionNotFound : no action has this id.
+    """
+    page, troubled = store.trees.group_with_troubles(
+        action_id, "", most_nodes, None, TROUBLED, most_troubled, whole=True
+    )
+    facts = replace(page.facts, leaves=())
+    judges = judges_of(facts)
+    failed = leaves_to_dict(LeafPage(replace(facts, leaves=troubled), None), judges[1])["nodes"]
+    return WholeAction(_of_action(facts, judges), failed, leaves_to_dict(page, judges[1]), facts.spans)
+
+
+def action_tree_with_group(
+    store: SiteStore,
+    action_id: str,
+    group: str,
+    limit: int,
+    after: Sequence[str] | None = None,
+    most_troubled: int = 0,
+) -> tuple[StatusTree, dict[str, Any], list[dict[str, Any]]]:
+    """Return how an action stands, a page of the nodes of one of its groups, and its first nodes that failed.
+
+    All are of one moment. Nodes are as `site_engine.trees.nodes.action_nodes` returns them.
+
+    Parameters
+    ----------
+    group : "" for the nodes of steps on nodes.
+    limit, after : of the page: how many tasks of nodes, and what the page before said.
+    most_troubled : how many tasks that failed at most.
+
+    Raises
+    ------
+    site_store.ActionNotFound : no action has this id.
+    """
+    behind = place_of(after)
+    page, troubled = store.trees.group_with_troubles(action_id, group, limit, behind, TROUBLED, most_troubled)
+    facts = replace(page.facts, leaves=())
+    judges = judges_of(facts)
+    failed = leaves_to_dict(LeafPage(replace(facts, leaves=troubled), None), judges[1])["nodes"]
+    return _of_action(facts, judges), leaves_to_dict(page, judges[1]), failed
+
+
+def _of_action(facts: ActionFacts, judges: tuple[Steps, Groups] | None = None) -> StatusTree:
+    judges = judges_of(facts) if judges is None else judges
+    own, reports = action_entry(facts, judges), reports_of_action(facts, judges[0])
+    return StatusTree(facts.token, facts.read_at, action_header(facts), _with(own, reports), own, reports)
+
+
+def action_trees(store: SiteStore, action_ids: Collection[str]) -> list[StatusTree]:
+    """Return how several actions stand, without their nodes, newest first; ids of no action are left out."""
+    return [_of_action(facts) for facts in store.trees.actions(action_ids)]
+
+
+def newest_action_trees(
+    store: SiteStore, site: str, dags: Collection[str], limit: int, before: str | None = None
+) -> list[tuple[ActionRecord, StatusTree]]:
+    """Return how the newest actions of a site stand, of these DAGs, newest first and without their nodes.
+
+    Parameters
+    ----------
+    limit : how many at most.
+    before : only those older than the action of this id, for the next page.
+    """
+    return [(facts.action, _of_action(facts)) for facts in store.trees.newest_actions(site, dags, limit, before)]
+
+
+def tree_to_dict(tree: StatusTree, depth: int | None = None) -> dict[str, Any]:
+    """Return a tree as plain data, as `schemas/status_tree.json` describes it.
+
+    Parameters
+    ----------
+    depth : how many levels below the root are included; None: all that was read.
+    """
+    return {
+        "token": tree.token,
+        "read_at": tree.read_at.isoformat(),
+        "header": tree.header,
+        "root": entry_to_dict(tree.root, now=tree.read_at, depth=depth),
+    }

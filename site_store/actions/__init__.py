@@ -1,0 +1,1 @@
+"""Actions: requests, steps, approvals, reports, and the lock of a site."""

@@ -1,0 +1,134 @@
+"""Rows of actions as values, and the other way round, in the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, Row, exists, func, insert, select
+from ulid import ULID
+
+from site_store.errors import ActionNotFound
+from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, StepState
+from site_store.sql.storable import plain
+from site_store.tables import action, action_audit, action_report
+from strategy_lib.phase import GroupState
+
+OPEN = (ActionState.PENDING, ActionState.RUNNING)
+"""The states of an action that is not over."""
+_STATES = tuple(ActionState)
+#: What an action's record is made of.
+FACTS = [*action.c, exists().where(action_report.c.action_id == action.c.id).label("has_report")]
+
+
+def read_action(tx: Connection, action_id: str) -> ActionRecord:
+    """Return an action in the caller's transaction. Raises `ActionNotFound`: no action has this id."""
+    row = tx.execute(select(*FACTS).where(action.c.id == action_id)).one_or_none()
+    if row is None:
+        raise ActionNotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
+    return action_record(row)
+
+
+def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
+    """Return a row of `FACTS` as a value."""
+    known = row.state in _STATES
+    return ActionRecord(
+        id=row.id,
+        kind=row.kind,
+        site=row.site,
+        revision=row.revision,
+        parameters=row.parameters,
+        dag_id=row.dag_id,
+        run_id=row.run_id,
+        user=row.created_by,
+        created=row.created,
+        started=row.started,
+        ended=row.ended,
+        state=ActionState(row.state) if known else ActionState.RUNNING,
+        verdict=row.verdict,
+        has_report=bool(row.has_report),
+        context_marker=row.context_marker,
+        dry_run=row.dry_run,
+        whole_site=not row.targeted,
+        step=row.step,
+        paused=row.paused,
+        connection=row.connection,
+        design_fetch=row.design_fetch,
+        version=row.version,
+        unknown_state="" if known else row.state,
+    )
+
+
+def known_or_stored(kind: type[StrEnum], stored: str) -> str:
+    """Return the member of an enum that is stored, or the word itself where this version does not know it."""
+    return kind(stored) if stored in tuple(kind) else stored
+
+
+def group_state(stored: str) -> GroupState:
+    """Return a group's stored state; of a word that this version does not know: at work, which nothing builds upon."""
+    return GroupState(stored) if stored in tuple(GroupState) else GroupState.RUNNING
+
+
+def action_listing(row: Row[*tuple[Any, ...]]) -> ActionListing:
+    """Return a row of `FACTS`, with `groups` and `steps` as JSON, as a value."""
+    groups = sorted(json.loads(row.groups or "[]"))
+    steps = json.loads(row.steps or "[]")
+    return ActionListing(
+        action_record(row),
+        tuple((name, known_or_stored(GroupState, state)) for _, name, state in groups),
+        {name: known_or_stored(StepState, state) for name, state in steps},
+    )
+
+
+def next_id(tx: Connection, now: datetime) -> str:
+    """Return an id behind that of every action, also where the clock stands still or runs backwards (rule 45)."""
+    newest = tx.scalar(select(func.max(action.c.id)))
+    if newest is not None:
+        now = max(now, ULID.from_str(newest).datetime + timedelta(milliseconds=1))
+    return str(ULID.from_datetime(now))
+
+
+def new_action(
+    *,
+    action_id: str,
+    kind: str,
+    site: str,
+    revision: int | None,
+    parameters: Mapping[str, Any],
+    dag_id: str,
+    run_id: str | None,
+    user: str,
+    created: datetime,
+    dry_run: bool,
+    whole_site: bool,
+    context_marker: str | None = None,
+    connection: str | None = None,
+) -> dict[str, Any]:
+    """Return the row of an action that nobody has begun."""
+    return {
+        "id": action_id,
+        "kind": kind,
+        "site": site,
+        "revision": revision,
+        "parameters": plain(parameters),
+        "dag_id": dag_id,
+        "run_id": run_id,
+        "created_by": user,
+        "created": created,
+        "state": ActionState.PENDING,
+        "context_marker": context_marker,
+        "connection": connection,
+        "dry_run": dry_run,
+        "targeted": not whole_site,
+    }
+
+
+def write_audit(tx: Connection, now: datetime, action_id: str, command: str, user: str) -> AuditRecord:
+    """Keep who gave which command to an action, in the caller's transaction."""
+    record = AuditRecord(str(ULID.from_datetime(now)), action_id, command, user, now)
+    row = {"id": record.id, "action_id": action_id, "command": command, "created_by": user, "at": now}
+    tx.execute(insert(action_audit).values(row))
+    return record

@@ -1,0 +1,130 @@
+"""Approvals that groups ask a person for: what was asked, of whom, and the answer. The first answer stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+
+from site_store.actions.action_rows import read_action
+from site_store.sql.database import Repository
+from site_store.sql.dialects import insert
+from site_store.status.events import EventKind, NewEvent, write_events
+from site_store.status.outbox import write_notification
+from site_store.status.status_records import ApprovalAnswer, ApprovalRecord
+from site_store.tables import approval
+from strategy_lib.approval import ApprovalMoment
+from strategy_lib.notifications import NotificationKind
+
+_KEY = ("action_id", "group_name", "attempt", "moment")
+
+
+class Approvals(Repository):
+    """What attempts of groups ask a person for."""
+
+    def ask(
+        self,
+        action_id: str,
+        group: str,
+        attempt: int,
+        moment: ApprovalMoment,
+        text: str,
+        approvers: Sequence[str] = (),
+        timeout: int | None = None,
+    ) -> ApprovalRecord:
+        """Write down that an attempt of a group asks, and tell who is to be told; again changes nothing.
+
+        Parameters
+        ----------
+        text : what the person is asked.
+        approvers : who may answer; none: who may start an action of the kind.
+        timeout : seconds from now until no answer is a refusal; None: never.
+
+        Raises
+        ------
+        ActionNotFound : no action has this id.
+        """
+        key = {"action_id": action_id, "group_name": group, "attempt": attempt, "moment": moment}
+
+        def work(tx: Connection) -> ApprovalRecord:
+            site, now = read_action(tx, action_id).site, self._shared_now(tx)
+            row = {
+                **key,
+                "text": text,
+                "approvers": list(approvers),
+                "asked": now,
+                "deadline": None if timeout is None else now + timedelta(seconds=timeout),
+            }
+            new = (
+                insert(tx, approval).values(row).on_conflict_do_nothing(index_elements=_KEY).returning(approval.c.text)
+            )
+            if tx.scalar(new) is not None:
+                said = f"attempt {attempt} asks for approval {moment}: {text}"
+                write_events(tx, now, site, action_id, [NewEvent(EventKind.APPROVAL, said, group)])
+                told = {"moment": moment, "text": text, "approvers": list(approvers), "deadline": row["deadline"]}
+                write_notification(
+                    tx, now, site, NotificationKind.GATE_WAITING, action_id=action_id, group=group, data=told
+                )
+            return _record(tx.execute(select(approval).filter_by(**key)).one())
+
+        return self._database.write(work)
+
+    def answer(
+        self,
+        asked: ApprovalRecord,
+        answer: ApprovalAnswer,
+        by: str | None,
+        comment: str | None = None,
+    ) -> ApprovalRecord:
+        """Write an answer down, and return the one that counts: that which was written first.
+
+        Parameters
+        ----------
+        asked : what is answered.
+        by : the user; None where nobody answered in time.
+        """
+        this = [
+            approval.c.action_id == asked.action_id,
+            approval.c.group_name == asked.group,
+            approval.c.attempt == asked.attempt,
+            approval.c.moment == asked.moment,
+        ]
+
+        def work(tx: Connection) -> ApprovalRecord:
+            now = self._shared_now(tx)
+            change = update(approval).where(*this, approval.c.answered.is_(None))
+            if tx.execute(change.values(answered=now, answer=answer, answered_by=by, comment=comment)).rowcount:
+                said = f"attempt {asked.attempt}, {asked.moment}: {answer.value.replace('_', ' ')}"
+                said += (f" by {by}" if by else "") + (f": {comment}" if comment else "")
+                site, data = read_action(tx, asked.action_id).site, {"user": by, "answer": answer}
+                event = NewEvent(EventKind.APPROVAL, said, asked.group, data=data)
+                write_events(tx, now, site, asked.action_id, [event])
+            return _record(tx.execute(select(approval).where(*this)).one())
+
+        return self._database.write(work)
+
+    def of_action(self, action_id: str, group: str | None = None) -> list[ApprovalRecord]:
+        """Return what was asked in an action, or by one of its groups, oldest first."""
+        query = select(approval).where(approval.c.action_id == action_id).order_by(approval.c.asked)
+        if group is not None:
+            query = query.where(approval.c.group_name == group)
+        return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
+
+
+def _record(row: Row[*tuple[Any, ...]]) -> ApprovalRecord:
+    return ApprovalRecord(
+        action_id=row.action_id,
+        group=row.group_name,
+        attempt=row.attempt,
+        moment=ApprovalMoment(row.moment),
+        text=row.text,
+        approvers=tuple(row.approvers),
+        asked=row.asked,
+        deadline=row.deadline,
+        answered=row.answered,
+        answer=None if row.answer is None else ApprovalAnswer(row.answer),
+        answered_by=row.answered_by,
+        comment=row.comment,
+    )

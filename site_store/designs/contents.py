@@ -1,0 +1,146 @@
+"""Texts of a site with their documents, each stored once, and the collections of a revision or a buffer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, select, update
+
+from design_rendering.documents import Document
+from site_store.designs.design_records import CollectionRecord
+from site_store.sql.storable import plain, require_text
+from site_store.tables import buffer, buffer_collection, content, document, revision, revision_collection
+
+# Documents go to the database in portions, so that a large site is not in memory once more.
+_PORTION = 1000
+
+
+def digest_of(text: str) -> str:
+    """Return the digest by which a text is found again."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+#: The digest of the text that takes a collection away.
+EMPTY = digest_of("")
+
+
+def keep(tx: Connection, site: str, text: str, documents: Sequence[Document] | None) -> int:
+    """Store a text unless the site has it, and return its number. The caller must be the only one at the site's texts.
+
+    Parameters
+    ----------
+    documents : what stands in the text, stored with it the first time they are given; None for a rendered design.
+
+    Raises
+    ------
+    ValueRefused : a document's schema, name or layer cannot be stored.
+    """
+    digest = digest_of(text)
+    known = tx.execute(
+        select(content.c.id, content.c.documents).where(content.c.site == site, content.c.digest == digest)
+    ).one_or_none()
+    if known is None:
+        number: int = tx.scalars(
+            insert(content).values(site=site, digest=digest, text=text).returning(content.c.id)
+        ).one()
+    else:
+        number = known.id
+    if documents is not None and (known is None or known.documents is None):
+        rows = _rows(number, documents)
+        while portion := list(islice(rows, _PORTION)):
+            tx.execute(insert(document), portion)
+        tx.execute(update(content).where(content.c.id == number).values(documents=len(documents)))
+    return number
+
+
+def drop_unused(tx: Connection, ids: Collection[int]) -> None:
+    """Delete those of these texts that nothing refers to any more."""
+    used = [
+        exists().where(column == content.c.id)
+        for column in (
+            revision_collection.c.content_id,
+            revision.c.design_id,
+            revision.c.secrets_id,
+            buffer_collection.c.content_id,
+        )
+    ]
+    if ids:
+        tx.execute(delete(content).where(content.c.id.in_(ids), *(~use for use in used)))
+
+
+class Part(NamedTuple):
+    """The text of a collection, by its number and its digest."""
+
+    content_id: int
+    digest: str
+
+
+def newest_number(tx: Connection, site: str) -> int | None:
+    """Return the number of the site's newest revision, None when it has none."""
+    number: int | None = tx.scalar(select(func.max(revision.c.number)).where(revision.c.site == site))
+    return number
+
+
+def buffer_row(tx: Connection, site: str) -> Row[*tuple[Any, ...]] | None:
+    """Return the site's buffer without its collections, None when it was never used."""
+    return tx.execute(select(buffer).where(buffer.c.site == site)).one_or_none()
+
+
+def revision_parts(tx: Connection, site: str, number: int | None) -> dict[str, Part]:
+    """Return the collections of a revision; none for None."""
+    if number is None:
+        return {}
+    query = select(revision_collection.c.name, content.c.id, content.c.digest)
+    return _parts(
+        tx,
+        query.join(revision, revision.c.id == revision_collection.c.revision_id)
+        .join(content, content.c.id == revision_collection.c.content_id)
+        .where(revision.c.site == site, revision.c.number == number),
+    )
+
+
+def posted_parts(tx: Connection, site: str) -> dict[str, Part]:
+    """Return the collections in the buffer, also those that are to be taken away."""
+    query = select(buffer_collection.c.name, content.c.id, content.c.digest)
+    return _parts(
+        tx, query.join(content, content.c.id == buffer_collection.c.content_id).where(buffer_collection.c.site == site)
+    )
+
+
+def changed(base: Mapping[str, Part], posted: Mapping[str, Part]) -> dict[str, Part]:
+    """Return the collections that there are when those of the buffer are put over those of a revision."""
+    return {name: part for name, part in {**base, **posted}.items() if part.digest != EMPTY}
+
+
+def digests(parts: Mapping[str, Part]) -> dict[str, str]:
+    """Return the digest of each collection, by name."""
+    return {name: parts[name].digest for name in sorted(parts)}
+
+
+def read_texts(tx: Connection, parts: Mapping[str, Part]) -> list[CollectionRecord]:
+    """Return the collections with their texts, by name."""
+    wanted = {part.content_id for part in parts.values()}
+    found = tx.execute(select(content.c.id, content.c.text).where(content.c.id.in_(wanted))) if wanted else ()
+    texts: dict[int, str] = {row.id: row.text for row in found}
+    return [CollectionRecord(name, texts[parts[name].content_id], parts[name].digest) for name in sorted(parts)]
+
+
+def _parts(tx: Connection, query: Select[Any]) -> dict[str, Part]:
+    return {name: Part(number, digest) for name, number, digest in tx.execute(query)}
+
+
+def _rows(number: int, documents: Sequence[Document]) -> Iterator[dict[str, Any]]:
+    for position, entry in enumerate(documents):
+        for text in (entry.schema, entry.name, entry.layer or ""):
+            require_text("a document's schema, name or layer", text)
+        yield {
+            "content_id": number,
+            "position": position,
+            "schema": entry.schema,
+            "name": entry.name,
+            "layer": entry.layer,
+            "data": plain(entry.data),
+        }

@@ -1,0 +1,381 @@
+"""What is wanted of a site: its revisions, each immutable. What is about to be committed is `buffers.py`."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, delete, select
+from sqlalchemy import insert as plain_insert
+
+from design_rendering.documents import Document
+from site_store.designs import contents
+from site_store.designs.buffers import clear, lock_documents, require_empty, require_version
+from site_store.designs.contents import changed, digest_of, keep, newest_number, posted_parts, revision_parts
+from site_store.designs.design_records import DocumentRecord, KeptDesign, RevisionRecord, RevisionSecrets
+from site_store.designs.object_changes import write_changes
+from site_store.designs.objects import CommittedObjects, write_objects
+from site_store.designs.site_groups import write_order, write_racks, write_site_groups
+from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
+from site_store.node_states.user_states import forget_states
+from site_store.nodes.nodes import write_wanted
+from site_store.records import PlannedGroup
+from site_store.sql.database import Repository
+from site_store.sql.dialects import insert
+from site_store.sql.storable import plain, require_names
+from site_store.tables import candidate, content, document, node, revision, revision_collection, site_group_node
+from site_store.tables import site as site_table
+from site_store.trees.site_cards import newest_settings
+from strategy_lib.goals.actors import Access
+from strategy_lib.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
+
+#: For how long a candidate can be read. The one who adds it also removes it; this is for those who died before.
+CANDIDATE_LIFE = timedelta(hours=1)
+
+
+class Revisions(Repository):
+    """Revisions of sites, and designs by the token that opens them: theirs, and candidates before a commit."""
+
+    def commit(
+        self,
+        site: str,
+        collections: Mapping[str, str],
+        documents: Sequence[tuple[str, Document]],
+        rendered: str | None,
+        user: str,
+        *,
+        buffer_version: int | None = None,
+        forced: bool = False,
+        problems: Sequence[str] = (),
+        rollback_of: int | None = None,
+        hidden: RevisionSecrets | None = None,
+        digests: Mapping[str, str] | None = None,
+        notifications: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        groups: Sequence[PlannedGroup] | None = None,
+        racks: Mapping[str, str] | None = None,
+        objects: CommittedObjects | None = None,
+    ) -> RevisionRecord:
+        """Make a site's next revision, and empty its buffer. When it is refused, nothing has changed.
+
+        Parameters
+        ----------
+        site : the site's name; a site begins to exist with its first revision.
+        collections : all collections of the revision, each as it was written; empty ones are left out.
+        documents : the same, read, each with the name of its collection.
+        rendered : the design made from them; a provisioner may fetch exactly this by `design_token`. None when it could
+            not be made, which only a forced commit may say.
+        user : who commits.
+        buffer_version : the version of the buffer that is committed: it must have this version still, and the
+            collections must be those that it makes. None: no buffer is committed, and it must be empty.
+        forced, problems : whether problems were overridden, and which.
+        rollback_of : the revision that is brought back; the buffer must be empty.
+        hidden : what of it must not be seen; None where that is not known.
+        digests : the digest of each node's design (`design_rendering.digests.node_digests`): from now on these nodes
+            are wanted, and no others. None where the design cannot be read: what was wanted before stays.
+        notifications : who is told what (`strategy_lib.notifications.Notifications.to_data`). None where the design
+            cannot be read: who was told before still is.
+        settings : how Slipway goes about the site (`strategy_lib.site_settings.SiteSettings.to_data`). None where the
+            design cannot be read: what held before still does.
+        groups : the groups of its strategy in processing order, each with its nodes. None where it cannot be read: the
+            site keeps those that it has.
+        racks : the rack of each node that stands in one; with `digests` only.
+        objects : what the design consists of. None where it cannot be read: the site keeps what it has.
+
+        Returns
+        -------
+        RevisionRecord
+            The new revision, or, with `created` False, the newest one when that is the very same.
+
+        Raises
+        ------
+        BufferChanged : the buffer was changed meanwhile.
+        BufferEmpty : there is nothing in the buffer that is committed.
+        BufferNotEmpty : there is something in the buffer, and it is not committed by this.
+        RevisionNotFound : there is no revision to bring back.
+        ValueRefused : the name of a collection, or of a document, cannot be stored.
+        """
+        self._require(Access.WRITE_DESIGN)
+        require_names("the collection", collections)
+        require_names("the node", digests or ())
+        require_names("the group", (planned.group.name for planned in groups or ()))
+        texts = {name: text for name, text in collections.items() if text.strip()}
+        wanted = {name: digest_of(texts[name]) for name in sorted(texts)}
+        design = None if rendered is None else digest_of(rendered)
+        members: defaultdict[str, list[Document]] = defaultdict(list)
+        for name, entry in documents:
+            members[name].append(entry)
+        token = secrets.token_urlsafe(32)
+        hidden_text = None if hidden is None else json.dumps([sorted(hidden.texts), list(hidden.exposed)])
+
+        def want(tx: Connection, number: int) -> None:
+            if digests is not None:
+                write_wanted(tx, site, number, digests, racks)
+                forget_states(tx, site, digests)
+                write_racks(tx, site, racks or {})
+            if groups is not None:
+                write_site_groups(tx, site, groups)
+                write_order(tx, site, groups)
+            if objects is not None:
+                changes = write_objects(tx, site, number, objects)
+                write_changes(tx, self._shared_now(tx), site, changes, user, number)
+
+        def work(tx: Connection) -> RevisionRecord:
+            lock_documents(tx, site)
+            version = require_version(tx, site, buffer_version)
+            number = newest_number(tx, site)
+            if buffer_version is None or rollback_of is not None:
+                require_empty(site, posted_parts(tx, site))
+            else:
+                _require_same(tx, site, number, wanted)
+            if rollback_of is not None:
+                _read(tx, site, rollback_of)
+            if number is not None:
+                newest = _read(tx, site, number)
+                if newest.design_digest == design and contents.digests(revision_parts(tx, site, number)) == wanted:
+                    want(tx, number)
+                    return _record(newest, wanted, rendered)
+            now = self._now()
+            tx.execute(insert(tx, site_table).values(name=site, created=now).on_conflict_do_nothing())
+            parts = {name: keep(tx, site, text, members[name]) for name, text in texts.items()}
+            design_id = None if rendered is None else keep(tx, site, rendered, None)
+            made = tx.scalars(
+                plain_insert(revision)
+                .values(
+                    site=site,
+                    number=(number or 0) + 1,
+                    digest=digest_of(json.dumps(wanted)),
+                    design_token=token,
+                    created=now,
+                    created_by=user,
+                    design_id=design_id,
+                    secrets_id=None if hidden_text is None else keep(tx, site, hidden_text, None),
+                    base=number,
+                    rollback_of=rollback_of,
+                    forced=forced,
+                    problems=list(problems),
+                    notifications=None if notifications is None else plain(notifications),
+                    settings=None if settings is None else plain(settings),
+                    policies=None if objects is None or objects.policies is None else _policies(objects),
+                )
+                .returning(revision.c.id)
+            ).one()
+            if parts:
+                tx.execute(
+                    plain_insert(revision_collection),
+                    [{"revision_id": made, "name": name, "content_id": part} for name, part in parts.items()],
+                )
+            want(tx, (number or 0) + 1)
+            clear(tx, now, site, user, version)
+            return _record(_read(tx, site, (number or 0) + 1), wanted, rendered, created=True)
+
+        record = self._database.write(work, Access.WRITE_DESIGN)
+        self._database.refresh_statistics(len(digests or ()), node, site_group_node)
+        return record
+
+    def get(self, site: str, number: int | None = None) -> RevisionRecord:
+        """Return a revision with its rendered design; None is the newest.
+
+        Raises `RevisionNotFound`: the site has no such revision.
+        """
+
+        def work(tx: Connection) -> RevisionRecord:
+            row = _read(tx, site, newest_number(tx, site) if number is None else number, with_design=True)
+            return _record(row, contents.digests(revision_parts(tx, site, row.number)), row.design)
+
+        return self._database.read(work)
+
+    def secrets(self, site: str, number: int) -> RevisionSecrets | None:
+        """Return what of a revision must not be seen; None where that was not known when it was committed."""
+        query = (
+            select(content.c.text)
+            .join(revision, revision.c.secrets_id == content.c.id)
+            .where(revision.c.site == site, revision.c.number == number)
+        )
+        return _secrets(self._database.read(lambda tx: tx.scalar(query)))
+
+    def designs(self, site: str, numbers: Collection[int]) -> dict[int, KeptDesign]:
+        """Return the designs of revisions with what of them must not be seen, by one statement.
+
+        Raises `RevisionNotFound`: the site has no such revision.
+        """
+        hidden = content.alias("hidden")
+        query = (
+            select(revision.c.number, content.c.text, hidden.c.text.label("hidden"))
+            .outerjoin(content, content.c.id == revision.c.design_id)
+            .outerjoin(hidden, hidden.c.id == revision.c.secrets_id)
+            .where(revision.c.site == site, revision.c.number.in_(numbers))
+        )
+        rows = self._database.read_once(lambda tx: tx.execute(query).all())
+        found = {row.number: KeptDesign(row.text, _secrets(row.hidden)) for row in rows}
+        for number in numbers:
+            if number not in found:
+                raise _not_found(site, number)
+        return found
+
+    def settings(self, site: str, number: int | None = None) -> SiteSettings:
+        """Return the settings of a site, by its newest revision of which they are known; the defaults without one.
+
+        With a ``number``, those of this revision.
+        """
+        query = newest_settings(site)
+        if number is not None:
+            query = query.where(revision.c.number == number)
+        found = self._database.read(lambda tx: tx.scalar(query))
+        return DEFAULT_SETTINGS if found is None else parse_site_settings(found)
+
+    def newest(self, site: str, limit: int = 50, before: int | None = None) -> list[RevisionRecord]:
+        """Return the newest revisions of a site, newest first, without their designs.
+
+        Parameters
+        ----------
+        site : the site.
+        limit : how many at most.
+        before : only those with a smaller number, for the next page.
+        """
+        query = _select().where(revision.c.site == site).order_by(revision.c.number.desc()).limit(limit)
+        if before is not None:
+            query = query.where(revision.c.number < before)
+
+        def work(tx: Connection) -> list[RevisionRecord]:
+            rows = tx.execute(query).all()
+            names: defaultdict[int, dict[str, str]] = defaultdict(dict)
+            held = (
+                select(revision_collection.c.revision_id, revision_collection.c.name, content.c.digest)
+                .join(content, content.c.id == revision_collection.c.content_id)
+                .where(revision_collection.c.revision_id.in_([row.id for row in rows]))
+            )
+            for made, name, digest in tx.execute(held):
+                names[made][name] = digest
+            return [_record(row, dict(sorted(names[row.id].items())), "") for row in rows]
+
+        return self._database.read(work)
+
+    def documents(self, site: str, number: int) -> list[DocumentRecord]:
+        """Return the documents of a revision as written, by collection and place; empty when there is none such."""
+        query = (
+            select(revision_collection.c.name.label("collection"), document)
+            .join(revision, revision.c.id == revision_collection.c.revision_id)
+            .join(document, document.c.content_id == revision_collection.c.content_id)
+            .where(revision.c.site == site, revision.c.number == number)
+        )
+        found = self._database.read(
+            lambda tx: [
+                DocumentRecord(row.collection, row.position, row.schema, row.name, row.layer, row.data)
+                for row in tx.execute(query)
+            ]
+        )
+        return sorted(found, key=lambda record: (record.collection, record.position))
+
+    def number_of_token(self, site: str, token: str) -> int | None:
+        """Return which revision of a site has this token; None where none has."""
+        query = select(revision.c.number).where(revision.c.site == site, revision.c.design_token == token)
+        return self._database.read(lambda tx: tx.scalar(query))
+
+    def design_by_token(self, token: str) -> str:
+        """Return the rendered design of the revision, or of the candidate, whose token this is.
+
+        Raises `RevisionNotFound`: the token opens nothing, or nothing any more.
+        """
+
+        def work(tx: Connection) -> str:
+            committed = select(content.c.text).join(revision, revision.c.design_id == content.c.id)
+            design: str | None = tx.scalar(committed.where(revision.c.design_token == token))
+            if design is None:
+                alive = candidate.c.created > self._now() - CANDIDATE_LIFE
+                design = tx.scalar(select(candidate.c.text).where(candidate.c.token == token, alive))
+            if design is None:
+                raise RevisionNotFound("no design has this token")
+            return design
+
+        return self._database.read(work)
+
+    def add_candidate(self, site: str, text: str) -> str:
+        """Keep a design that was not committed, for an hour at most, and return the unguessable token that opens it."""
+        token = secrets.token_urlsafe(32)
+
+        def work(tx: Connection) -> None:
+            now = self._now()
+            tx.execute(delete(candidate).where(candidate.c.created <= now - CANDIDATE_LIFE))
+            tx.execute(plain_insert(candidate).values(token=token, site=site, created=now, text=text))
+
+        self._database.write(work, Access.WRITE_DESIGN)
+        return token
+
+    def remove_candidate(self, token: str) -> None:
+        """Forget a candidate; once more changes nothing."""
+        work = delete(candidate).where(candidate.c.token == token)
+        self._database.write(lambda tx: tx.execute(work), Access.WRITE_DESIGN)
+
+
+def _select(*, with_design: bool = False) -> Select[Any]:
+    """Return the query of revisions, each with its design's digest and, when asked for, the design itself."""
+    design = [content.c.text.label("design")] if with_design else []
+    return select(revision, content.c.digest.label("design_digest"), *design).outerjoin(
+        content, content.c.id == revision.c.design_id
+    )
+
+
+def _read(tx: Connection, site_name: str, number: int | None, *, with_design: bool = False) -> Row[*tuple[Any, ...]]:
+    query = _select(with_design=with_design).where(revision.c.site == site_name, revision.c.number == number)
+    row = tx.execute(query).one_or_none()
+    if row is None:
+        raise _not_found(site_name, number)
+    return row
+
+
+def _not_found(site_name: str, number: int | None) -> RevisionNotFound:
+    wanted = "revision" if number is None else f"revision {number}"
+    return RevisionNotFound(f"site {site_name!r} has no {wanted}: commit its documents first, or name an existing one")
+
+
+def _secrets(text: str | None) -> RevisionSecrets | None:
+    if text is None:
+        return None
+    texts, exposed = json.loads(text)
+    return RevisionSecrets(frozenset(texts), tuple(exposed))
+
+
+def _require_same(tx: Connection, site_name: str, number: int | None, wanted: Mapping[str, str]) -> None:
+    """Make sure that what is committed is what the buffer makes, so that nobody's change is lost."""
+    posted = posted_parts(tx, site_name)
+    if not posted:
+        raise BufferEmpty(
+            f"the buffer of site {site_name!r} is empty, there is nothing to commit: put a collection into it first"
+        )
+    if contents.digests(changed(revision_parts(tx, site_name, number), posted)) != wanted:
+        raise BufferChanged(
+            f"the buffer of site {site_name!r} holds something else than what is to be committed: "
+            "look at it again, then repeat"
+        )
+
+
+def _policies(objects: CommittedObjects) -> dict[str, Any]:
+    """Return which set of policies judged a design, and what each changed object was changed by."""
+    changed = {str(key): list(who) for key, who in sorted((objects.by_policy or {}).items())}
+    return {"set": objects.policies, "changed": changed}
+
+
+def _record(
+    row: Row[*tuple[Any, ...]], collections: Mapping[str, str], text: str | None, *, created: bool = False
+) -> RevisionRecord:
+    return RevisionRecord(
+        site=row.site,
+        number=row.number,
+        digest=row.digest,
+        design_token=row.design_token,
+        created_at=row.created,
+        created_by=row.created_by,
+        text=text,
+        created=created,
+        forced=row.forced,
+        problems=tuple(row.problems),
+        rollback_of=row.rollback_of,
+        base=row.base,
+        collections=collections,
+        by_policy={name: tuple(who) for name, who in (row.policies or {}).get("changed", {}).items()},
+    )

@@ -1,0 +1,153 @@
+"""Which sites there are, the versions that each has of its documents, and what stands in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import ColumnElement, Connection, Select, exists, literal, null, or_, select, union
+
+from site_store.designs.contents import Part, changed, digests, newest_number, posted_parts, read_texts, revision_parts
+from site_store.designs.design_records import CollectionRecord, Version
+from site_store.errors import VersionNotFound
+from site_store.node_states.repair_switches import ALL_SITES, RepairSwitch, switch_of
+from site_store.records import ActionState
+from site_store.sql.database import Repository
+from site_store.sql.dialects import by_code_point
+from site_store.tables import action, buffer, repair_switch, revision
+from site_store.tables import site as site_table
+
+_ENDS = tuple(state for state in ActionState if state.is_end)
+_MISSING = {
+    Version.BUFFER: "its buffer is empty",
+    Version.COMMITTED: "nothing was committed yet",
+    Version.LAST_SITE_ACTION: "no action that brings the whole site to a revision is over yet",
+    Version.SUCCESSFUL_SITE_ACTION: "no action that brings the whole site to a revision has succeeded yet",
+}
+
+
+# Where a site that exists is named.
+_PLACES = (site_table.c.name, buffer.c.site, action.c.site)
+
+
+def is_known(site: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether a site has a revision, a buffer or an action."""
+    return or_(*(exists().where(column == site) for column in _PLACES))
+
+
+def _known(tx: Connection, after: str | None, limit: int | None) -> Select[tuple[str]]:
+    named = union(*(select(column.label("name")) for column in _PLACES)).subquery()
+    name = by_code_point(tx, named.c.name)
+    query = select(named.c.name).order_by(name).limit(limit)
+    return query if after is None else query.where(name > after)
+
+
+def read_version(tx: Connection, site: str, version: Version) -> int | None:
+    """Return the revision's number of a version; of the buffer, the number that it would get."""
+    if version is Version.COMMITTED:
+        return newest_number(tx, site)
+    if version is Version.BUFFER:
+        return (newest_number(tx, site) or 0) + 1 if posted_parts(tx, site) else None
+    states = _ENDS if version is Version.LAST_SITE_ACTION else (ActionState.SUCCESS,)
+    number: int | None = tx.scalar(
+        select(action.c.revision)
+        .where(
+            action.c.site == site,
+            action.c.dry_run.is_(False),
+            action.c.targeted.is_(False),
+            action.c.started.is_not(None),
+            action.c.revision.is_not(None),
+            action.c.state.in_(states),
+        )
+        .order_by(action.c.id.desc())
+        .limit(1)
+    )
+    return number
+
+
+class Sites(Repository):
+    """Sites and their versions."""
+
+    def committed(self) -> list[str]:
+        """Return the names of all sites that have a revision, sorted."""
+        return self._database.read_once(lambda tx: sorted(tx.scalars(select(site_table.c.name))))
+
+    def exists(self, site: str) -> bool:
+        """Whether a site has a revision, a buffer or an action: one that is only asked for does not exist."""
+        query = select(is_known(literal(site)))
+        return self._database.read_once(lambda tx: bool(tx.scalar(query)))
+
+    def known(self, after: str | None = None, limit: int | None = None) -> list[str]:
+        """Return the names of sites that exist, as `exists` has it, sorted.
+
+        Parameters
+        ----------
+        after : only those behind this name, for the next page.
+        limit : how many at most; None: all.
+        """
+        return self._database.read_once(lambda tx: list(tx.scalars(_known(tx, after, limit))))
+
+    def known_with_switches(self, after: str) -> tuple[list[str], dict[str, RepairSwitch]]:
+        """Return the same behind a name, and all switches that stop repair, by site; by one statement."""
+
+        def work(tx: Connection) -> tuple[list[str], dict[str, RepairSwitch]]:
+            page = _known(tx, after, None).subquery()
+            switches = select(*(repair_switch.c[name] for name in ("site", "stopped_at", "stopped_by", "reason")))
+            rows = tx.execute(switches.union_all(select(page.c.name, null(), null(), null()))).all()
+            # Who stopped it is known of each switch.
+            named = sorted(row.site for row in rows if row.stopped_by is None)
+            return named, {row.site: switch_of(row) for row in rows if row.stopped_by is not None}
+
+        return self._database.read_once(work)
+
+    def known_with_repair(self, after: str | None, limit: int) -> dict[str, RepairSwitch | None]:
+        """Return the same with the switch that stops the site's repair, None where none does; by one statement."""
+
+        def work(tx: Connection) -> dict[str, RepairSwitch | None]:
+            page = _known(tx, after, limit).subquery()
+            stops = or_(repair_switch.c.site == page.c.name, repair_switch.c.site == ALL_SITES)
+            query = select(page.c.name, repair_switch).outerjoin(repair_switch, stops)
+            found: dict[str, RepairSwitch | None] = {}
+            # That of all sites, whose name is empty, comes first.
+            for row in tx.execute(query.order_by(by_code_point(tx, page.c.name), repair_switch.c.site)):
+                found.setdefault(row.name, None if row.site is None else switch_of(row))
+            return found
+
+        return self._database.read_once(work)
+
+    def version_number(self, site: str, version: Version) -> int | None:
+        """Return the revision's number of a version, None when the site has none; of the buffer the next number."""
+        return self._database.read(lambda tx: read_version(tx, site, version))
+
+    def versions(self, site: str) -> Mapping[Version, int | None]:
+        """Return the number of each version, read in one snapshot."""
+        return self._database.read(lambda tx: {version: read_version(tx, site, version) for version in Version})
+
+    def collections(self, site: str, version: Version | int) -> list[CollectionRecord]:
+        """Return the collections of a version, or of the revision of this number, by name; empty ones are left out.
+
+        Raises `VersionNotFound`: the site has no such version.
+        """
+        return self._database.read(lambda tx: read_texts(tx, _read_parts(tx, site, version)))
+
+    def collection_digests(self, site: str, version: Version | int) -> Mapping[str, str]:
+        """Return the digest of each collection's text, without reading the texts.
+
+        Raises `VersionNotFound`: the site has no such version.
+        """
+        return self._database.read(lambda tx: digests(_read_parts(tx, site, version)))
+
+
+def _read_parts(tx: Connection, site: str, version: Version | int) -> dict[str, Part]:
+    # A name is looked up first: it is a text, a number is not.
+    if isinstance(version, Version):
+        number = read_version(tx, site, version)
+        if number is None:
+            raise VersionNotFound(f"site {site!r} has no version {version}: {_MISSING[version]}")
+        if version is Version.BUFFER:
+            return changed(revision_parts(tx, site, newest_number(tx, site)), posted_parts(tx, site))
+    else:
+        number = version
+    known = select(revision.c.id).where(revision.c.site == site, revision.c.number == number)
+    if tx.scalar(known) is None:
+        raise VersionNotFound(f"site {site!r} has no revision {number}: name one of its revisions")
+    return revision_parts(tx, site, number)

@@ -1,0 +1,1 @@
+"""Groups of an action: the plan, their attempts, and who may be at work beside whom."""

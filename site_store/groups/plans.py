@@ -1,0 +1,223 @@
+"""The plan of an action: its groups in order, their nodes, and a pending task for each node and phase.
+
+It is written once, and read with how far its groups are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Text,
+    bindparam,
+    insert,
+    literal,
+    null,
+    select,
+    union,
+    update,
+)
+
+from site_store.actions.action_rows import group_state
+from site_store.actions.steps import AIRFLOW_OWNER
+from site_store.errors import GroupNotFound
+from site_store.nodes.node_status import expect_provisioner, planned_version, provisioner_owner
+from site_store.operations.tasks import withhold
+from site_store.operations.unsent import number_as_wanted
+from site_store.records import GroupRecord, PlannedGroup
+from site_store.sql.dialects import among, names, names_parameter, names_value, pairs
+from site_store.tables import action, group_node, group_run, operation, task
+from strategy_lib.criteria import CriterionResult
+from strategy_lib.group_plan import GroupPlan
+from strategy_lib.node import TaskStatus
+from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
+from strategy_lib.strategy import group_to_data
+from strategy_lib.strategy_parser import group_from_data
+
+_STATES, _REASONS = tuple(GroupState), tuple(Reason)
+
+
+def read_groups(tx: Connection, action_id: str, name: str | None = None) -> list[GroupRecord]:
+    """Return the groups of an action in processing order, or the one of this name, in three statements."""
+    runs = select(group_run).where(group_run.c.action_id == action_id).order_by(group_run.c.position)
+    members = (
+        select(group_node.c.group_name, group_node.c.node)
+        .where(group_node.c.action_id == action_id)
+        .order_by(group_node.c.group_name, group_node.c.node)
+    )
+    ended = select(operation.c.group_name, operation.c.attempt, operation.c.phase).where(
+        operation.c.action_id == action_id, operation.c.ended.is_not(None), operation.c.phase.in_(GROUP_PHASES)
+    )
+    if name is not None:
+        runs = runs.where(group_run.c.name == name)
+        members = members.where(group_node.c.group_name == name)
+        ended = ended.where(operation.c.group_name == name)
+    nodes: defaultdict[str, list[str]] = defaultdict(list)
+    for group_name, node in tx.execute(members):
+        nodes[group_name].append(node)
+    phases: defaultdict[tuple[str, int], set[Phase]] = defaultdict(set)
+    for group_name, attempt, phase in tx.execute(ended):
+        phases[group_name, attempt].add(Phase(phase))
+    return [
+        _record(row, tuple(sorted(nodes[row.name])), frozenset(phases[row.name, row.attempt]))
+        for row in tx.execute(runs)
+    ]
+
+
+def read_group(tx: Connection, action_id: str, name: str) -> GroupRecord:
+    """Return one group of an action.
+
+    Raises `GroupNotFound`: the action's plan has no group of this name, or the action has no plan.
+    """
+    found = read_groups(tx, action_id, name)
+    if not found:
+        raise GroupNotFound(f"action {action_id!r} has no group {name!r} in its plan: name one of its own groups")
+    return found[0]
+
+
+def write_plan(
+    tx: Connection,
+    now: datetime,
+    action_id: str,
+    groups: Sequence[PlannedGroup],
+    done: frozenset[str],
+    digests: Mapping[str, str],
+    other: frozenset[str],
+    withheld: Mapping[str, str],
+    idle: Collection[str] = (),
+) -> bool:
+    """Carry out `Groups.save_plan` in the caller's transaction; the caller writes the verdicts of `idle` groups."""
+    first = tx.execute(
+        update(action).where(action.c.id == action_id, action.c.planned.is_(None)).values(planned=now)
+    ).rowcount
+    if not first:
+        return False
+    facts = (action.c.site, action.c.connection, action.c.dag_id)
+    requested = tx.execute(select(*facts).where(action.c.id == action_id)).one()
+    owner = provisioner_owner(requested.connection)
+    if groups:
+        mapped = [item.group.name for item in groups if item.group.name not in idle]
+        places = {name: place for place, name in enumerate(mapped)}
+        rows = [_group_row(action_id, position, item, places) for position, item in enumerate(groups)]
+        tx.execute(insert(group_run), rows)
+        members = names_parameter(tx, "members")
+        tx.execute(
+            insert(group_node).from_select(
+                ["action_id", "group_name", "node"],
+                select(
+                    bindparam("the_action", type_=Text()),
+                    bindparam("the_group", type_=Text()),
+                    members.selected_columns[0],
+                ).select_from(*members.get_final_froms()),
+            ),
+            [
+                {
+                    "the_action": action_id,
+                    "the_group": item.group.name,
+                    "members": names_value(tx, sorted(frozenset(item.nodes))),
+                }
+                for item in groups
+            ],
+        )
+    # The rows are made by the database from the membership: nothing but the names travels.
+    considered = union(
+        select(group_node.c.node).where(group_node.c.action_id == action_id), names(tx, other)
+    ).subquery()
+    versions = pairs(tx, digests)
+    # Two simple lookups: a join with the digests would go through all of them for every node.
+    versioned = select(versions.c.key, versions.c.value).where(versions.c.key.in_(select(considered.c.node)))
+    others = select(considered.c.node, null()).where(considered.c.node.not_in(names(tx, digests)))
+    for nodes in (versioned, others):
+        _insert_tasks(tx, action_id, requested.site, owner, Phase.PREPARE, nodes)
+        _insert_tasks(tx, action_id, requested.site, owner, Phase.DEPLOY, nodes)
+    asked = sorted(frozenset(name for item in groups if item.group.ready is not None for name in item.nodes))
+    if asked:
+        asker = f"{AIRFLOW_OWNER}{requested.dag_id}"
+        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(tx, versioned, asked))
+        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(tx, others, asked))
+    expect_provisioner(tx, action_id, requested.site, requested.connection)
+    if done:
+        tx.execute(
+            update(task)
+            .where(task.c.action_id == action_id, among(tx, task.c.node, done))
+            .values(status=TaskStatus.SUCCESS, started=now, ended=now)
+        )
+        number_as_wanted(tx, now, requested.site, action_id, GROUP_PHASES, done)
+    withhold(tx, now, action_id, GROUP_PHASES, withheld)
+    return True
+
+
+def _among(tx: Connection, nodes_with_digests: Any, chosen: Sequence[str]) -> Any:
+    return nodes_with_digests.where(among(tx, nodes_with_digests.selected_columns[0], chosen))
+
+
+def _insert_tasks(tx: Connection, action_id: str, site: str, owner: str, phase: Phase, nodes_with_digests: Any) -> None:
+    node_name, digest = nodes_with_digests.selected_columns
+    brought_about = digest if phase is Phase.DEPLOY else null()
+    constants: list[ColumnElement[str]] = [
+        literal(str(text), Text()) for text in (action_id, owner, phase, TaskStatus.PENDING)
+    ]
+    tx.execute(
+        insert(task).from_select(
+            ["action_id", "owner", "phase", "status", "node", "digest", "wanted_version"],
+            nodes_with_digests.with_only_columns(
+                *constants, node_name, brought_about, planned_version(site, node_name, digest)
+            ),
+        )
+    )
+
+
+def _group_row(action_id: str, position: int, planned: PlannedGroup, places: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "action_id": action_id,
+        "name": planned.group.name,
+        "position": position,
+        "map_index": places.get(planned.group.name),
+        "critical": planned.group.critical,
+        "definition": group_to_data(planned.group),
+        "state": GroupState.PENDING,
+        "attempt": 0,
+        "criteria": [],
+        "counts": {},
+        "plan": planned.plan.to_data(),
+    }
+
+
+def criteria_data(criteria: Sequence[CriterionResult]) -> list[dict[str, Any]]:
+    """Return judged criteria as the store keeps them."""
+    return [
+        {"phase": c.phase, "criterion": c.criterion, "needed": c.needed, "actual": c.actual, "met": c.met}
+        for c in criteria
+    ]
+
+
+def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: frozenset[Phase]) -> GroupRecord:
+    return GroupRecord(
+        action_id=row.action_id,
+        name=row.name,
+        position=row.position,
+        critical=row.critical,
+        definition=group_from_data(row.definition),
+        nodes=nodes,
+        state=group_state(row.state),
+        reason=Reason(row.reason) if row.reason in _REASONS else None,
+        attempt=row.attempt,
+        attempt_key=row.attempt_key,
+        criteria=tuple(
+            CriterionResult(Phase(c["phase"]), c["criterion"], c["needed"], c["actual"], c["met"]) for c in row.criteria
+        ),
+        counts=row.counts,
+        started=row.started,
+        ended=row.ended,
+        phases_done=phases_done,
+        map_index=row.map_index,
+        plan=GroupPlan.from_data(row.plan),
+        unknown_state="" if row.state in _STATES else row.state,
+        unknown_reason="" if row.reason is None or row.reason in _REASONS else row.reason,
+    )

@@ -1,0 +1,1 @@
+"""The leader's view of nodes, what administrators set, drifts, and repairs."""

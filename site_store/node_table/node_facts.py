@@ -1,0 +1,221 @@
+"""What is shown of the nodes of a site, and of the past of one: plain values, all of one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from site_store.status.status_records import OwnerCheckIn, ReportedLeaf, SitePart
+from strategy_lib.node_states.repair import RepairMode
+
+if TYPE_CHECKING:
+    from site_store.node_table.state_values import NodeStateRow, StateNote
+    from site_store.nodes.node_errors import NodeErrorRecord
+    from strategy_lib.node_states.publication import Version
+
+
+@dataclass(frozen=True, slots=True)
+class SiteNodeFacts:
+    """A node of a site: what is wanted, what was done, and how the two stand.
+
+    `groups` are those of the committed strategy; `standing` is one of the seven words.
+    """
+
+    node: str
+    standing: str
+    groups: tuple[str, ...]
+    rack: str | None
+    wanted_revision: int | None
+    wanted_digest: str | None
+    done_revision: int | None
+    done_digest: str | None
+    done_at: datetime | None
+    status: str | None
+    error: str | None
+    error_revision: int | None
+    error_action: str | None
+    fixed: str | None
+    doubt: str | None
+    op: int | None
+    owner: str | None
+    condition: str | None
+    provisioner_status: str | None
+    power: str | None
+    listed_at: datetime | None
+    first_updated: datetime | None
+    last_updated: datetime | None
+    wanted_version: int | None = None
+    touched: int | None = None
+    touched_by: str | None = None
+    done_version: int | None = None
+    error_version: int | None = None
+    failures: int = 0
+    next_try: datetime | None = None
+    version: int = 1
+
+    @property
+    def place(self) -> SitePart:
+        """Where it stands in the view of its site."""
+        if self.wanted_digest is None:
+            return SitePart.TO_BE_REMOVED
+        return SitePart.GROUPED if self.groups else SitePart.NO_GROUP
+
+
+@dataclass(frozen=True, slots=True)
+class NodeQuery:
+    """Which nodes of a site are asked for, in which order.
+
+    Attributes
+    ----------
+    group, rack, standing : only those; None: all. `group` may be "no group" or "to be removed". `standing` is the
+        status that is shown: pending nodes whose owner is gone are unresponsive.
+    text : only those whose name contains it.
+    columns : only those where the column of this name (see `FILTERED_BY`) is so; of `node` and `error`, where it
+        contains the text, whatever its case.
+    sort : one of `node_order.SORTED_BY`; `descending` from its end. Nodes that are alike are sorted by name.
+    limit : how many at most.
+    after : what `NodePage.after` said; None: the first page.
+    with_states : also what is published of each node, and what is set for it.
+    """
+
+    group: str | None = None
+    rack: str | None = None
+    standing: str | None = None
+    text: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict, hash=False)
+    sort: str = "node"
+    descending: bool = False
+    limit: int = 100
+    after: str | None = None
+    with_states: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStates:
+    """What is published of a node, and what is set for it, each with its reason; None: nothing."""
+
+    published: str | None
+    published_why: str | None
+    user: str | None
+    user_why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodePage:
+    """A page of nodes.
+
+    `total`: how many the query finds in all, at most `MOST_COUNTED`. `after`: None: no more. `default_owner` is
+    expected to work on nodes that name nobody; "" where that was never decided. `dag_id` is that of the run that is at
+    work on the site, None where none is; `leased` is as in `SiteFacts`.
+    """
+
+    token: str
+    read_at: datetime
+    nodes: Sequence[SiteNodeFacts]
+    total: int
+    after: str | None
+    owners: Mapping[str, OwnerCheckIn]
+    default_owner: str = ""
+    dag_id: str | None = None
+    leased: bool = False
+    states: Mapping[str, NodeStates] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodePast:
+    """A node's task in one action, as it ended or stands.
+
+    `found` is what the provisioner said of the node before. `tries` is the number of the present try in the action, and
+    `round` that of the operation in its phase. `held` says for which other node it is held; `done_op` is as in
+    `LeafFacts`.
+    """
+
+    action_id: str
+    kind: str
+    revision: int | None
+    state: str
+    user: str
+    created: datetime
+    dry_run: bool
+    phase: str
+    groups: tuple[str, ...]
+    owner_group: str | None
+    owner: str | None
+    status: str
+    message: str | None
+    fixed: str | None
+    found: str | None
+    op: int | None
+    provisioner_task: str | None
+    operation_status: str | None
+    attempt: int | None
+    started: datetime | None
+    ended: datetime | None
+    tries: int = 1
+    round: int | None = None
+    held: str | None = None
+    done_op: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEvent:
+    """Something that was noted of a node: an earlier attempt, a late result, a contradiction."""
+
+    at: datetime
+    action_id: str | None
+    group: str | None
+    kind: str
+    message: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PastStates:
+    """The three states of a node, and what was noted of them, the newest first.
+
+    Attributes
+    ----------
+    states : None: the site is not about the node.
+    judging : the newest published version, where groups may have taken nodes down in it.
+    """
+
+    states: NodeStateRow | None
+    notes: Sequence[StateNote]
+    judging: Version | None
+
+
+class RepairFacts(NamedTuple):
+    """What decides whether repair tries a node again: its site's mode, a switch that stops it, what is set for it."""
+
+    mode: RepairMode
+    stopped: bool
+    user: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodePastFacts:
+    """What happened to a node, newest first, and how it stands. `before` is for the next page; None: no more.
+
+    Attributes
+    ----------
+    node : None where nothing is stored of it (any more).
+    committed : the newest revision of its site.
+    reported : what reporters say of it, for its site (`action_id` is "") and in the actions of `tasks`.
+    default_owner : is expected to work on it while it names nobody; "" where that was never decided.
+    states : None where they were not asked for.
+    """
+
+    read_at: datetime
+    owners: Mapping[str, OwnerCheckIn]
+    node: SiteNodeFacts | None
+    committed: int | None
+    repair: RepairFacts
+    tasks: Sequence[NodePast]
+    events: Sequence[NodeEvent]
+    errors: Sequence[NodeErrorRecord]
+    reported: Sequence[ReportedLeaf]
+    before: str | None
+    default_owner: str = ""
+    states: PastStates | None = None

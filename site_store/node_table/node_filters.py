@@ -1,0 +1,147 @@
+"""Which nodes of a site a query means: what its table can be filtered by, and what is refused."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, exists, func, literal, or_, select
+
+from site_store.errors import ValueRefused
+from site_store.node_table.node_facts import NodeQuery
+from site_store.sql.storable import require_text
+from site_store.status.status_records import SitePart
+from site_store.tables import node, site_group_node
+from site_store.trees.owner_queries import default_owner, gone_owners
+from strategy_lib.status.words import Status
+
+NODE_COLUMNS = {
+    "node": node.c.name,
+    "rack": node.c.rack,
+    "standing": node.c.standing,
+    "wanted_revision": node.c.wanted_revision,
+    "done_revision": node.c.done_revision,
+    "provisioner_status": node.c.provisioner_status,
+    "power": node.c.power,
+    "error": node.c.error,
+    "last_updated": node.c.last_updated,
+}
+"""The columns of the table."""
+FILTERED_BY = ("node", "rack", "standing", "wanted_revision", "done_revision", "provisioner_status", "power", "error")
+"""Those that it can be filtered by."""
+_IN_VIEW = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None), node.c.status.is_not(None))
+_EQUAL = ("rack", "provisioner_status", "power")
+_NUMBERS = ("wanted_revision", "done_revision")
+LARGEST_NUMBER = 2**31 - 1
+# Statuses that are shown as unresponsive where the owner is gone: in all others it owes nothing.
+_OWING = (Status.PENDING.value, Status.PROCESSING.value)
+
+
+def _contains(dialect: str, column: ColumnElement[Any], part: str) -> ColumnElement[bool]:
+    """Whether a text has this part, in upper or lower case.
+
+    SQLite's LIKE takes both. PostgreSQL takes long over it in any language but "C".
+    """
+    if dialect == "sqlite" or part.lower() == part.upper():
+        return column.contains(part, autoescape=True)
+    escaped = part.replace("/", "//").replace("%", "/%").replace("_", "/_")
+    return column.collate("C").ilike(f"%{escaped}%", escape="/")
+
+
+def _with_capitals(site: str, part: str) -> Select[str]:
+    """Select names with capitals that have this part, in PostgreSQL: they are few, and have an index of their own.
+
+    PostgreSQL expects capitals in nearly all names. It takes that index all the same if they are wanted in order.
+    """
+    other = node.alias("with_capitals")
+    all_of_site = select(other.c.name).where(other.c.site == site, other.c.name != func.lower(other.c.name))
+    found = all_of_site.order_by(other.c.name).offset(0).subquery()
+    return select(found.c.name).where(_contains("postgresql", found.c.name, part))
+
+
+def _name_contains(dialect: str, site: str, part: str) -> ColumnElement[bool]:
+    """Whether a node's name has this part."""
+    if dialect == "sqlite" or part.lower() == part.upper():
+        return _contains(dialect, node.c.name, part)
+    # An array of names is found once, and expected to be short. With a subquery half of all names are expected to fit,
+    # and all would be gone through in their order: 23 times as many pages of the database.
+    other = func.array(_with_capitals(site, part).scalar_subquery())
+    return or_(node.c.name.contains(part.lower(), autoescape=True), node.c.name == func.any(other))
+
+
+def require_sound(query: NodeQuery) -> None:
+    """Refuse (`ValueRefused`) what no column can have."""
+    for what, value in (("group", query.group), ("rack", query.rack), ("standing", query.standing), ("q", query.text)):
+        require_text(what, value or "")
+    for name, value in query.columns.items():
+        if name not in FILTERED_BY:
+            raise ValueRefused(f"nodes cannot be filtered by {name!r}: name one of {', '.join(FILTERED_BY)}")
+        require_text(name, value)
+        digits = value.isascii() and value.isdigit()
+        if name in _NUMBERS and not (digits and len(value) <= 10 and int(value) <= LARGEST_NUMBER):
+            raise ValueRefused(f"{name} must be the number of a revision, such as 3, and not {value[:40]!r}")
+
+
+def _stands(dialect: str, site: str, status: str, given: datetime | None, *, narrowed: bool) -> ColumnElement[bool]:
+    """Whether this status is shown of a node, as `site_engine.trees.site.judge_node` shows it.
+
+    Parameters
+    ----------
+    narrowed : another index leads to fewer nodes than that of how they stand.
+    """
+    standing = func.coalesce(node.c.standing, "") if narrowed else node.c.standing
+    if status not in (*_OWING, Status.UNRESPONSIVE):
+        return standing == status
+    owner = func.coalesce(node.c.owner, default_owner(literal(site)).scalar_subquery(), "")
+    gone = owner.in_(gone_owners(dialect, given))
+    return and_(standing.in_(_OWING), gone) if status == Status.UNRESPONSIVE else and_(standing == status, ~gone)
+
+
+def filtered(dialect: str, site: str, query: NodeQuery, given: datetime | None) -> Select[Any]:
+    """Select the nodes that a query means, in no order.
+
+    Parameters
+    ----------
+    given : the time of a clock of tests; None: that of the database.
+    """
+    found = select(node.c.name).where(node.c.site == site)
+    if query.text:
+        # Before all else: most rows need not be looked at any further.
+        found = found.where(_name_contains(dialect, site, query.text))
+    if query.standing is None or query.standing == Status.DELETED:
+        found = found.where(_IN_VIEW)
+    # What is asked for twice must hold twice.
+    asked = (("rack", query.rack), ("standing", query.standing), *query.columns.items())
+    wanted = [(name, value) for name, value in asked if value is not None]
+    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+    if query.group == SitePart.NO_GROUP:
+        found = found.where(node.c.wanted_digest.is_not(None), ~exists().where(member))
+    elif query.group == SitePart.TO_BE_REMOVED:
+        found = found.where(node.c.wanted_digest.is_(None))
+    elif query.group is not None:
+        found = found.where(
+            node.c.name.in_(
+                select(site_group_node.c.node).where(
+                    site_group_node.c.site == site, site_group_node.c.group_name == query.group
+                )
+            )
+        )
+    narrowed = query.group is not None
+    for name, value in wanted:
+        if name == "standing":
+            found = found.where(_stands(dialect, site, value, given, narrowed=narrowed))
+            narrowed = True
+        elif name in _EQUAL:
+            # SQLite does not know which of two indexes leads to fewer: the group and the first column do.
+            indexed: ColumnElement[Any] = NODE_COLUMNS[name]
+            found = found.where((func.coalesce(indexed, "") if narrowed else indexed) == value)
+            narrowed = True
+        elif name in _NUMBERS:
+            found = found.where(NODE_COLUMNS[name] == int(value))
+    for name, part in wanted:
+        if part and name in ("node", "error"):
+            has_part = (
+                _name_contains(dialect, site, part) if name == "node" else _contains(dialect, NODE_COLUMNS[name], part)
+            )
+            found = found.where(has_part)
+    return found

@@ -1,0 +1,230 @@
+"""Everything that happened to one node, read of one moment and in two statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, exists, func, literal, or_, select
+
+from site_store.node_table.node_facts import NodeEvent, NodePast, NodePastFacts
+from site_store.node_table.node_past_states import past_columns, past_states, repair_columns, repair_facts
+from site_store.nodes.node_errors import ERROR_FACTS, NodeErrorRecord, error_record, errors_of_node
+from site_store.sql.dialects import json_rows, nested_json
+from site_store.status.status_records import ReportedLeaf
+from site_store.tables import action, event, group_node, node, operation, reported, revision, site_group_node, task
+from site_store.trees.owner_queries import default_owner, owners_now
+from site_store.trees.tree_rows import (
+    json_list,
+    json_value,
+    moment,
+    moment_or_none,
+    owners_by_name,
+    reported_facts,
+    site_node_facts,
+)
+
+MOST_REPORTED = 10_000
+"""Leaves of reporters below one node."""
+_SITE = bindparam("site", type_=node.c.site.type)
+_NAME = bindparam("name", type_=node.c.name.type)
+_LIMIT = bindparam("limit", type_=node.c.version.type)
+_EVENTS_EACH = 10
+"""Events that are read for each action that is asked for."""
+_REPORTED = ("action_id", "parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")
+
+
+def read_past(
+    tx: Connection, site: str, name: str, limit: int, before: str | None, given: datetime | None, most_notes: int = 0
+) -> NodePastFacts:
+    """Return what happened to a node in the caller's transaction.
+
+    Parameters
+    ----------
+    limit : how many actions at most, the newest first.
+    before : only actions older than this one, for the next page.
+    given : the time of a clock of tests; None: that of the database.
+    most_notes : so many notes on its states at most, with the states themselves; 0: neither.
+    """
+    asked = {"site": site, "name": name, "limit": limit} | ({} if before is None else {"before": before})
+    more = ({"most_notes": most_notes} if most_notes else {}) | ({} if given is None else {"now": given})
+    dialect, is_next = tx.dialect.name, before is not None
+    rows = tx.execute(_tasks(dialect, is_next), asked).all()
+    about_it = _about(dialect, is_next, given is not None, with_states=bool(most_notes))
+    about = tx.execute(about_it, asked | {"path": _path_below(name)} | more).one()
+    found = list(dict.fromkeys(row.id for row in rows))
+    kept = set(found[:limit])
+    leaves = [_leaf(site, item) for item in json_list(about.reported)]
+    return NodePastFacts(
+        read_at=moment(about.now) if given is None else given,
+        owners=owners_by_name(about.owners),
+        node=None if about.name is None else site_node_facts(about, groups_in(about.groups)),
+        committed=about.committed,
+        repair=repair_facts(about),
+        tasks=[_past(row) for row in rows if row.id in kept],
+        events=[_event(item) for item in sorted(json_list(about.events), reverse=True, key=lambda item: int(item[0]))],
+        errors=sorted((_error(item) for item in json_list(about.errors)), key=lambda one: -one.error.op),
+        reported=sorted(
+            (leaf for leaf in leaves if not leaf.action_id or leaf.action_id in kept),
+            key=lambda leaf: (leaf.action_id, leaf.parent, leaf.name, leaf.owner),
+        ),
+        before=found[limit - 1] if len(found) > limit else None,
+        default_owner=about.default_owner or "",
+        states=past_states(about) if most_notes else None,
+    )
+
+
+def groups_in(value: Any) -> list[str]:
+    """Return the groups of a node from a column of `json_rows`, sorted."""
+    return sorted(group for (group,) in json_list(value))
+
+
+def groups_of_node(dialect: str) -> ColumnElement[str]:
+    """Return a column of `node`: the groups of the committed strategy that it is in, as `groups_in` reads them."""
+    members = (
+        select(site_group_node.c.group_name)
+        .where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+        .correlate(node)
+    )
+    return json_rows(dialect, members).label("groups")
+
+
+def _newest(is_next: bool) -> Select[Any]:
+    """Select the newest actions that have a task of the node, one more than asked for."""
+    mine = exists().where(task.c.action_id == action.c.id, task.c.node == _NAME)
+    newest = select(action.c.id).where(action.c.site == _SITE, mine).order_by(action.c.id.desc()).limit(_LIMIT + 1)
+    return newest.where(action.c.id < bindparam("before", type_=action.c.id.type)) if is_next else newest
+
+
+@cache
+def _tasks(dialect: str, is_next: bool) -> Select[Any]:
+    """Select the tasks of a node, the newest action first; parameters: `site`, `name`, `limit`, `before`."""
+    about = [action.c[column] for column in ("id", "kind", "revision", "state", "created_by", "created", "dry_run")]
+    in_groups = (
+        select(group_node.c.group_name)
+        .where(group_node.c.action_id == task.c.action_id, group_node.c.node == task.c.node)
+        .correlate(task)
+    )
+    facts = ("phase", "status", "owner", "owner_group", "error", "fixed", "found", "started", "ended")
+    counted = ("tries", "held", "op", "done_op")
+    chosen = _newest(is_next).subquery()
+    return (
+        select(
+            *about,
+            *(task.c[column] for column in (*facts, *counted)),
+            operation.c.provisioner_task,
+            operation.c.attempt,
+            operation.c.round,
+            operation.c.status.label("operation_status"),
+            json_rows(dialect, in_groups).label("groups"),
+        )
+        .select_from(chosen)
+        .join(action, action.c.id == chosen.c.id)
+        .join(task, and_(task.c.action_id == action.c.id, task.c.node == _NAME))
+        .outerjoin(operation, operation.c.op == task.c.op)
+        .order_by(action.c.id.desc(), task.c.started, task.c.phase)
+    )
+
+
+@cache
+def _about(dialect: str, is_next: bool, given_clock: bool, *, with_states: bool) -> Select[Any]:
+    """Select the node itself, its errors, and what was noted and reported of it.
+
+    Further parameters: `path`; `now` where a clock of tests is given.
+
+    Parameters
+    ----------
+    given_clock : a clock of tests is given.
+    with_states : also its states.
+    """
+    of_states = past_columns(dialect, given_clock) if with_states else []
+    noted = (
+        select(event.c.id, event.c.at, event.c.action_id, event.c.group_name, event.c.kind, event.c.message)
+        .add_columns(event.c.data)
+        .where(event.c.site == _SITE, event.c.node == _NAME)
+        .order_by(event.c.id.desc())
+        .limit(_LIMIT * _EVENTS_EACH)
+        .subquery()
+    )
+    *plain, data = noted.c
+    chosen = _newest(is_next).subquery()
+    said = (
+        select(*(reported.c[column] for column in _REPORTED))
+        .where(
+            reported.c.site == _SITE,
+            reported.c.parent.like(bindparam("path", type_=reported.c.parent.type), escape="/"),
+            or_(reported.c.action_id == "", reported.c.action_id.in_(select(chosen.c.id))),
+        )
+        .order_by(reported.c.action_id, reported.c.parent, reported.c.name, reported.c.owner)
+        .limit(MOST_REPORTED)
+        .subquery()
+    )
+    errors = errors_of_node(_SITE, _NAME, _LIMIT).subquery()
+    this = select(literal(1).label("one")).subquery()
+    same = and_(node.c.site == _SITE, node.c.name == _NAME)
+    return select(
+        *node.c,
+        groups_of_node(dialect),
+        json_rows(dialect, select(*plain, nested_json(dialect, data))).label("events"),
+        json_rows(dialect, select(*said.c)).label("reported"),
+        json_rows(dialect, select(*(errors.c[fact] for fact in ERROR_FACTS))).label("errors"),
+        select(func.max(revision.c.number)).where(revision.c.site == _SITE).scalar_subquery().label("committed"),
+        default_owner(_SITE).scalar_subquery().label("default_owner"),
+        *repair_columns(dialect, given_clock),
+        *of_states,
+        *owners_now(dialect),
+    ).select_from(this.outerjoin(node, same))
+
+
+def _path_below(name: str) -> str:
+    """Return the pattern of the paths of entries of this node."""
+    return "%//" + "".join(f"/{one}" if one in "/%_" else one for one in name)
+
+
+def _leaf(site: str, item: Iterable[Any]) -> ReportedLeaf:
+    action_id, *facts = item
+    return reported_facts(site, action_id, facts)
+
+
+def _error(item: Iterable[Any]) -> NodeErrorRecord:
+    found = dict(zip(ERROR_FACTS, item, strict=True))
+    found |= {fact: moment_or_none(found[fact]) for fact in ("time", "acknowledged_at")}
+    return error_record(SimpleNamespace(**found))
+
+
+def _event(item: Iterable[Any]) -> NodeEvent:
+    _, at, action_id, group, kind, message, data = item
+    return NodeEvent(moment(at), action_id, group, kind, message, json_value(data))
+
+
+def _past(row: Row[*tuple[Any, ...]]) -> NodePast:
+    return NodePast(
+        action_id=row.id,
+        kind=row.kind,
+        revision=row.revision,
+        state=row.state,
+        user=row.created_by,
+        created=row.created,
+        dry_run=row.dry_run,
+        phase=row.phase,
+        groups=tuple(groups_in(row.groups)),
+        owner_group=row.owner_group,
+        owner=row.owner,
+        status=row.status,
+        message=row.error,
+        fixed=row.fixed,
+        found=row.found,
+        op=row.op,
+        provisioner_task=row.provisioner_task,
+        operation_status=row.operation_status,
+        attempt=row.attempt,
+        started=row.started,
+        ended=row.ended,
+        tries=row.tries,
+        round=row.round,
+        held=row.held,
+        done_op=row.done_op,
+    )

@@ -1,0 +1,211 @@
+"""Nodes of a site as a table: filtered, sorted and in pages, made for 100,000 of them; and what happened to one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Integer,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+)
+
+from site_store.errors import ValueRefused
+from site_store.node_table.node_facts import NodePage, NodePastFacts, NodeQuery, NodeStates, SiteNodeFacts
+from site_store.node_table.node_filters import filtered, require_sound
+from site_store.node_table.node_order import SORTED_BY, first_keys, in_order, place_behind
+from site_store.node_table.node_past import groups_in, groups_of_node, read_past
+from site_store.nodes.node_versions import read_versions
+from site_store.sql.database import Repository
+from site_store.sql.dialects import among, clock
+from site_store.status.status_records import TOUCH, SitePart
+from site_store.tables import node, node_view, operation, site_group_node, status_count, user_state
+from site_store.trees.owner_queries import default_owner, owners_now
+from site_store.trees.tree_queries import changes, dag_at_work, is_leased
+from site_store.trees.tree_rows import change_token, moment, owners_by_name, site_node_facts
+from strategy_lib.node_states.generated import NodeAvailability
+
+MOST_COUNTED = 1000
+"""A total is counted up to this, and no further."""
+MOST_NODES = 1000
+"""So many nodes are in a page at most."""
+_KEPT = 64
+"""So many statements are kept for queries that are asked again: a page that is looked at renews itself every 2.5 s."""
+
+
+class SiteNodes(Repository):
+    """Nodes of sites, as people look for them."""
+
+    def page(self, site: str, query: NodeQuery) -> NodePage:
+        """Return a page of a site's nodes, in two statements.
+
+        Raises `ValueRefused`: there is no such column, no column can have such a value, or `after` is not from a page
+        of this query.
+        """
+        require_sound(query)
+        if query.sort not in SORTED_BY:
+            raise ValueRefused(f"nodes cannot be sorted by {query.sort!r}: name one of {', '.join(SORTED_BY)}")
+        limit = max(1, min(query.limit, MOST_NODES))
+        # A copy: statements are kept under it.
+        query = replace(query, limit=limit, columns=dict(query.columns))
+        dialect, given = self._database.engine.dialect.name, self._database.given_time()
+        facts = _facts(dialect, site, query, given)
+
+        def work(tx: Connection) -> NodePage:
+            rows = tx.execute(facts).all()
+            # Where the page is not full, what it has is all there is, and nothing need be counted.
+            known = len(rows) if query.after is None and len(rows) <= limit else None
+            if _is_counted(query) and known is None:
+                known = rows[0].total
+            total = {} if known is None else {"known_total": known}
+            whole = known is not None or _is_whole(query)
+            about = tx.execute(
+                _about(dialect, None if whole else (site, query), given, is_known=known is not None),
+                {"this_site": site, **total},
+            ).one()
+            now = moment(about.now) if given is None else given
+            owners = owners_by_name(about.owners)
+            return NodePage(
+                token=change_token(about.changes, owners, now),
+                read_at=now,
+                nodes=[site_node_facts(row, groups_in(row.groups)) for row in rows[:limit]],
+                total=int(about.total),
+                after=place_behind(rows[limit - 1], query) if len(rows) > limit else None,
+                owners=owners,
+                default_owner=about.default_owner or "",
+                dag_id=about.dag_id,
+                leased=bool(about.leased),
+                states={row.name: _states(row) for row in rows[:limit]} if query.with_states else {},
+            )
+
+        return self._database.read(work)
+
+    def get(self, site: str, name: str) -> SiteNodeFacts | None:
+        """Return one node; None where nothing is known of it."""
+        this = (node.c.site == site, node.c.name == name)
+
+        def work(tx: Connection) -> SiteNodeFacts | None:
+            row = tx.execute(select(*node.c, groups_of_node(tx.dialect.name)).where(*this)).one_or_none()
+            return None if row is None else site_node_facts(row, groups_in(row.groups))
+
+        return self._database.read_once(work)
+
+    def versions(self, site: str, names: Collection[str]) -> dict[str, int]:
+        """Return the version of the record of each of these nodes; of those that are there."""
+        return self._database.read(lambda tx: read_versions(tx, site, names))
+
+    def places_of(self, site: str, names: Collection[str]) -> dict[str, Collection[str]]:
+        """Return under which entries of the view of a site each of these nodes stands; others are left out."""
+        member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+        query = select(node.c.name, node.c.wanted_digest, site_group_node.c.group_name).select_from(
+            node.outerjoin(site_group_node, member)
+        )
+
+        def work(tx: Connection) -> dict[str, Collection[str]]:
+            found: defaultdict[str, set[str]] = defaultdict(set)
+            for row in tx.execute(query.where(node.c.site == site, among(tx, node.c.name, names))):
+                if row.wanted_digest is None:
+                    found[row.name] = {SitePart.TO_BE_REMOVED.value}
+                else:
+                    found[row.name].add(row.group_name or SitePart.NO_GROUP.value)
+            return dict(found)
+
+        return self._database.read(work)
+
+    def past(
+        self, site: str, name: str, limit: int = 50, before: str | None = None, *, most_notes: int = 0
+    ) -> NodePastFacts:
+        """Return what happened to a node, in two statements: its tasks in each action, and all that is known beside.
+
+        Parameters
+        ----------
+        limit : how many actions at most, the newest first.
+        before : only actions older than this one, for the next page.
+        most_notes : so many notes on its states at most, with the states themselves; 0: neither.
+        """
+        given = self._database.given_time()
+        return self._database.read(lambda tx: read_past(tx, site, name, limit, before, given, most_notes))
+
+
+def _is_counted(query: NodeQuery) -> bool:
+    """Whether a part of a name is looked for, among all names at once: what is found beyond the page is counted."""
+    return bool(query.text) and query.after is None
+
+
+@lru_cache(maxsize=_KEPT)
+def _facts(dialect: str, site: str, query: NodeQuery, given: datetime | None) -> Select[Any]:
+    """Select the nodes of a page, with their groups."""
+    found = filtered(dialect, site, query, given)
+    counted = _is_counted(query)
+    keys = first_keys(found, query, max(query.limit, MOST_COUNTED) + 1 if counted else query.limit + 1).cte("keys")
+    page = in_order(select(*keys.c), query, keys.c.sorted_by, keys.c.name).limit(query.limit + 1).subquery()
+    same = and_(page.c.site == node.c.site, page.c.name == node.c.name)
+    number = select(func.count()).select_from(keys).scalar_subquery() if counted else null()
+    columns = (*node.c, page.c.sorted_by, groups_of_node(dialect), number.label("total"))
+    joined: FromClause = node.join(page, same)
+    if query.with_states:
+        now = clock(dialect) if given is None else literal(given, user_state.c.until.type)
+        seen = and_(node_view.c.site == node.c.site, node_view.c.node == node.c.name)
+        until = or_(user_state.c.until.is_(None), user_state.c.until > now)
+        is_set = (user_state.c.site == node.c.site, user_state.c.node == node.c.name)
+        joined = joined.outerjoin(node_view, seen)
+        joined = joined.outerjoin(user_state, and_(*is_set, user_state.c.state != NodeAvailability.UP, until))
+        published = (node_view.c.state.label("published"), node_view.c.reason.label("published_why"))
+        columns = (*columns, *published, user_state.c.state.label("user"), user_state.c.reason.label("user_why"))
+    return in_order(select(*columns).select_from(joined), query, page.c.sorted_by, node.c.name)
+
+
+def _states(row: Row[*tuple[Any, ...]]) -> NodeStates:
+    return NodeStates(row.published, row.published_why, row.user, row.user_why)
+
+
+@lru_cache(maxsize=_KEPT)
+def _about(dialect: str, asked: tuple[str, NodeQuery] | None, given: datetime | None, *, is_known: bool) -> Select[Any]:
+    """Select what a page says of its site, and how many nodes there are; a parameter: `this_site`.
+
+    Parameters
+    ----------
+    asked : site and query whose nodes are counted; None: the number is a parameter, or that of the roll-up.
+    is_known : the number is a parameter, `known_total`.
+    """
+    this_site = bindparam("this_site", type_=node.c.site.type)
+    number: ColumnElement[int] = bindparam("known_total", type_=Integer()) if is_known else _of_roll_up(this_site)
+    if asked is not None:
+        some = filtered(dialect, *asked, given).with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
+        number = select(func.count()).select_from(some).scalar_subquery()
+    now = clock(dialect) if given is None else literal(given, operation.c.lease_until.type)
+    return select(
+        number.label("total"),
+        changes("", this_site).label("changes"),
+        default_owner(this_site).scalar_subquery().label("default_owner"),
+        dag_at_work(this_site).label("dag_id"),
+        is_leased(this_site, now).label("leased"),
+        *owners_now(dialect),
+    )
+
+
+def _is_whole(query: NodeQuery) -> bool:
+    """Whether a query leaves no node out."""
+    return not (query.group or query.rack or query.standing or query.text or query.columns)
+
+
+def _of_roll_up(site: ColumnElement[str]) -> ColumnElement[int]:
+    """Return the number of all nodes of a site, by its roll-up."""
+    whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
+    records = func.coalesce(func.sum(status_count.c.records), 0)
+    return select(records).where(*whole, status_count.c.phase != TOUCH).scalar_subquery()

@@ -1,0 +1,272 @@
+"""The nodes of a site with their three states as a table: filtered, sorted and in pages, made for 100,000 of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    case,
+    false,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    tuple_,
+    union_all,
+)
+
+from site_store.node_table.state_query import UNSEEN, StateQuery, place_of, require_sound
+from site_store.node_table.state_rows import is_there, state_columns, state_row, user_now, with_states
+from site_store.node_table.state_totals import StateTotals, read_totals
+from site_store.node_table.state_values import NodeStateRow
+from site_store.sql.database import Repository
+from site_store.sql.dialects import among, clock
+from site_store.tables import node, node_view, site_group_node, user_state
+from strategy_lib.node_states.generated import NodeAvailability
+
+_A = NodeAvailability
+MOST_COUNTED: Final = 1000
+"""A total of filtered nodes is counted up to this, and no further."""
+_MOST_ROWS: Final = 500
+_NEVER: Final = -1.0
+"""Stands for the beginning of the state of a node that nobody has seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatePage:
+    """A page of nodes.
+
+    `total`: how many the query finds in all, at most `MOST_COUNTED` and one. `after`: None: no more. `counts`: how many
+    nodes of the whole site are published in which state.
+    """
+
+    nodes: Sequence[NodeStateRow]
+    total: int
+    after: str | None
+    counts: Mapping[str, int]
+
+
+class StateTable(Repository):
+    """Nodes of sites with their states, as people look for them."""
+
+    def page(self, site: str, query: StateQuery) -> StatePage:
+        """Return a page of a site's nodes, in two statements.
+
+        Raises `ValueRefused`: there is no such column, no column can have such a value, or `after` is not from a page
+        of this query.
+        """
+        require_sound(query)
+        place = place_of(query)
+        limit = max(1, min(query.limit, _MOST_ROWS))
+        given = self._database.given_time()
+
+        def work(tx: Connection) -> StatePage:
+            now = clock(tx.dialect.name) if given is None else literal(given, user_state.c.until.type)
+            totals = read_totals(tx, site, query.taken_down, are_seen=query.sort in ("state", "reported", "since"))
+            table = _Table(tx, now, site, query, totals)
+            rows = tx.execute(table.page(place, limit + 1)).all()
+            total = totals.nodes if table.is_whole else rows[0].total if rows else 0
+            last = rows[limit - 1] if len(rows) > limit else None
+            after = None if last is None else json.dumps([last.sorted_by, last.name])
+            found = [state_row(row[:-2]).taken_down(query.taken_down) for row in rows[:limit]]
+            return StatePage(found, total, after, totals.counts)
+
+        return self._database.read(work)
+
+
+class _Table:
+    """The nodes of one site joined with what is known, set and judged of them."""
+
+    def __init__(
+        self, tx: Connection, now: ColumnElement[Any], site: str, query: StateQuery, totals: StateTotals
+    ) -> None:
+        self._tx, self._now, self._site, self._query = tx, now, site, query
+        self._all_seen = totals.all_seen
+        self._state: ColumnElement[Any] = node_view.c.state
+        if query.taken_down:
+            is_down = among(tx, node.c.name, query.taken_down)
+            self._state = case((is_down, literal(str(_A.DOWN))), else_=node_view.c.state)
+        columns: Mapping[str, ColumnElement[Any]] = {
+            "node": literal(""),
+            "state": _rank(self._state),
+            "reported": _rank(node_view.c.reported),
+            "user": _rank(user_now),
+            "rack": func.coalesce(node.c.rack, ""),
+            "crashes": func.coalesce(node_view.c.crashes, 0),
+            "since": func.coalesce(node_view.c.since, _NEVER),
+        }
+        self._sorted_by = columns[query.sort]
+
+    @property
+    def _has_index(self) -> bool:
+        """Whether an index leads to the order: what else is asked for would have to be looked at again."""
+        asked = self._query
+        if asked.sort == "state":
+            return not (asked.taken_down or asked.text or asked.group or asked.columns.keys() - {"state"})
+        return self.is_whole
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no node is left out."""
+        return not (self._query.text or self._query.group or self._query.columns)
+
+    def page(self, place: tuple[Any, str] | None, limit: int) -> Select[Any]:
+        """Select so many nodes behind this place in their order, and in the last column how many the query means."""
+        keys = self._keys(place, limit)
+        joined = with_states(keys.join(node, and_(node.c.site == self._site, node.c.name == keys.c.name)), self._now)
+        counted = self._rows().with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
+        total = null() if self.is_whole else select(func.count()).select_from(counted).scalar_subquery()
+        found = select(*state_columns(), keys.c.sorted_by, total.label("total")).select_from(joined)
+        return found.order_by(*self._directed(keys.c.sorted_by, keys.c.name))
+
+    def _keys(self, place: tuple[Any, str] | None, limit: int) -> CTE:
+        """Select names and what they are sorted by: of each range what those before it leave of the page."""
+        parts: list[CTE] = []
+        for number, one in enumerate(self._ranges(place)):
+            rows = one.limit(limit)
+            if parts:
+                # With no room left nothing of a range is looked at.
+                taken = (select(func.count()).select_from(part).scalar_subquery() for part in parts)
+                rows = select(*rows.subquery().c).limit(select(limit - sum(taken, literal(0))).scalar_subquery())
+            parts.append(rows.cte(f"range_{number}"))
+        if not parts:
+            return self._rows().where(false()).cte("range_none")
+        if len(parts) == 1:
+            return parts[0]
+        return union_all(*(select(*part.c) for part in parts)).cte("ranges")
+
+    def _rows(self) -> Select[Any]:
+        """Select the names of the nodes that the query means, in no order."""
+        found = select(node.c.name, self._sorted_by.label("sorted_by")).select_from(with_states(node, self._now))
+        return found.where(node.c.site == self._site, is_there, *self._conditions())
+
+    def _ranges(self, place: tuple[Any, str] | None) -> list[Select[Any]]:
+        """Return what selects the rows behind this place in their order: ranges one after the other.
+
+        Each is a range of an index, so that not all nodes need be sorted. Where more is asked for, all are.
+        """
+        rows, sort = self._rows(), self._query.sort
+        if sort == "node":
+            return [self._in_order(rows, None if place is None else place[1:], node.c.name)]
+        if not self._has_index:
+            return [self._in_order(rows, place, self._sorted_by, node.c.name)]
+        least, parts = self._parts()
+        found = []
+        for value, condition, *columns in reversed(parts) if self._query.descending else parts:
+            part = rows.where(condition)
+            if value is None:
+                # Sorted by a column, all of it behind `least`.
+                behind = place if place is not None and place[0] != least else None
+                if behind is not None:
+                    found += self._behind(rows, part, behind, *columns)
+                elif place is None or not self._query.descending:
+                    found.append(self._in_order(part, None, *columns))
+            elif place is None or (value < place[0] if self._query.descending else value > place[0]):
+                found.append(self._in_order(part, None, *columns))
+            elif value == place[0]:
+                found.append(self._in_order(part, place[1:], *columns))
+        return found
+
+    def _parts(self) -> tuple[Any, list[tuple[Any, ColumnElement[bool], *tuple[ColumnElement[Any], ...]]]]:
+        """Return the least value that the order knows, and the parts of the table from there on.
+
+        Of each: the value of all its rows, or None where they are sorted by a column; its condition; and the columns
+        that it is in the order of, by an index.
+        """
+        sort, name = self._query.sort, node.c.name
+        if sort == "user":
+            words = [(rank, word) for rank, word in _RANKS if word is not None]
+            return words[0][0], [
+                (rank, user_now == word, name)
+                if word == _A.UP
+                else (rank, user_state.c.state == word, user_state.c.node)
+                for rank, word in words
+            ]
+        if sort in ("state", "reported"):
+            column: ColumnElement[Any] = node_view.c[sort]
+            return 0, [
+                (rank, column.is_(None), name) if word is None else (rank, column == word, node_view.c.node)
+                for rank, word in _RANKS
+                if word is not None or not self._all_seen
+            ]
+        if sort == "rack":
+            rack = node.c.rack
+            return "", [("", or_(rack.is_(None), rack == ""), name), (None, rack > "", rack, name)]
+        column = node_view.c[sort]
+        if sort == "since":
+            never = [] if self._all_seen else [(_NEVER, column.is_(None), name)]
+            return _NEVER, [*never, (None, column >= 0, column, node_view.c.node)]
+        none: ColumnElement[bool] = func.coalesce(column, 0) <= 0
+        return 0, [(0, none, name), (None, column > 0, column, node_view.c.node)]
+
+    def _behind(
+        self, rows: Select[Any], part: Select[Any], place: tuple[Any, str], column: ColumnElement[Any], *name: Any
+    ) -> list[Select[Any]]:
+        """Return what selects those of a part that are behind a place: of the same value, and then of other ones.
+
+        SQLite would not look one condition on both up in an index.
+        """
+        other = column < place[0] if self._query.descending else column > place[0]
+        same = self._in_order(rows.where(column == place[0]), place[1:], *name)
+        return [same, self._in_order(part.where(other), None, column, *name)]
+
+    def _in_order(self, rows: Select[Any], place: tuple[Any, ...] | None, *columns: ColumnElement[Any]) -> Select[Any]:
+        """Return a selection in the order of these columns, behind a place in it."""
+        if place is not None:
+            this, that = tuple_(*columns), tuple_(*(literal(value) for value in place))
+            rows = rows.where(this < that if self._query.descending else this > that)
+        return rows.order_by(*self._directed(*columns))
+
+    def _directed(self, *columns: ColumnElement[Any]) -> list[ColumnElement[Any]]:
+        return [column.desc() if self._query.descending else column.asc() for column in columns]
+
+    def _conditions(self) -> list[ColumnElement[bool]]:
+        query = self._query
+        found: list[ColumnElement[bool]] = []
+        if query.text:
+            found.append(_contains(node.c.name, query.text))
+        if query.group is not None:
+            members = select(site_group_node.c.node).where(
+                site_group_node.c.site == self._site, site_group_node.c.group_name == query.group
+            )
+            found.append(node.c.name.in_(members))
+        for name, value in query.columns.items():
+            if name in ("state", "reported", "user"):
+                is_set = user_state.c.state if value != _A.UP else user_now
+                column = {"state": self._state, "reported": node_view.c.reported, "user": is_set}[name]
+                found.append(column.is_(None) if value == UNSEEN else column == value)
+            elif name == "rack":
+                found.append(node.c.rack == value)
+            elif name == "crashes":
+                found.append(node_view.c.crashes >= int(value))
+            elif name == "set_by":
+                found.append(_contains(user_state.c.set_by, value))
+            else:
+                by_group = [one for one, why in query.taken_down.items() if value.lower() in why.lower()]
+                said = (_contains(column, value) for column in (node_view.c.reason, user_state.c.reason))
+                found.append(or_(*said, among(self._tx, node.c.name, by_group)))
+        return found
+
+
+_RANKS: Final[tuple[tuple[int, str | None], ...]] = (
+    (0, None),
+    *((place, str(state)) for place, state in enumerate(_A, start=1)),
+)
+
+
+def _contains(column: ColumnElement[Any], part: str) -> ColumnElement[bool]:
+    """Whether a text has this part, in upper or lower case."""
+    return func.lower(column).contains(part.lower(), autoescape=True)
+
+
+def _rank(state: ColumnElement[Any]) -> ColumnElement[int]:
+    return case(*((state == word, rank) for rank, word in _RANKS if word is not None), else_=0)

@@ -1,0 +1,170 @@
+"""What is wanted of a site's nodes and what was done: read so that what needs nothing costs little."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cache
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import Connection, Executable, Select, Text, and_, bindparam, cast, func, or_, select, union_all
+
+from site_store.nodes.node_records import NodeRecord
+from site_store.nodes.nodes import node_record
+from site_store.sql.database import Repository
+from site_store.sql.dialects import among, json_rows, nested_json, nested_values
+from site_store.tables import node, revision, site_group, site_group_node
+from site_store.trees.tree_rows import json_list, json_value
+from strategy_lib.status.words import Status
+from strategy_lib.strategy import Group
+from strategy_lib.strategy_parser import group_from_data
+
+_SITE = bindparam("site", type_=node.c.site.type)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupGoal:
+    """A group of the committed strategy: how many nodes it has, and which of them may have something to do.
+
+    `definition` is None where nobody asks for it.
+    """
+
+    name: str
+    critical: bool
+    depends_on: tuple[str, ...]
+    total: int
+    nodes: tuple[str, ...] = ()
+    definition: Group | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SiteGoals:
+    """What is wanted and done, in one snapshot.
+
+    Attributes
+    ----------
+    revision : the newest; None before the first commit.
+    clean : the nodes that are as wanted, by name: the version and the revision that each was done for.
+    records : the other nodes that are wanted, or left the design after something was done to them, by name.
+    groups : in processing order.
+    edges : node to the nodes that it waits for; empty where no node has anything to do.
+    """
+
+    revision: int | None
+    clean: Mapping[str, tuple[int | None, int | None]]
+    records: Mapping[str, NodeRecord] = field(default_factory=dict)
+    groups: tuple[GroupGoal, ...] = ()
+    edges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Goals(Repository):
+    """Goals of sites."""
+
+    def of_site(self, site: str, deployed: Set[str]) -> SiteGoals:
+        """Return what is wanted and done, by two statements. Only what may have something to do is read as a whole.
+
+        Parameters
+        ----------
+        deployed : the nodes that the provisioner shows as deployed: the others are not as they were left.
+        """
+        given = {"site": site}
+
+        def work(tx: Connection) -> SiteGoals:
+            whole = tx.execute(_whole(tx.dialect.name), given).one()
+            clean: dict[str, tuple[int | None, int | None]] = {}
+            edges: dict[str, tuple[str, ...]] = {}
+            for version, number, waits_for, names in json_list(whole.clean):
+                clean.update(dict.fromkeys(names, (version, number)))
+                if waits_for is not None:
+                    # Thousands of nodes wait for the same few: one tuple serves them all.
+                    edges.update(dict.fromkeys(names, tuple(json_value(waits_for))))
+            suspects = clean.keys() - deployed
+            some: Executable = _dirty()
+            if suspects:
+                some = union_all(_dirty(), _nodes().where(among(tx, node.c.name, suspects)))
+            records: dict[str, NodeRecord] = {}
+            members: defaultdict[str, list[str]] = defaultdict(list)
+            for row in tx.execute(some, given):
+                # A node of several groups has a row for each.
+                if row.name not in records:
+                    records[row.name] = found = node_record(row)
+                    if found.depends_on is not None:
+                        edges[row.name] = tuple(found.depends_on)
+                if row.group_name is not None:
+                    members[row.group_name].append(row.name)
+            for name in suspects:
+                del clean[name]
+            return SiteGoals(
+                whole.newest,
+                clean,
+                dict(sorted(records.items())),
+                tuple(_group(item, members) for item in sorted(json_list(whole.groups), key=itemgetter(0))),
+                dict(sorted(edges.items())) if records else {},
+            )
+
+        return self._database.read(work)
+
+
+def _group(item: Sequence[Any], members: Mapping[str, Sequence[str]]) -> GroupGoal:
+    """Return a group, as `_whole` selects it, with those of its nodes that were read as a whole."""
+    _, name, critical, depends_on, definition, total = item
+    nodes = tuple(sorted(members.get(name, ())))
+    return GroupGoal(name, bool(critical), tuple(depends_on), total, nodes, group_from_data(definition))
+
+
+@cache
+def _whole(dialect: str) -> Select[Any]:
+    """Select the newest revision, the nodes that are as wanted, and the groups with their sizes; a parameter: `site`.
+
+    Most nodes are done for few versions and wait for the same others: their names as one list take a quarter of the
+    time of a row for each.
+    """
+    alike = (node.c.done_version, node.c.done_revision, cast(node.c.depends_on, Text).label("depends_on"))
+    clean = (
+        select(*alike, nested_values(dialect, node.c.name).label("names"))
+        .where(node.c.site == _SITE, node.c.standing == Status.SUCCESS)
+        .group_by(*alike)
+        .subquery()
+    )
+    total = (
+        select(func.count())
+        .where(site_group_node.c.site == site_group.c.site, site_group_node.c.group_name == site_group.c.name)
+        .correlate(site_group)
+        .scalar_subquery()
+    )
+    groups = select(
+        site_group.c.position,
+        site_group.c.name,
+        site_group.c.critical,
+        nested_json(dialect, site_group.c.depends_on),
+        nested_json(dialect, site_group.c.definition),
+        total,
+    ).where(site_group.c.site == _SITE)
+    done = (clean.c.done_version, clean.c.done_revision, clean.c.depends_on)
+    return select(
+        select(func.max(revision.c.number)).where(revision.c.site == _SITE).scalar_subquery().label("newest"),
+        json_rows(dialect, select(*done, nested_json(dialect, clean.c.names))).label("clean"),
+        json_rows(dialect, groups).label("groups"),
+    )
+
+
+@cache
+def _dirty() -> Select[Any]:
+    """Select the nodes that are not as wanted."""
+    in_view = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None))
+    # Two ranges of the index on it; "not equal" would look at every node.
+    dirty = or_(node.c.standing < Status.SUCCESS, node.c.standing > Status.SUCCESS)
+    return _nodes().where(in_view, dirty)
+
+
+@cache
+def _nodes() -> Select[Any]:
+    """Select the nodes of a site, once for each group that a node is in; a parameter: `site`."""
+    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+    return (
+        select(*node.c, site_group_node.c.group_name)
+        .select_from(node.outerjoin(site_group_node, member))
+        .where(node.c.site == _SITE)
+    )

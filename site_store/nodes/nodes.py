@@ -1,0 +1,188 @@
+"""Nodes of a site: what is wanted of each, and what was last done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, exists, func, literal, or_, select, true, update
+
+from design_rendering.digests import VERSION as DIGEST_VERSION
+from site_store.nodes.node_records import NodeRecord
+from site_store.nodes.node_status import provisioner_owner
+from site_store.sql.database import Repository
+from site_store.sql.dialects import among, by_code_point, insert, pairs, pairs_of
+from site_store.tables import action, node, operation, task
+from strategy_lib.node import TaskStatus
+from strategy_lib.outcome import NodeCondition
+from strategy_lib.phase import Phase
+
+# So many nodes are written by one statement, which must end within the database's bound.
+_AT_ONCE = 50_000
+
+
+def write_wanted(
+    tx: Connection, site: str, revision: int, digests: Mapping[str, str], racks: Mapping[str, str] | None = None
+) -> None:
+    """Say in the caller's transaction what a revision wants: these nodes, each in this version, and no others.
+
+    What stays as it is keeps the revision that brought it, and its version: a commit that changes nothing of a node
+    raises nothing (rule 37). The version of a node that leaves the design and comes back goes on. A new version has not
+    been tried yet: failures are of the one before.
+    The site's nodes are locked by name, so that two who do so at once do not wait for each other.
+
+    Parameters
+    ----------
+    racks : the racks of nodes, which a node that the site does not have yet gets at once; of others `write_racks`
+        writes those that differ.
+    """
+    by_name = by_code_point(tx, node.c.name)
+    locked = select(node.c.name, node.c.wanted_revision).where(node.c.site == site).order_by(by_name).with_for_update()
+    gone = [name for name, number in tx.execute(locked).all() if number is not None and name not in digests]
+    # Of nodes that no action has considered yet: who works on the others.
+    connection = (
+        select(action.c.connection)
+        .where(action.c.site == site, action.c.connection.is_not(None))
+        .order_by(action.c.id.desc())
+        .limit(1)
+    )
+    owner = provisioner_owner(tx.scalar(connection))
+    sorted_digests = sorted(digests.items())
+    for first in range(0, len(sorted_digests), _AT_ONCE):
+        _want(tx, site, revision, dict(sorted_digests[first : first + _AT_ONCE]), racks or {}, owner)
+    if gone:
+        left = update(node).where(node.c.site == site, among(tx, node.c.name, gone))
+        tx.execute(left.values(wanted_revision=None, wanted_digest=None, version=node.c.version + 1))
+
+
+def _want(
+    tx: Connection, site: str, revision: int, digests: Mapping[str, str], racks: Mapping[str, str], owner: str
+) -> None:
+    """Write that these nodes are wanted with these digests, by one statement."""
+    wanted = pairs_of(tx, {name: (digest, racks.get(name)) for name, digest in digests.items()})
+    rows = insert(tx, node).from_select(
+        ["site", "name", "wanted_revision", "wanted_digest", "wanted_version", "digest_version", "owner", "rack"],
+        select(
+            literal(site),
+            wanted.c.key,
+            literal(revision),
+            wanted.c.first,
+            literal(1),
+            literal(int(DIGEST_VERSION)),
+            literal(owner),
+            wanted.c.second,
+        ).where(true()),
+    )
+    tx.execute(
+        rows.on_conflict_do_update(
+            index_elements=["site", "name"],
+            set_={
+                "wanted_revision": rows.excluded.wanted_revision,
+                "wanted_digest": rows.excluded.wanted_digest,
+                "wanted_version": func.coalesce(node.c.wanted_version, 0) + 1,
+                "digest_version": rows.excluded.digest_version,
+                "failures": 0,
+                "next_try": None,
+                "version": node.c.version + 1,
+            },
+            where=node.c.wanted_digest.is_distinct_from(rows.excluded.wanted_digest),
+        )
+    )
+
+
+_FACTS = frozenset(field.name for field in fields(NodeRecord))
+
+
+class Nodes(Repository):
+    """Nodes of sites. A commit writes `wanted_*`; `claims.py` and `outcomes.py` write `op` and `done_*`."""
+
+    def record_conditions(
+        self, site: str, conditions: Mapping[str, str], left_by: int | None = None, missing: Collection[str] = ()
+    ) -> None:
+        """Note what the provisioner says of these nodes (`strategy_lib.outcome.NodeCondition`); others stay.
+
+        Parameters
+        ----------
+        site, conditions : the nodes, and what is said of each now.
+        left_by : the operation that is over now, if one is: it has left its nodes so, where it is still their newest.
+            What is said at any other time tells only that a node is no longer as it was left, where it says something
+            else.
+        missing : nodes that were asked about, and that the list does not have: they are not as they were left either.
+        """
+
+        def work(tx: Connection) -> None:
+            seen = pairs(tx, {name: str(condition) for name, condition in conditions.items()})
+            rows = insert(tx, node).from_select(
+                ["site", "name", "condition"], select(literal(site), seen.c.key, seen.c.value).where(true())
+            )
+            tx.execute(
+                rows.on_conflict_do_update(index_elements=["site", "name"], set_={"condition": rows.excluded.condition})
+            )
+            seen_now = (node.c.site == site, among(tx, node.c.name, conditions))
+            other = node.c.left_as.is_distinct_from(node.c.condition)
+            tx.execute(update(node).where(*seen_now, node.c.left_as.is_not(None), other).values(left_as=None))
+            if missing:
+                gone = (node.c.left_as.is_not(None), among(tx, node.c.name, missing))
+                tx.execute(update(node).where(node.c.site == site, *gone).values(left_as=None))
+            if left_by is not None:
+                tx.execute(update(node).where(*seen_now, node.c.op == left_by).values(left_as=node.c.condition))
+
+        self._database.write(work)
+
+    def conditions(self, site: str, names: Collection[str]) -> dict[str, str]:
+        """Return what the provisioner last said of these nodes; those of which nothing was noted are left out."""
+
+        def work(tx: Connection) -> dict[str, str]:
+            query = select(node.c.name, node.c.condition).where(
+                node.c.site == site, node.c.condition.is_not(None), among(tx, node.c.name, names)
+            )
+            return {row.name: row.condition for row in tx.execute(query)}
+
+        return self._database.read(work)
+
+    def of_site(self, site: str) -> list[NodeRecord]:
+        """Return all nodes that the site has or had, by name."""
+        query = select(node).where(node.c.site == site).order_by(node.c.name)
+        found = self._database.read(lambda tx: [node_record(row) for row in tx.execute(query)])
+        # The database may sort by its own language's rules.
+        return sorted(found, key=lambda record: record.name)
+
+    def done_digests(self, site: str) -> dict[str, str]:
+        """Return the version in which each node is deployed, without doubt; nodes touched since are left out."""
+        query = select(node.c.name, node.c.done_digest).where(
+            node.c.site == site, node.c.done_digest.is_not(None), node.c.doubt.is_(None)
+        )
+        return self._database.read(lambda tx: {row.name: row.done_digest for row in tx.execute(query)})
+
+    def left_undeployed(self, site: str, nodes: Collection[str]) -> dict[str, NodeCondition]:
+        """Return those of these nodes that an operation of ours was about to deploy, and how it left them (rule 11).
+
+        Their newest operation is a deploy that the provisioner took, or a release that failed, and it is over without
+        success. A node is left out when the list of nodes did not have it at the end of that operation, or has shown
+        anything else of it since: then it may be somebody else's doing.
+        """
+        left = or_(
+            and_(operation.c.phase == Phase.DEPLOY, operation.c.provisioner_task.is_not(None)),
+            and_(operation.c.phase == Phase.RELEASE, operation.c.result == "failure"),
+        )
+        deployed = exists().where(
+            task.c.op == node.c.op, task.c.node == node.c.name, task.c.status == TaskStatus.SUCCESS
+        )
+        query = (
+            select(node.c.name, node.c.left_as)
+            .join(operation, operation.c.op == node.c.op)
+            .where(node.c.site == site, node.c.done_at.is_(None), operation.c.over.is_not(None), left, ~deployed)
+            .where(node.c.left_as.is_not(None))
+        )
+
+        def work(tx: Connection) -> dict[str, NodeCondition]:
+            rows = tx.execute(query.where(among(tx, node.c.name, nodes)))
+            return {row.name: NodeCondition(row.left_as) for row in rows}
+
+        return self._database.read(work)
+
+
+def node_record(row: Row[*tuple[Any, ...]]) -> NodeRecord:
+    """Return a row of `node` as a value."""
+    return NodeRecord(**{fact: value for fact, value in row._mapping.items() if fact in _FACTS})

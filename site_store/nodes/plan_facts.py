@@ -1,0 +1,92 @@
+"""What the plan of a site uses beside what is wanted and done: read by one statement, and so of one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from sqlalchemy import Connection, Select, bindparam, select
+
+from site_store.designs.sites import is_known
+from site_store.node_states.user_states import in_force, reasons_to_leave_out
+from site_store.nodes.provisioner_lists import left_column, left_words
+from site_store.operations.operations import newest_ended, usual_times
+from site_store.sql.database import Repository
+from site_store.sql.dialects import clock, json_rows, nested_json
+from site_store.status.status_records import ProvisionerListRecord
+from site_store.tables import node, provisioner_list, user_state
+from site_store.trees.site_cards import newest_settings
+from site_store.trees.tree_rows import json_list, json_value
+from strategy_lib.phase import Phase
+from strategy_lib.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
+
+TIMED: Final = (Phase.PREPARE, Phase.DEPLOY)
+"""Phases that tell how long a group takes."""
+_SITE = bindparam("site", type_=node.c.site.type)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """What the plan of a site uses.
+
+    Attributes
+    ----------
+    is_known : whether the site has a revision, a buffer or an action (`Sites.exists`).
+    listed : the provisioner's list that was read last; None where none ever was.
+    left : how operations that were over only after that have left their nodes (`ProvisionerLists.left_since`).
+    out_of_use : the nodes that the action would leave out, each with the reason (`UserStates.left_out`).
+    settings : the settings of the site (`Revisions.settings`).
+    usual : how many seconds operations of `TIMED` phases take (`Operations.usual_seconds`).
+    """
+
+    is_known: bool
+    listed: ProvisionerListRecord | None
+    left: Mapping[str, str]
+    out_of_use: Mapping[str, str]
+    settings: SiteSettings
+    usual: Mapping[Phase, float]
+
+
+class PlanFactsOfSites(Repository):
+    """What plans of sites use."""
+
+    def get(self, site: str, kind: str) -> PlanFacts:
+        """Return what the plan of an action of this kind on the whole site uses; also of one that is not known."""
+        given = self._database.given_time()
+        values = {"site": site} | ({} if given is None else {"now": given})
+
+        def work(tx: Connection) -> PlanFacts:
+            row = tx.execute(_facts(tx.dialect.name, given is not None), values).one()
+            listed = None
+            if row.connection is not None:
+                listed = ProvisionerListRecord(site, row.connection, row.read_at, row.nodes, row.digest)
+            known = next((settings for (settings,) in json_list(row.settings)), None)
+            return PlanFacts(
+                bool(row.known),
+                listed,
+                left_words(json_list(row.left)),
+                reasons_to_leave_out(kind, json_list(row.users)),
+                DEFAULT_SETTINGS if known is None else parse_site_settings(json_value(known)),
+                usual_times(json_list(row.ended)),
+            )
+
+        return self._database.read_once(work)
+
+
+@cache
+def _facts(dialect: str, given_clock: bool) -> Select[Any]:
+    """Select the facts. Parameters of the statement: `site`; `now` where a clock of tests is given."""
+    now = bindparam("now", type_=user_state.c.until.type) if given_clock else clock(dialect)
+    here = select(_SITE.label("site")).subquery()
+    settings, ended = newest_settings(_SITE).subquery(), newest_ended(_SITE, TIMED).subquery()
+    columns = (provisioner_list.c[name] for name in ("connection", "read_at", "nodes", "digest"))
+    return select(
+        *columns,
+        is_known(_SITE).label("known"),
+        left_column(dialect, _SITE, provisioner_list.c.read_at).label("left"),
+        json_rows(dialect, in_force(now).where(user_state.c.site == _SITE)).label("users"),
+        json_rows(dialect, select(nested_json(dialect, settings.c.settings))).label("settings"),
+        json_rows(dialect, select(*ended.c)).label("ended"),
+    ).select_from(here.outerjoin(provisioner_list, provisioner_list.c.site == here.c.site))

@@ -1,0 +1,1 @@
+"""Provisioner tasks: intents, claims on nodes, tasks of nodes, and outcomes."""

@@ -1,0 +1,395 @@
+"""Intended provisioner tasks, written down before they are submitted: a crash never submits one twice (rule 12)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Any
+
+from sqlalchemy import Connection, Select, and_, case, delete, exists, func, or_, select, update
+
+from site_store.errors import OperationConflict
+from site_store.nodes.node_status import follow_operation
+from site_store.operations.claims import claim
+from site_store.operations.operation_rows import LIVE, UNFINISHED, operation_record, read_operation, read_operations
+from site_store.operations.outcomes import apply_late_outcome, apply_outcome
+from site_store.records import Operation, OperationStatus
+from site_store.sql.database import Repository
+from site_store.tables import node_question, operation, site_lock
+from site_store.trees.tree_rows import moment
+from strategy_lib.node_states.publication import Version
+from strategy_lib.outcome import Outcome
+from strategy_lib.phase import Phase
+
+_NEWEST = 60
+"""So many operations tell how long the next ones take."""
+
+
+def abandon_operations(tx: Connection, now: datetime, action_id: str, group: str | None = None) -> None:
+    """Stop waiting for the live operations of an action, or of one of its groups (rule 24).
+
+    Whether the provisioner is still at work on them is open, except for those whose sending was never begun: nobody can
+    begin it any more, as that asks for the site.
+    """
+    never_sent = and_(operation.c.status == OperationStatus.INTENDED, operation.c.sending.is_(None))
+    query = (
+        update(operation)
+        .where(operation.c.action_id == action_id, operation.c.status.in_(LIVE))
+        .values(status=OperationStatus.ABANDONED, ended=now, over=case((never_sent, now)))
+    )
+    asked = select(operation.c.op).where(operation.c.action_id == action_id)
+    if group is not None:
+        query = query.where(operation.c.group_name == group)
+        asked = asked.where(operation.c.group_name == group)
+    tx.execute(query)
+    tx.execute(delete(node_question).where(node_question.c.op.in_(asked)))
+
+
+def finish(tx: Connection, now: datetime, op: int, status: OperationStatus, result: str | None) -> bool:
+    """Carry out `Operations.finish` in the caller's transaction."""
+    if status in LIVE:
+        raise ValueError(f"{status} is not an end of an operation")
+    # To have been seen over is the last word; the other ends only say that nobody waits any more.
+    complete = status is OperationStatus.COMPLETE
+    from_states = tuple(OperationStatus) if complete else LIVE
+    values: dict[str, Any] = {"status": status, "ended": func.coalesce(operation.c.ended, now)}
+    if complete:
+        values["over"] = func.coalesce(operation.c.over, now)
+    if result is not None:
+        values["result"] = result
+    changed = tx.execute(
+        update(operation).where(operation.c.op == op, operation.c.status.in_(from_states)).values(values)
+    ).rowcount
+    return bool(changed) or read_operation(tx, op).status is status
+
+
+def newest_ended(site: Any, phases: Collection[Phase]) -> Select[Any]:
+    """Select phase, beginning and end of the newest operations on a site that the provisioner was seen to complete."""
+    begun = func.coalesce(operation.c.running_since, operation.c.submitted)
+    return (
+        select(operation.c.phase, begun, operation.c.ended)
+        .where(
+            operation.c.site == site,
+            operation.c.phase.in_([str(phase) for phase in phases]),
+            operation.c.status == OperationStatus.COMPLETE,
+            operation.c.submitted.is_not(None),
+        )
+        .order_by(operation.c.op.desc())
+        .limit(_NEWEST)
+    )
+
+
+def usual_times(rows: Iterable[Sequence[Any]]) -> dict[Phase, float]:
+    """Return what `Operations.usual_seconds` does, of the rows of `newest_ended`."""
+    taken: defaultdict[Phase, list[float]] = defaultdict(list)
+    for phase, begun, ended in rows:
+        taken[Phase(phase)].append((moment(ended) - moment(begun)).total_seconds())
+    return {phase: max(0.0, median(seconds)) for phase, seconds in taken.items()}
+
+
+class Operations(Repository):
+    """Operations, from the intent to the end."""
+
+    def get(self, op: int) -> Operation:
+        """Return an operation. Raises `OperationNotFound`: no operation has this number."""
+        return self._database.read(lambda tx: read_operation(tx, op))
+
+    def of_action(self, action_id: str, group: str | None = None) -> list[Operation]:
+        """Return the operations of an action, with and without a group, or those of one of its groups; oldest first."""
+        return self._database.read(lambda tx: read_operations(tx, action_id, group))
+
+    def usual_seconds(self, site: str, phases: Collection[Phase]) -> dict[Phase, float]:
+        """Return how long operations on a site took at the provisioner: the median of the newest of each phase.
+
+        A phase of which none was seen over is left out.
+        """
+        return usual_times(self._database.read_once(lambda tx: tx.execute(newest_ended(site, phases)).all()))
+
+    def begin(
+        self,
+        action_id: str,
+        site: str,
+        group: str | None,
+        attempt: int,
+        phase: Phase,
+        nodes: Collection[str],
+        design_ref: str,
+        found: Mapping[str, str] | None = None,
+        digests: Mapping[str, str] | None = None,
+        *,
+        number: int = 0,
+        due: Collection[str] = (),
+        again: Collection[str] = (),
+        site_state: Version | None = None,
+    ) -> Operation:
+        """Write down the intent to submit something to the provisioner, and claim the nodes for it.
+
+        Asked again for the same action, group, attempt, phase and round, it returns the operation that there is,
+        whatever the other arguments. Of two that ask for one node at the same time, in whatever groups, exactly one
+        gets it.
+
+        Parameters
+        ----------
+        action_id, site : the action, which must hold this site.
+        group, attempt : the group and its attempt, which must be open; None and any number for a step without a group.
+        phase : what to do.
+        nodes : nodes to claim. For prepare only those are taken whose prepare is still pending; for deploy those that
+            are prepared and whose deploy is still pending, whichever group prepared them (rule 11); for ready those
+            that are deployed and still to be asked, whichever group deployed them (rule 58); for release the same as
+            for prepare, and those that are released become pending again; for a step of nodes those that an
+            earlier attempt of it has not done, and is not at. None for a step of the whole site.
+        design_ref : where the provisioner finds the design.
+        found : what the provisioner says of these nodes now (`strategy_lib.outcome.NodeCondition`); one that it does
+            not list is left out, and noted as not listed. None: its list was not read. A node that is deployed keeps
+            what it is done in until something proves otherwise.
+        digests : for new labels: the version of each node's design that has them. For a deploy the action's plan has
+            it.
+        number : its round: a group's attempt may have several operations of a phase (`Operation.round`).
+        due : nodes that were to be claimed; those that are not are kept as `left_out`.
+        again : of the nodes, those that failed before in this attempt: they are tried once more (rule 44).
+        site_state : the version of the states of the site's nodes that it was planned with; None: whichever it was.
+
+        Returns
+        -------
+        Operation
+            `nodes` are those that were claimed. When it is of nodes and could claim none it is `COMPLETE` at once and
+            must not be submitted.
+
+        Raises
+        ------
+        SiteNotHeld : the action does not hold the site.
+        AttemptNotOpen : the group's attempt has its verdict or was replaced.
+        SiteStateChanged : a newer version of the states of nodes was published; nothing is claimed.
+        """
+        wanted = sorted(frozenset(nodes))
+
+        def work(tx: Connection) -> Operation:
+            now = self._shared_now(tx)
+            op = claim(
+                tx,
+                now,
+                action_id,
+                site,
+                group,
+                attempt,
+                phase,
+                wanted,
+                design_ref,
+                found,
+                digests or {},
+                number,
+                due,
+                again,
+                site_state,
+            )
+            return read_operation(tx, op)
+
+        return self._database.write(work)
+
+    def acquire_lease(self, op: int, owner: str, seconds: float, *, sending: bool = False) -> bool:
+        """Ask for the right to submit an operation, so that of two processes only one does.
+
+        Parameters
+        ----------
+        op : the operation.
+        owner : who asks, unique to the process. The same owner may ask again, which prolongs its right.
+        seconds : for how long, by the database's clock; afterwards another may take it.
+        sending : ask so right before each request, and send it only if the right is given: in the same step it is noted
+            that it may have been sent, and when. An operation that has no such note holds nothing at the provisioner.
+
+        Returns
+        -------
+        bool
+            True: submit it now, after looking for its reference at the provisioner if its sending was begun before.
+            False: another has the right, or it is submitted or over, or the action has lost its site.
+        """
+
+        def work(tx: Connection) -> bool:
+            now = self._shared_now(tx)
+            free = or_(
+                operation.c.lease_owner.is_(None), operation.c.lease_owner == owner, operation.c.lease_until <= now
+            )
+            holds = exists().where(site_lock.c.site == operation.c.site, site_lock.c.action_id == operation.c.action_id)
+            values: dict[str, Any] = {"lease_owner": owner, "lease_until": now + timedelta(seconds=seconds)}
+            if sending:
+                values["sending"] = now
+            return bool(
+                tx.execute(
+                    update(operation)
+                    .where(operation.c.op == op, operation.c.status == OperationStatus.INTENDED, free, holds)
+                    .values(values)
+                ).rowcount
+            )
+
+        return self._database.write(work)
+
+    def mark_submitted(self, op: int, provisioner_task: str) -> None:
+        """Record which provisioner task an operation became. Recorded also when its action has ended meanwhile.
+
+        Raises `OperationConflict`: another provisioner task is recorded already; `OperationNotFound`: no operation has
+        this number.
+        """
+
+        def work(tx: Connection) -> None:
+            intended = operation.c.status == OperationStatus.INTENDED
+            first = tx.execute(
+                update(operation)
+                .where(operation.c.op == op, operation.c.provisioner_task.is_(None))
+                .values(
+                    provisioner_task=provisioner_task,
+                    submitted=self._shared_now(tx),
+                    # Given up, and then submitted all the same by a process that was late: it is at work, unawaited.
+                    status=case((intended, OperationStatus.SUBMITTED), else_=OperationStatus.ABANDONED),
+                    over=None,
+                )
+            ).rowcount
+            if first:
+                return
+            known = read_operation(tx, op).provisioner_task
+            if known != provisioner_task:
+                raise OperationConflict(
+                    f"operation {op} is the provisioner's task {known}, and now also {provisioner_task}: "
+                    "look at both at the provisioner before going on"
+                )
+
+        self._database.write(work)
+
+    def mark_running(self, op: int, ago: timedelta = timedelta(0)) -> None:
+        """Record that the provisioner has worked on it for so long; the first time that is recorded stays (rule 14)."""
+        first = update(operation).where(operation.c.op == op, operation.c.running_since.is_(None))
+        self._database.write(lambda tx: tx.execute(first.values(running_since=self._shared_now(tx) - ago)))
+
+    def record_outcome(
+        self,
+        op: int,
+        outcome: Outcome,
+        note: str = "",
+        *,
+        status: OperationStatus | None = None,
+        result: str | None = None,
+    ) -> frozenset[str]:
+        """Write what came of an operation's nodes, each only where this operation is still the node's newest.
+
+        A result that comes for a node that belongs to a newer operation goes to the history only. What was once
+        proven, success or failure, is not changed by the same operation again; the contradiction goes to the history.
+        A node that was deployed is done, in the version that the action's plan has for it, unless it was found deployed
+        before: then the operation has done nothing to it. Nor is a node that was not listed before (rule 13).
+
+        Parameters
+        ----------
+        op : the operation.
+        outcome : what became of the nodes (`strategy_lib.outcome.judge`).
+        note : a sentence for the history.
+        status, result : when given, the operation is finished in the same transaction (see `finish`).
+
+        Returns
+        -------
+        frozenset of str
+            Nodes whose result was superseded by a newer operation.
+
+        Raises
+        ------
+        OperationNotFound : no operation has this number.
+        """
+
+        def work(tx: Connection) -> frozenset[str]:
+            now = self._shared_now(tx)
+            this = read_operation(tx, op)
+            superseded = apply_outcome(tx, now, this, outcome, note)
+            if status is not None:
+                finish(tx, now, op, status, result)
+            follow_operation(tx, now, this, outcome)
+            return superseded
+
+        return self._database.write(work)
+
+    def record_late_outcome(self, op: int, outcome: Outcome, note: str = "", *, over: bool = True) -> frozenset[str]:
+        """Write what was learnt too late of an operation's nodes: `unknown` becomes the true state (rule 14).
+
+        Only nodes are changed for which this operation is still the newest in its own action; what was done is noted
+        with the node only if no later action has touched it. Verdicts of groups and actions stay.
+
+        Parameters
+        ----------
+        op : the operation.
+        outcome : what became of the nodes.
+        note : why it was learnt only now.
+        over : whether the provisioner task was seen to be over; then it is no longer in `unfinished`.
+
+        Returns
+        -------
+        frozenset of str
+            Nodes whose state became known by this.
+
+        Raises
+        ------
+        OperationNotFound : no operation has this number.
+        """
+
+        def work(tx: Connection) -> frozenset[str]:
+            now = self._shared_now(tx)
+            this = read_operation(tx, op)
+            known = apply_late_outcome(tx, now, this, outcome, note)
+            if over:
+                finish(tx, now, op, OperationStatus.COMPLETE, None)
+            follow_operation(tx, now, this, outcome, late=True)
+            return known
+
+        return self._database.write(work)
+
+    def finish(self, op: int, status: OperationStatus, result: str | None = None) -> bool:
+        """Record the end of an operation, after its outcome was recorded (or pass `status` to `record_outcome`).
+
+        Parameters
+        ----------
+        op : the operation.
+        status : `COMPLETE`: the provisioner task was seen to be over. `TIMED_OUT`, `ABANDONED`: nobody waits for it any
+            more, and it stays in `unfinished`.
+        result : the provisioner's own word for how it went.
+
+        Returns
+        -------
+        bool
+            Whether the operation is now in this status; what was seen to be over stays `COMPLETE`.
+
+        Raises
+        ------
+        OperationNotFound : no operation has this number.
+        """
+        return self._database.write(lambda tx: finish(tx, self._shared_now(tx), op, status, result))
+
+    def unfinished(self, site: str, nodes: Collection[str] | None = None) -> list[Operation]:
+        """Return operations of any action whose provisioner task may still be at work (rules 14 and 24).
+
+        Parameters
+        ----------
+        site : the site.
+        nodes : only those that hold one of these nodes; None for all, with the steps that concern the whole site, which
+            hold no node.
+
+        Returns
+        -------
+        list of Operation
+            In the order in which they were begun. One without `provisioner_task` may have been sent by a process that
+            died: look for its reference, and believe that there is none only when a request of `sending` cannot take
+            effect any more. Settle each by `record_late_outcome`, or by `finish` when it concerns no nodes.
+        """
+        # Its sending was begun, and the action lost its site (`SiteLocks.release`) before anybody said more.
+        holds = exists().where(site_lock.c.site == operation.c.site, site_lock.c.action_id == operation.c.action_id)
+        lost = and_(operation.c.status == OperationStatus.INTENDED, operation.c.sending.is_not(None), ~holds)
+        query = (
+            select(operation)
+            .where(
+                operation.c.site == site,
+                operation.c.over.is_(None),
+                or_(operation.c.status.in_(UNFINISHED), lost),
+            )
+            .order_by(operation.c.op)
+        )
+        found = self._database.read(lambda tx: [operation_record(row) for row in tx.execute(query)])
+        if nodes is None:
+            return found
+        wanted = frozenset(nodes)
+        return [item for item in found if not wanted.isdisjoint(item.nodes)]

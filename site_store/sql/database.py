@@ -1,0 +1,394 @@
+"""Connections and transactions: one function runs in one transaction, and again when the database asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import time
+import weakref
+from collections.abc import Callable, Collection, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.abc import PQGen
+from psycopg.pq import TransactionStatus
+from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, event, func, literal, select
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
+
+from site_store.errors import StoreError, StoreNotConfigured, StoreUnavailable, ValueRefused
+from site_store.sql.access import guard_statements, names_all, require
+from site_store.sql.address import describe, sqlite_file
+from site_store.sql.dialects import analyse, database_time, known_rows
+from strategy_lib.goals.actors import Access, Actor
+
+T = TypeVar("T")
+
+BUSY_SECONDS = 30
+_ATTEMPTS = 6
+_WRITE = "slipway_write"
+_MIGRATION = "slipway_migration"
+_POSTGRESQL_DEFAULTS = {
+    "connect_timeout": 10,
+    "application_name": "slipway",
+    # A server that is gone without a word: seconds until it is asked for a sign of life, and between two questions.
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    # Milliseconds until what was sent has to be taken over there.
+    "tcp_user_timeout": 30_000,
+}
+STATEMENT_SECONDS = 60
+"""So long a statement may take, with its waiting for others; the largest need some seconds."""
+ANSWER_SECONDS = 75
+"""So long an answer is waited for: a server that is silent does not end its statements either."""
+_FEW_ROWS = 1000
+_KEPT_CONNECTIONS = 8
+"""So many connections at most stay open in a process that had so many at once: to open one costs several reads."""
+_RETRIED_SQLSTATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock
+_BUSY = frozenset({"SQLITE_BUSY", "SQLITE_BUSY_RECOVERY"})
+_TURN = (0.001, 0.008)
+"""Seconds between two looks of one that waits to write to a SQLite file."""
+_LIMIT_EXCEEDED = "54"
+_ENDED_FOR_SILENCE = "25P03"
+
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+_inherited: list[Pool] = []
+
+
+def _forget_inherited_connections() -> None:
+    """After a fork: the child must not talk on its parent's connections, nor close them, nor have them collected."""
+    for engine in list(_engines):
+        _inherited.append(engine.pool)
+        engine.dispose(close=False)
+
+
+os.register_at_fork(after_in_child=_forget_inherited_connections)
+
+
+class Database:
+    """A database and its transactions. Safe for several threads, and after a fork.
+
+    Every failure comes out as a `StoreError`; no parameter and no password is ever part of a message.
+    """
+
+    def __init__(
+        self,
+        url: URL,
+        now: Callable[[], datetime] | None = None,
+        *,
+        bounded: bool = True,
+        idle_seconds: float | None = None,
+        actor: Actor | None = None,
+        touches: Collection[str] = (),
+    ) -> None:
+        """Nothing is opened yet.
+
+        Parameters
+        ----------
+        actor, touches : who uses it, and what a watcher names to touch (`access.py`); None: a person, who may do all.
+        now : the clock of tests, in aware times, in place of the machine's and of the database's.
+        bounded : whether statements have to end in time. Migrations take as long as they take.
+        idle_seconds : after so long PostgreSQL ends a transaction whose process is silent, and frees what it locked.
+        """
+        self.url = url
+        self.actor = actor
+        self.touches = frozenset(touches)
+        self._given_clock = now
+        self.name = describe(url)
+        self.engine = (
+            _postgresql_engine(url, bounded, idle_seconds) if sqlite_file(url) is None else _sqlite_engine(url)
+        )
+        if actor is not None:
+            guard_statements(self.engine, actor)
+        self._writing = self.engine.execution_options(**{_WRITE: True})
+        self._migrating = self.engine.execution_options(**{_WRITE: True, _MIGRATION: True})
+        # One snapshot for all statements of a read; SQLite's WAL gives that by itself.
+        isolation = {"isolation_level": "REPEATABLE READ"} if self.engine.dialect.name == "postgresql" else {}
+        self._reading = self.engine.execution_options(**isolation)
+        # A statement by itself is a snapshot, and needs no transaction around it: half of the round trips.
+        alone = {"isolation_level": "AUTOCOMMIT"} if self.engine.dialect.name == "postgresql" else {}
+        self._reading_once = self.engine.execution_options(**alone)
+        _engines.add(self.engine)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` on one consistent snapshot; nothing that it writes is kept."""
+        return self._run(self._reading, work, keep=False)
+
+    def read_once(self, work: Callable[[Connection], T]) -> T:
+        """Run `work`, which executes one reading statement: what is read again and again costs least so."""
+        return self._run(self._reading_once, work, keep=False)
+
+    def write(self, work: Callable[[Connection], T], access: Access = Access.WRITE_FEEDBACK) -> T:
+        """Run `work` in one transaction and commit it; if it raises, nothing has happened.
+
+        `work` may run several times, and must therefore change nothing but the database.
+
+        Raises `StoreUnavailable`: the database could not be reached, or stayed locked. Repeating the whole call is
+        safe. Raises `ValueRefused`: the database refused a value. Raises `AccessRefused`: the actor may not do that.
+        """
+        require(self.actor, access)
+        return self._run(self._writing, work, keep=True)
+
+    def migrate(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` like `write`, but let SQLite check foreign keys at the end alone.
+
+        SQLite rebuilds a table by dropping the old one, which would delete the rows that refer to it.
+
+        Raises `StoreUnavailable` or `ValueRefused`: as for `write`; also when a foreign key does not hold at the end.
+        """
+
+        def checked(tx: Connection) -> T:
+            result = work(tx)
+            # The check goes through all rows; where nothing had to be done, there is nothing to check.
+            if tx.dialect.name != "sqlite" or not tx.exec_driver_sql("SELECT total_changes()").scalar():
+                return result
+            broken = tx.exec_driver_sql("PRAGMA foreign_key_check").first()
+            if broken is not None:
+                raise ValueRefused(f"{self.name} was left as it is: a row of {broken[0]} refers to none of {broken[2]}")
+            return result
+
+        return self._run(self._migrating, checked, keep=True)
+
+    def refresh_statistics(self, rows: int, *tables: Table) -> None:
+        """Let the database look at tables that have just grown by so many rows: it plans by what it knows of them.
+
+        PostgreSQL does so by itself a minute later, and SQLite never does. Tables that it knows to be about as large
+        are left alone, and so are small ones.
+        """
+        if rows < _FEW_ROWS:
+            return
+
+        def work(tx: Connection) -> None:
+            if known_rows(tx, tables) * 2 < rows:
+                analyse(tx, tables)
+
+        # What was added is there, whether or not this succeeds.
+        with contextlib.suppress(StoreError):
+            self.write(work)
+
+    def look_at_large(self, tables: Iterable[Table]) -> None:
+        """Let the database look at those of these tables that are not small: a step that rebuilds one has it forget."""
+
+        def is_large(tx: Connection, table: Table) -> bool:
+            rows = select(literal(1)).select_from(table).limit(_FEW_ROWS).subquery()
+            return (tx.scalar(select(func.count()).select_from(rows)) or 0) >= _FEW_ROWS
+
+        def work(tx: Connection) -> None:
+            analyse(tx, [table for table in tables if is_large(tx, table)])
+
+        # The schema is the new one, whether or not this succeeds.
+        with contextlib.suppress(StoreError):
+            self.write(work)
+
+    def machine_time(self) -> datetime:
+        """Return the time of this machine: for what people read."""
+        return self._given_clock() if self._given_clock else datetime.now(UTC)
+
+    def shared_time(self, tx: Connection) -> datetime:
+        """Return the time of the database: for what several machines compare, such as the end of a lease."""
+        return self._given_clock() if self._given_clock else database_time(tx)
+
+    def given_time(self) -> datetime | None:
+        """Return the time of the clock of tests; None where there is none, and the database's own counts."""
+        return self._given_clock() if self._given_clock else None
+
+    def close(self) -> None:
+        """Close all idle connections; the database opens new ones when used again."""
+        self.engine.dispose()
+
+    def _run(self, engine: Engine, work: Callable[[Connection], T], *, keep: bool) -> T:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                with engine.connect() as connection:
+                    if connection.get_execution_options().get(_MIGRATION) and connection.dialect.name == "sqlite":
+                        # What is set for a migration stays with its connection: no other transaction gets that.
+                        connection.detach()
+                    result = work(connection)
+                    if keep:
+                        connection.commit()
+                    return result
+            except DBAPIError as error:
+                if attempt == _ATTEMPTS or not _asks_for_repetition(error):
+                    raise self._explained(error) from error
+                # Spread, so that two that met do not meet again.
+                time.sleep(random.uniform(0.5, 1.0) * 0.02 * 2**attempt)
+        raise AssertionError("unreachable")
+
+    def _explained(self, error: DBAPIError) -> StoreError:
+        reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
+        # SQLite's OperationalError is also what a wrong statement gives; that is then a plain SQLITE_ERROR.
+        wrong = getattr(error.orig, "sqlite_errorname", None) == "SQLITE_ERROR"
+        # What is larger than PostgreSQL can index is its OperationalError too, and does not get smaller by repetition.
+        wrong |= str(getattr(error.orig, "sqlstate", None) or "").startswith(_LIMIT_EXCEEDED)
+        ended = getattr(error.orig, "sqlstate", None) == _ENDED_FOR_SILENCE
+        if ended or (isinstance(error, OperationalError | InterfaceError) and not wrong):
+            return StoreUnavailable(f"{self.name} cannot be used at the moment ({reason}); try again")
+        return ValueRefused(f"{self.name} refused what it was given: {reason}")
+
+
+class Repository:
+    """All that the store does with one noun: each public method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _require(self, access: Access, nodes: Collection[str] = ()) -> None:
+        """Refuse what the actor that the store was opened for may not do, to these nodes. Raises `AccessRefused`."""
+        require(self._database.actor, access, named=names_all(self._database.touches, nodes))
+
+    def _now(self) -> datetime:
+        return self._database.machine_time()
+
+    def _shared_now(self, tx: Connection) -> datetime:
+        return self._database.shared_time(tx)
+
+
+def _asks_for_repetition(error: DBAPIError) -> bool:
+    """Whether the database rolled back only because of others at work, so that the same again may well pass."""
+    sqlstate = getattr(error.orig, "sqlstate", None)
+    # SQLite has waited for BUSY_SECONDS by then, but a snapshot gone stale is reported at once.
+    return sqlstate in _RETRIED_SQLSTATES or getattr(error.orig, "sqlite_errorname", None) == "SQLITE_BUSY_SNAPSHOT"
+
+
+def _dump_json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+class _BoundedConnection(psycopg.Connection[Any]):
+    """A connection that waits for no answer longer than `ANSWER_SECONDS`."""
+
+    def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        """Wait for an answer; the connection of one that never came can be used no more."""
+        try:
+            return super().wait(gen, interval, ANSWER_SECONDS if timeout is None else timeout)
+        except psycopg.OperationalError:
+            if timeout is None and self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                self.pgconn.finish()
+            raise
+
+
+def _postgresql_engine(url: URL, bounded: bool, idle_seconds: float | None = None) -> Engine:
+    engine = create_engine(
+        url,
+        hide_parameters=True,
+        json_serializer=_dump_json,
+        pool_pre_ping=True,
+        pool_size=_KEPT_CONNECTIONS,
+        max_overflow=20,
+        pool_recycle=1800,
+        connect_args={key: value for key, value in _POSTGRESQL_DEFAULTS.items() if key not in url.query},
+    )
+    if not bounded:
+        return engine
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: Any, _record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
+        return _BoundedConnection.connect(*arguments, **options)
+
+    if "statement_timeout" not in str(url.query.get("options", "")):
+
+        @event.listens_for(engine, "connect")
+        def connected(connection: Any, _record: Any) -> None:
+            # Not among the options of the connection: poolers refuse those.
+            connection.execute(f"SET statement_timeout = '{STATEMENT_SECONDS}s'")
+            connection.commit()
+
+    if idle_seconds is not None:
+
+        @event.listens_for(engine, "connect")
+        def bounded_silence(connection: Any, _record: Any) -> None:
+            connection.execute(f"SET idle_in_transaction_session_timeout = '{round(idle_seconds * 1000)}ms'")
+            connection.commit()
+
+    return engine
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    file = sqlite_file(url)
+    assert file is not None
+    # To open a file takes longer than most of what is asked: all tables and triggers are read each time.
+    engine = create_engine(
+        url, hide_parameters=True, json_serializer=_dump_json, pool_size=_KEPT_CONNECTIONS, max_overflow=-1
+    )
+
+    @event.listens_for(engine, "checkout")
+    def taken(_connection: Any, record: Any, _proxy: Any) -> None:
+        if record.info["file"] != _identity(file):
+            # The file at this path is another one now, such as a restored backup.
+            raise DisconnectionError
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, record: Any) -> None:
+        record.info["file"] = _identity(file)
+        # The driver must not begin transactions on its own: that is done below, in the right mode.
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        # With WAL the default would be enough against crashes of processes, but not against a power cut.
+        connection.execute("PRAGMA synchronous = FULL")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        options = connection.get_execution_options()
+        if options.get(_MIGRATION):
+            # Inside of a transaction this would do nothing.
+            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+        # A write takes its lock at the start: a read that turned into a write could only fail.
+        if options.get(_WRITE):
+            _begin_write(connection)
+        else:
+            connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+def _begin_write(connection: Connection) -> None:
+    """Begin a transaction that writes, once nobody else does.
+
+    SQLite itself looks every tenth of a second whether it is its turn, and who looks more often is always faster: with
+    eight writers one waited for seconds.
+    """
+    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+    try:
+        end = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                return
+            except OperationalError as error:
+                if getattr(error.orig, "sqlite_errorname", None) not in _BUSY or time.monotonic() > end:
+                    raise
+            time.sleep(random.uniform(*_TURN))
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another one of the same name; None where there is none."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def create_sqlite_file(url: URL) -> None:
+    """Create the file of a SQLite database with its directory, readable by its owner alone: it holds designs.
+
+    Raises `StoreNotConfigured`: the file cannot be created there.
+    """
+    file = sqlite_file(url)
+    if file is None or file.exists():
+        return
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise StoreNotConfigured(
+            f"the {describe(url)} cannot be created ({error.strerror}): set SLIPWAY_HOME to a directory that can be "
+            "written, or SLIPWAY_DATABASE_URL to a database"
+        ) from error

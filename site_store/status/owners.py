@@ -1,0 +1,266 @@
+"""Owners: who is expected to write, and when each was seen last. Whether one is alive is asked when it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, case, func, literal, or_, select, union_all, update
+
+from site_store.actions.action_rows import OPEN
+from site_store.leases import require_lease
+from site_store.records import Lease, StepState
+from site_store.sql.database import Repository
+from site_store.sql.dialects import clock, insert, json_rows
+from site_store.status.outbox import write_notification
+from site_store.status.reporters import checks_in_as
+from site_store.status.status_records import TOUCH, CallCount, CallKey, ExpectedWork, OwnerCheckIn
+from site_store.tables import (
+    action,
+    action_step,
+    owner,
+    provisioner_call,
+    provisioner_list,
+    reported,
+    site,
+    status_count,
+)
+from site_store.trees.tree_rows import json_list, moment, moment_or_none
+from strategy_lib.node import TaskStatus
+from strategy_lib.notifications import NotificationKind
+from strategy_lib.status.words import Status
+
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+"""When one was last seen who never was."""
+AIRFLOW = "airflow:"
+_MAIN = "airflow:deploy_site"
+_PROMISED = "reported"
+_LEFT_TO_DO = (TaskStatus.PENDING, TaskStatus.PROCESSING)
+_STEPS_LEFT = tuple(state for state in StepState if not state.is_end)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerChanges:
+    """Owners that are found not to be there any more, and those that are there again; by name."""
+
+    unresponsive: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
+
+
+class Owners(Repository):
+    """Owners by their names, such as `airflow:deploy_site` and `provisioner:slipway_provisioner`."""
+
+    def check_in(
+        self,
+        name: str,
+        interval: float,
+        calls: Mapping[CallKey, CallCount] | None = None,
+        *,
+        alive: bool = True,
+        detail: str | None = None,
+        ago: float = 0.0,
+        held: Lease | None = None,
+    ) -> None:
+        """Note that an owner is there, and what was asked of it since this process noted it last.
+
+        Parameters
+        ----------
+        interval : seconds; it counts as alive for so long after its sign of life.
+        calls : calls to a provisioner, by what they have in common.
+        alive : False: it was asked and gave no sign of life; only calls and detail are kept.
+        detail : what it said of itself, or why it could not be reached; without secrets.
+        ago : seconds since it gave its sign of life. What was seen later than that is not forgotten.
+        held : the lease of a controller that notes it, without which nothing is written; None: somebody else does.
+
+        Raises
+        ------
+        LeaseLost : the lease is lost.
+        """
+
+        def work(tx: Connection) -> None:
+            if held is not None:
+                require_lease(tx, held, self._shared_now(tx))
+            if alive:
+                at = self._shared_now(tx) - timedelta(seconds=ago)
+                row = insert(tx, owner).values(name=name, last_seen=at, interval_seconds=interval, detail=detail)
+                new = row.excluded
+                newest = case((new.last_seen > owner.c.last_seen, new.last_seen), else_=owner.c.last_seen)
+                seen = {"last_seen": newest, "interval_seconds": new.interval_seconds, "detail": new.detail}
+                tx.execute(row.on_conflict_do_update(index_elements=["name"], set_=seen))
+            else:
+                tx.execute(update(owner).where(owner.c.name == name).values(detail=detail))
+            _count_calls(tx, name, calls or {})
+
+        self._database.write(work)
+
+    def all(self) -> tuple[datetime, list[OwnerCheckIn]]:
+        """Return the database's time, and every owner that was ever seen or missed, by name."""
+
+        def work(tx: Connection) -> tuple[datetime, list[OwnerCheckIn]]:
+            rows = tx.execute(select(owner).order_by(owner.c.name))
+            return self._shared_now(tx), [_record(row) for row in rows]
+
+        return self._database.read(work)
+
+    def expected(self) -> list[ExpectedWork]:
+        """Return what is expected of which owner: the nodes of sites, and what open actions have left to do."""
+        return self._database.read_once(_expected)
+
+    def with_work(self) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
+        """Return what `all` and `expected` do, of one moment and by one statement."""
+        columns = (owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
+
+        def work(tx: Connection) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
+            dialect = tx.dialect.name
+            owners = json_rows(dialect, select(*columns, owner.c.unresponsive_since))
+            work = json_rows(dialect, _expected_work())
+            row = tx.execute(select(clock(dialect).label("now"), owners.label("owners"), work.label("work"))).one()
+            given = self._database.given_time()
+            known = [
+                OwnerCheckIn(name, moment(seen), float(interval), detail, moment_or_none(since))
+                for name, seen, interval, detail, since in json_list(row.owners)
+            ]
+            now = moment(row.now) if given is None else given
+            return now, sorted(known, key=lambda one: one.name), _as_work(json_list(row.work))
+
+        return self._database.read_once(work)
+
+    def note_changes(self, held: Lease, led_since: datetime, missing: Collection[str]) -> OwnerChanges:
+        """Write down who is not there any more and who is again, and tell those who want to know, in one transaction.
+
+        One of whom nothing is expected is not missed (rule 30).
+
+        Parameters
+        ----------
+        held : the lease of the controller, without which nothing is written.
+        led_since : when this controller began to look, by the database's clock: what was not seen before that, while
+            nobody asked, is not held against an owner.
+        missing : owners that work is expected of, and that were never seen for longer than an interval.
+
+        Raises
+        ------
+        LeaseLost : the lease is lost.
+        """
+
+        def work(tx: Connection) -> OwnerChanges:
+            now = self._shared_now(tx)
+            require_lease(tx, held, now)
+            for name in sorted(missing):
+                never_seen = insert(tx, owner).values(name=name, last_seen=NEVER, interval_seconds=0.0)
+                tx.execute(never_seen.on_conflict_do_nothing())
+            expected = _expected(tx)
+            needed = {work.owner for work in expected}
+            unresponsive, back = [], []
+            for row in tx.execute(select(owner).order_by(owner.c.name)).all():
+                known = _record(row)
+                # Somebody has looked for it for a whole interval.
+                looked = (now - led_since).total_seconds() > known.interval_seconds
+                if known.name not in needed or known.is_alive(now):
+                    if known.unresponsive_since is not None:
+                        back.append(known)
+                elif known.unresponsive_since is None and looked:
+                    unresponsive.append(known)
+            for kind, owners in (
+                (NotificationKind.OWNER_UNRESPONSIVE, unresponsive),
+                (NotificationKind.OWNER_BACK, back),
+            ):
+                for known in owners:
+                    since = now if kind is NotificationKind.OWNER_UNRESPONSIVE else None
+                    change = update(owner).where(owner.c.name == known.name)
+                    tx.execute(change.values(unresponsive_since=since))
+                    _tell(tx, now, kind, known, expected)
+            return OwnerChanges(tuple(one.name for one in unresponsive), tuple(one.name for one in back))
+
+        return self._database.write(work)
+
+    def calls(self) -> dict[tuple[str, CallKey], CallCount]:
+        """Return all calls to provisioners that were counted, by owner."""
+        return self._database.read(
+            lambda tx: {
+                (row.owner, CallKey(row.call, row.result, row.bucket)): CallCount(row.calls, row.seconds)
+                for row in tx.execute(select(provisioner_call))
+            }
+        )
+
+
+def _count_calls(tx: Connection, name: str, calls: Mapping[CallKey, CallCount]) -> None:
+    # In one order for all, so that no two wait for each other.
+    for key in sorted(calls):
+        count = calls[key]
+        row = insert(tx, provisioner_call).values(
+            owner=name, call=key.call, result=key.result, bucket=key.bucket, calls=count.calls, seconds=count.seconds
+        )
+        sums = {column: provisioner_call.c[column] + row.excluded[column] for column in ("calls", "seconds")}
+        tx.execute(row.on_conflict_do_update(index_elements=["owner", "call", "result", "bucket"], set_=sums))
+
+
+def _expected(tx: Connection) -> list[ExpectedWork]:
+    return _as_work(tx.execute(_expected_work()))
+
+
+def _as_work(rows: Iterable[Sequence[Any]]) -> list[ExpectedWork]:
+    """Return rows of `_expected_work` as values, each once, in their order."""
+    found = {
+        (checks_in_as(name, where) if kind == _PROMISED else name, where, action_id or None)
+        for kind, name, where, action_id in rows
+    }
+    return [ExpectedWork(*one) for one in sorted(found, key=lambda one: (one[0], one[1], one[2] or ""))]
+
+
+def _expected_work() -> Select[Any]:
+    """Select what is expected: where that is written, owner, site, and an action or "" for the site itself."""
+    scope = (status_count.c.owner, status_count.c.site, status_count.c.action_id)
+    counted = (
+        select(*scope)
+        .where(status_count.c.group_name == "", status_count.c.phase != TOUCH, status_count.c.owner != "")
+        .group_by(*scope)
+        .having(func.sum(status_count.c.records) > 0)
+    )
+    standing = counted.where(status_count.c.action_id == "")
+    open_actions = select(action.c.id).where(action.c.state.in_(OPEN))
+    doing = counted.where(status_count.c.action_id.in_(open_actions), status_count.c.status.in_(_LEFT_TO_DO))
+    steps = (
+        select(action_step.c.owner, action.c.site, action.c.id)
+        .join(action, action.c.id == action_step.c.action_id)
+        .where(action.c.state.in_(OPEN), action_step.c.owner.is_not(None), action_step.c.state.in_(_STEPS_LEFT))
+        .distinct()
+    )
+    promised = (
+        select(reported.c.owner, reported.c.site, reported.c.action_id)
+        .where(
+            reported.c.status.in_((Status.PENDING, Status.PROCESSING)),
+            or_(reported.c.action_id == "", reported.c.action_id.in_(open_actions)),
+        )
+        .distinct()
+    )
+    of_list = literal("provisioner:") + provisioner_list.c.connection
+    read = select(of_list, provisioner_list.c.site, literal("")).where(provisioner_list.c.connection != "")
+    # What is deployed next on any site needs it, also while no action is open.
+    needed = select(literal(_MAIN), site.c.name, literal(""))
+    parts: list[tuple[str, Select[Any]]] = [("counted", standing), ("counted", doing), ("step", steps)]
+    parts += [(_PROMISED, promised), ("list", read), ("site", needed)]
+    rows = [select(literal(kind), *query.subquery().c) for kind, query in parts]
+    return select(*union_all(*rows).subquery().c)
+
+
+def _tell(
+    tx: Connection, now: datetime, kind: NotificationKind, known: OwnerCheckIn, expected: Collection[ExpectedWork]
+) -> None:
+    """Write one notification for each site that the owner matters to, with the actions there."""
+    by_site: dict[str, list[str]] = {}
+    for work in expected:
+        if work.owner == known.name:
+            by_site.setdefault(work.site, []).extend([work.action_id] if work.action_id else [])
+    for where, actions in sorted(by_site.items()):
+        data: dict[str, Any] = {"owner": known.name, "actions": actions}
+        if known.last_seen > NEVER:
+            data["last_seen"] = known.last_seen
+        if known.detail and kind is NotificationKind.OWNER_UNRESPONSIVE:
+            data["detail"] = known.detail
+        write_notification(tx, now, where, kind, data=data)
+
+
+def _record(row: Row[*tuple[Any, ...]]) -> OwnerCheckIn:
+    return OwnerCheckIn(row.name, row.last_seen, row.interval_seconds, row.detail, row.unresponsive_since)

@@ -1,0 +1,275 @@
+"""Reporters: programs of others that may add leaves of their own to the tree of one site; and what they reported."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, delete, func, select, update
+from ulid import ULID
+
+from site_store.actions.action_rows import read_action
+from site_store.errors import ReporterNotFound, ReporterRefused, TooManyReports, VersionChanged
+from site_store.sql.database import Repository
+from site_store.sql.dialects import among, insert, one_at_a_time
+from site_store.sql.storable import require_names, require_text
+from site_store.status.status_records import ReportedLeaf, ReporterRecord
+from site_store.tables import owner, reported, reporter
+
+OWNER = "reporter:"
+"""Begins the name of every reporter as an owner, so that none speaks for another kind of owner."""
+MOST_LEAVES = 10_000
+"""So many leaves a reporter has in one site or action."""
+SHORTEST_PAUSE = timedelta(seconds=1)
+"""Between two requests of a reporter."""
+_TOKEN_BYTES = 32
+
+
+def checks_in_as(reporter_owner: str, site: str) -> str:
+    """Return the name under which a reporter of a site is listed as an owner: one of its name may be at another."""
+    name = reporter_owner if reporter_owner.startswith(OWNER) else f"{OWNER}{reporter_owner}"
+    return f"{name}@{site}"
+
+
+class NewReporter(NamedTuple):
+    """A reporter that was just made, and its token, which is shown this once."""
+
+    record: ReporterRecord
+    token: str
+
+
+class NewLeaf(NamedTuple):
+    """A leaf as its reporter writes it, below the entry at the path `parent`; `status` is one of the seven words."""
+
+    parent: str
+    name: str
+    status: str
+    message: str | None = None
+    revision: int | None = None
+
+
+def digest_of_token(token: str) -> str:
+    """Return what is stored of a token. It is random and long, so that no slower digest is needed."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+class Reporters(Repository):
+    """Reporters of sites, and the leaves that they have written."""
+
+    def create(self, site: str, name: str, user: str, version: int | None = None) -> NewReporter:
+        """Make a reporter, and its token, of which only a digest is stored.
+
+        Parameters
+        ----------
+        name : whom it speaks for, without the `reporter:` before it.
+        user : who makes it.
+        version : the one that the list of the site's reporters is to have, where the caller has seen it.
+
+        Raises
+        ------
+        ValueRefused : the name cannot be stored.
+        VersionChanged : the list has another version by now; nothing was made.
+        """
+        require_names("the reporter", [name])
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
+
+        def work(tx: Connection) -> ReporterRecord:
+            _require_version(tx, site, version)
+            now = self._shared_now(tx)
+            row = insert(tx, reporter).values(
+                id=str(ULID.from_datetime(now)),
+                site=site,
+                owner=f"{OWNER}{name}",
+                token_hash=digest_of_token(token),
+                created=now,
+                created_by=user,
+            )
+            return _record(tx.execute(row.returning(reporter)).one())
+
+        return NewReporter(self._database.write(work), token)
+
+    def of_site(self, site: str) -> list[ReporterRecord]:
+        """Return the reporters of a site, revoked ones too, oldest first."""
+        query = select(reporter).where(reporter.c.site == site).order_by(reporter.c.id)
+        return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
+
+    def version(self, site: str) -> int:
+        """Return the version of the list of a site's reporters: it grows with each that is made, or revoked."""
+        return self._database.read(lambda tx: _version(tx, site))
+
+    def revoke(self, site: str, reporter_id: str, version: int | None = None) -> ReporterRecord:
+        """Have a reporter's token open nothing any more; what it reported stays. Again changes nothing.
+
+        Raises `ReporterNotFound`: the site has no reporter of this id; `VersionChanged`: see `create`.
+        """
+        this = (reporter.c.site == site, reporter.c.id == reporter_id)
+
+        def work(tx: Connection) -> ReporterRecord:
+            _require_version(tx, site, version)
+            tx.execute(update(reporter).where(*this, reporter.c.revoked.is_(None)).values(revoked=self._shared_now(tx)))
+            row = tx.execute(select(reporter).where(*this)).one_or_none()
+            if row is None:
+                raise ReporterNotFound(f"site {site} has no reporter {reporter_id!r}")
+            return _record(row)
+
+        return self._database.write(work)
+
+    def of_token(self, token: str) -> ReporterRecord | None:
+        """Return the reporter that a token opens, None where it opens nothing (any more)."""
+        query = select(reporter).where(reporter.c.token_hash == digest_of_token(token), reporter.c.revoked.is_(None))
+        row = self._database.read(lambda tx: tx.execute(query).one_or_none())
+        return None if row is None else _record(row)
+
+    def admit(self, token: str, site: str) -> ReporterRecord:
+        """Let a reporter in who wants to write: at most once a second, whatever comes of it.
+
+        Raises
+        ------
+        ReporterRefused : the token opens nothing (any more), or another site.
+        TooManyReports : it was let in less than a second ago.
+        """
+
+        def work(tx: Connection) -> ReporterRecord:
+            now = self._shared_now(tx)
+            known = _opened(tx, token, site)
+            if known.last_used is not None and now - known.last_used < SHORTEST_PAUSE:
+                raise TooManyReports("a reporter writes at most once a second: send more leaves at once", 1)
+            tx.execute(update(reporter).where(reporter.c.id == known.id).values(last_used=now))
+            return _record(known)
+
+        return self._database.write(work)
+
+    def foreign(self, site: str, action_id: str, name: str, places: Collection[tuple[str, str]]) -> ReportedLeaf | None:
+        """Return a leaf that stands at one of these places, path and name, and is not of this owner; None: none."""
+        query = select(reported).where(
+            reported.c.site == site, reported.c.action_id == action_id, reported.c.owner != name
+        )
+
+        def work(tx: Connection) -> ReportedLeaf | None:
+            there = tx.execute(query.where(among(tx, reported.c.parent, {parent for parent, _ in places})))
+            return next((_leaf(row) for row in there if (row.parent, row.name) in places), None)
+
+        return self._database.read(work)
+
+    def report(
+        self,
+        token: str,
+        site: str,
+        leaves: Sequence[NewLeaf],
+        action_id: str = "",
+        *,
+        interval: float,
+        gone: Sequence[tuple[str, str]] = (),
+    ) -> ReporterRecord:
+        """Write leaves of a reporter; it checks in by that. All of them, or none.
+
+        Parameters
+        ----------
+        token : what proves who it is; asked in the same transaction, so that a revoked one writes nothing.
+        site : the site that it says it is for.
+        action_id : the action under which they stand; "" for the standing view of the site.
+        interval : seconds; it counts as alive for so long from now on.
+        gone : path and name of leaves of its own that are not there any more.
+
+        Raises
+        ------
+        ReporterRefused : the token opens nothing (any more), or another site.
+        TooManyReports : it has too many leaves.
+        ActionNotFound : there is no such action, or it is another site's.
+        ValueRefused : a text cannot be stored.
+        """
+        require_names("the leaf", [leaf.name for leaf in leaves])
+        for leaf in leaves:
+            require_text("the path", leaf.parent)
+            require_text("the message", leaf.message or "")
+
+        def work(tx: Connection) -> ReporterRecord:
+            now = self._shared_now(tx)
+            known = _opened(tx, token, site)
+            if action_id and read_action(tx, action_id).site != site:
+                raise ReporterRefused(f"action {action_id} is not one of site {site}")
+            # One reporter may have several tokens.
+            one_at_a_time(tx, f"leaves of {known.owner} in {site}")
+            mine = (reported.c.site == site, reported.c.action_id == action_id, reported.c.owner == known.owner)
+            for parent, name in gone:
+                tx.execute(delete(reported).where(*mine, reported.c.parent == parent, reported.c.name == name))
+            key = ["site", "action_id", "parent", "name", "owner"]
+            for leaf in leaves:
+                row = insert(tx, reported).values(
+                    site=site,
+                    action_id=action_id,
+                    owner=known.owner,
+                    first_updated=now,
+                    last_updated=now,
+                    **leaf._asdict(),
+                )
+                changes = {column: row.excluded[column] for column in ("status", "message", "revision", "last_updated")}
+                tx.execute(row.on_conflict_do_update(index_elements=key, set_=changes))
+            if (tx.scalar(select(func.count()).select_from(reported).where(*mine)) or 0) > MOST_LEAVES:
+                raise TooManyReports(f"a reporter has at most {MOST_LEAVES} leaves here: take some away", None)
+            tx.execute(update(reporter).where(reporter.c.id == known.id).values(last_used=now))
+            seen = insert(tx, owner).values(
+                name=checks_in_as(known.owner, site), last_seen=now, interval_seconds=interval
+            )
+            facts = {column: seen.excluded[column] for column in ("last_seen", "interval_seconds")}
+            tx.execute(seen.on_conflict_do_update(index_elements=["name"], set_=facts))
+            return _record(known)
+
+        return self._database.write(work)
+
+    def reported(self, site: str, action_id: str = "", limit: int = MOST_LEAVES) -> list[ReportedLeaf]:
+        """Return what reporters wrote below an action, or ("") below the standing view of the site, by path."""
+        query = (
+            select(reported)
+            .where(reported.c.site == site, reported.c.action_id == action_id)
+            .order_by(reported.c.parent, reported.c.name, reported.c.owner)
+            .limit(limit)
+        )
+        return self._database.read(lambda tx: [_leaf(row) for row in tx.execute(query)])
+
+
+def _version(tx: Connection, site: str) -> int:
+    """Return 1 and one more for each reporter that was made or revoked: none is ever taken away."""
+    query = select(1 + func.count() + func.count(reporter.c.revoked)).where(reporter.c.site == site)
+    return int(tx.execute(query).scalar_one())
+
+
+def _require_version(tx: Connection, site: str, version: int | None) -> None:
+    """Have one change a site's reporters at a time, and this one only if they have this version."""
+    one_at_a_time(tx, f"reporters of {site}")
+    if version is None:
+        return
+    known = _version(tx, site)
+    if known != version:
+        raise VersionChanged(f"the list of reporters of site {site}", version, known)
+
+
+def _opened(tx: Connection, token: str, site: str) -> Row[*tuple[Any, ...]]:
+    """Return and lock the reporter of a token. Raises `ReporterRefused`: it opens nothing, or another site."""
+    found = select(reporter).where(reporter.c.token_hash == digest_of_token(token)).with_for_update()
+    known = tx.execute(found).one_or_none()
+    if known is None or known.revoked is not None or known.site != site:
+        raise ReporterRefused(f"this token is none of a reporter of site {site}")
+    return known
+
+
+def _record(row: Row[*tuple[Any, ...]]) -> ReporterRecord:
+    return ReporterRecord(row.id, row.site, row.owner, row.created, row.created_by, row.revoked, row.last_used)
+
+
+def _leaf(row: Row[*tuple[Any, ...]]) -> ReportedLeaf:
+    return ReportedLeaf(
+        site=row.site,
+        action_id=row.action_id,
+        parent=row.parent,
+        name=row.name,
+        owner=row.owner,
+        status=row.status,
+        message=row.message,
+        revision=row.revision,
+        first_updated=row.first_updated,
+        last_updated=row.last_updated,
+    )

@@ -1,0 +1,1 @@
+"""What status trees are judged from: statements, rows and facts."""

@@ -1,0 +1,100 @@
+"""What the page of a site says of it beside its tree and its nodes: its revisions, and how it is repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, select
+
+from site_store.node_states.repair_switches import ALL_SITES, RepairSwitch, stopping
+from site_store.sql.database import Repository
+from site_store.sql.dialects import json_rows, nested_json
+from site_store.tables import repair_switch, revision
+from site_store.trees.tree_rows import json_list, json_value, moment
+from strategy_lib.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
+
+_SITE = bindparam("site", type_=revision.c.site.type)
+_LIMIT = bindparam("most", type_=revision.c.number.type)
+_LISTED = ("number", "created", "created_by", "forced", "rollback_of")
+_SWITCH = ("site", "stopped_at", "stopped_by", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRevision:
+    """A revision as a list names it."""
+
+    number: int
+    created_at: datetime
+    created_by: str
+    forced: bool
+    rollback_of: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SiteCard:
+    """The settings of a site, the switch that stops its repair (None: none does), and a page of its revisions."""
+
+    settings: SiteSettings
+    switch: RepairSwitch | None
+    revisions: Sequence[ListedRevision]
+
+
+class SiteCards(Repository):
+    """Cards of sites."""
+
+    def get(self, site: str, limit: int, before: int | None = None) -> SiteCard:
+        """Return the card of a site, by one statement; also of one that nothing is known of.
+
+        Parameters
+        ----------
+        limit : how many revisions at most, the newest first.
+        before : only those with a smaller number, for the next page.
+        """
+        given = {"site": site, "most": limit} | ({} if before is None else {"before": before})
+
+        def work(tx: Connection) -> SiteCard:
+            row = tx.execute(_card(tx.dialect.name, before is not None), given).one()
+            known = next((settings for (settings,) in json_list(row.settings)), None)
+            switches = {
+                name: RepairSwitch(moment(at), by, reason, name == ALL_SITES)
+                for name, at, by, reason in json_list(row.switches)
+            }
+            listed = [_listed(*item) for item in json_list(row.revisions)]
+            return SiteCard(
+                DEFAULT_SETTINGS if known is None else parse_site_settings(json_value(known)),
+                stopping(switches, site),
+                sorted(listed, key=lambda one: -one.number),
+            )
+
+        return self._database.read_once(work)
+
+
+@cache
+def _card(dialect: str, is_next: bool) -> Select[Any]:
+    """Select what a card is made of; parameters: `site`, `most`, and `before` where a page follows another."""
+    listed = select(*(revision.c[name] for name in _LISTED)).where(revision.c.site == _SITE)
+    if is_next:
+        listed = listed.where(revision.c.number < bindparam("before", type_=revision.c.number.type))
+    page = listed.order_by(revision.c.number.desc()).limit(_LIMIT).subquery()
+    switches = select(*(repair_switch.c[name] for name in _SWITCH)).where(repair_switch.c.site.in_((_SITE, ALL_SITES)))
+    settings = newest_settings(_SITE).subquery()
+    card: list[ColumnElement[Any]] = [
+        json_rows(dialect, select(*page.c)).label("revisions"),
+        json_rows(dialect, switches).label("switches"),
+        json_rows(dialect, select(nested_json(dialect, settings.c.settings))).label("settings"),
+    ]
+    return select(*card)
+
+
+def newest_settings(site: Any) -> Select[Any]:
+    """Select the settings of a site, by its newest revision of which they are known."""
+    known = select(revision.c.settings).where(revision.c.site == site, revision.c.settings.is_not(None))
+    return known.order_by(revision.c.number.desc()).limit(1)
+
+
+def _listed(number: int, created: Any, created_by: str, forced: Any, rollback_of: int | None) -> ListedRevision:
+    return ListedRevision(number, moment(created), created_by, bool(forced), rollback_of)

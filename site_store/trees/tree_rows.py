@@ -1,0 +1,251 @@
+"""Rows of the tree's statements as values: columns, and the lists that come as JSON inside of one column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row
+
+from site_store.node_table.node_facts import SiteNodeFacts
+from site_store.status.status_records import (
+    TOUCH,
+    ApprovalRecord,
+    OwnerCheckIn,
+    ReportedLeaf,
+    StatusCount,
+)
+from site_store.trees.tree_facts import ActionBrief, GroupFacts, LeafFacts, OperationSpan, StepFacts, TroubleFacts
+
+STEP = ("name", "group_name", "state", "attempt", "started", "ended", "message", "owner", "fixed")
+REPORTED = ("parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")
+BRIEF = ("id", "kind", "revision", "state", "verdict", "created_by", "created", "ended", "paused", "dag_id", "run_id")
+APPROVAL = (
+    "group_name",
+    "attempt",
+    "moment",
+    "text",
+    "approvers",
+    "asked",
+    "deadline",
+    "answered",
+    "answer",
+    "answered_by",
+    "comment",
+)
+"""Columns of the lists that are read as JSON, in the order in which the functions below take them."""
+
+
+# Several times as fast as the standard library's: a view has thousands of values.
+_decode = msgspec.json.Decoder().decode
+
+
+def moment(value: Any) -> datetime:
+    """Return a time as either database writes it into JSON, or gives it."""
+    found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def moment_or_none(value: Any) -> datetime | None:
+    """Return such a time, None where there is none."""
+    return None if value is None else moment(value)
+
+
+def json_value(value: Any) -> Any:
+    """Return JSON that may still be text: SQLite keeps it as such."""
+    return _decode(value) if isinstance(value, str) else value
+
+
+def json_list(value: Any) -> list[Any]:
+    """Return the rows of a column of `json_rows`."""
+    return json_value(value) or []
+
+
+def json_zip(value: Any) -> Iterable[Sequence[Any]]:
+    """Return the rows of a column of `json_columns`."""
+    columns = json_value(value)
+    return zip(*columns, strict=True) if columns and columns[0] else ()
+
+
+def owners_by_name(value: Any) -> dict[str, OwnerCheckIn]:
+    """Return all owners that ever checked in."""
+    return {
+        name: OwnerCheckIn(name, moment(seen), float(interval), detail)
+        for name, seen, interval, detail in json_list(value)
+    }
+
+
+def change_token(changes: Any, owners: Mapping[str, OwnerCheckIn], now: datetime) -> str:
+    """Put changes and the owners that are there into one word: an owner that dies changes no row."""
+    present = sum(1 << place for place, name in enumerate(sorted(owners)) if owners[name].is_alive(now))
+    return f"{int(changes)}-{len(owners)}-{present:x}"
+
+
+def counts_of(value: Any) -> tuple[list[StatusCount], int]:
+    """Return the cells of a scope of the roll-up, and how often it was changed."""
+    counts: list[StatusCount] = []
+    changes = 0
+    for group, phase, owner, status, fresh, records in json_zip(value):
+        if phase == TOUCH:
+            changes += int(records)
+        elif records:
+            counts.append(StatusCount(group, phase, owner, status, bool(fresh), int(records)))
+    return counts, changes
+
+
+def step_facts(item: Sequence[Any]) -> StepFacts:
+    """Return the columns `STEP`."""
+    name, group, state, attempt, started, ended, message, owner, fixed = item
+    return StepFacts(name, group, state, attempt, moment_or_none(started), moment_or_none(ended), message, owner, fixed)
+
+
+def group_facts(item: Sequence[Any]) -> GroupFacts:
+    """Return a group of an action."""
+    name, position, critical, depends_on, state, reason, attempt, criteria, started, ended, map_index, *more = item
+    ready, max_in_flight, canary, troubles = more
+    return GroupFacts(
+        name=name,
+        position=position,
+        critical=bool(critical),
+        depends_on=tuple(json_value(depends_on) or ()),
+        state=state,
+        reason=reason,
+        attempt=attempt,
+        criteria=tuple(json_value(criteria) or ()),
+        started=moment_or_none(started),
+        ended=moment_or_none(ended),
+        map_index=map_index,
+        asks_ready=json_value(ready) is not None,
+        max_in_flight=_share(max_in_flight),
+        canary=_share(canary),
+        troubles=tuple(sorted((TroubleFacts(*one) for one in troubles), key=itemgetter(0))) if troubles else (),
+    )
+
+
+def _share(value: Any) -> int | str | None:
+    """Return a number, which one database gives as text, or a percentage."""
+    return int(value) if str(value).isdigit() else value
+
+
+def site_group_facts(item: Sequence[Any]) -> GroupFacts:
+    """Return a group of a site."""
+    name, position, critical, depends_on, max_in_flight, canary = item
+    return GroupFacts(
+        name,
+        position,
+        bool(critical),
+        tuple(json_value(depends_on) or ()),
+        max_in_flight=_share(max_in_flight),
+        canary=_share(canary),
+    )
+
+
+def approval_facts(action_id: str, item: Sequence[Any]) -> ApprovalRecord:
+    """Return the columns `APPROVAL` of an action, as they are stored: a word that nobody knows is shown as such."""
+    group, attempt, when, text, approvers, asked, deadline, answered, answer, answered_by, comment = item
+    return ApprovalRecord(
+        action_id=action_id,
+        group=group,
+        attempt=attempt,
+        moment=when,
+        text=text,
+        approvers=tuple(json_value(approvers) or ()),
+        asked=moment(asked),
+        deadline=moment_or_none(deadline),
+        answered=moment_or_none(answered),
+        answer=answer,
+        answered_by=answered_by,
+        comment=comment,
+    )
+
+
+def operation_span(item: Sequence[Any]) -> OperationSpan:
+    """Return an operation of a group of an action, as `operation_spans` selects it."""
+    op, group, phase, attempt, status, begun, ended = item
+    return OperationSpan(op, group, phase, attempt, status, moment(begun), moment_or_none(ended))
+
+
+def reported_facts(site: str, action_id: str, item: Sequence[Any]) -> ReportedLeaf:
+    """Return the columns `REPORTED` of a site or of one of its actions."""
+    parent, name, owner, status, message, revision, first, last = item
+    return ReportedLeaf(site, action_id, parent, name, owner, status, message, revision, moment(first), moment(last))
+
+
+def action_brief(item: Sequence[Any]) -> ActionBrief:
+    """Return the columns `BRIEF`."""
+    action_id, kind, revision, state, verdict, user, created, ended, paused, dag_id, run_id = item
+    return ActionBrief(
+        action_id,
+        kind,
+        revision,
+        state,
+        verdict,
+        user,
+        moment(created),
+        moment_or_none(ended),
+        moment_or_none(paused),
+        None if run_id is None else dag_id,
+    )
+
+
+def leaf_facts(row: Row[*tuple[Any, ...]]) -> LeafFacts:
+    """Return a task of an action under one of its groups."""
+    return LeafFacts(
+        group=row.group_name,
+        node=row.node,
+        phase=row.phase,
+        status=row.status,
+        owner=row.owner,
+        owner_group=row.owner_group,
+        op=row.op,
+        provisioner_task=row.provisioner_task,
+        operation_status=row.operation_status,
+        message=row.error,
+        fixed=row.fixed,
+        started=row.started,
+        ended=row.ended,
+        done_op=row.done_op,
+        wanted_version=row.wanted_version,
+        tries=row.tries,
+        held=row.held,
+    )
+
+
+def site_node_facts(row: Row[*tuple[Any, ...]], groups: Iterable[str]) -> SiteNodeFacts:
+    """Return a row of the table of nodes, with the groups that it is in."""
+    return SiteNodeFacts(
+        node=row.name,
+        standing=row.standing,
+        groups=tuple(groups),
+        rack=row.rack,
+        wanted_revision=row.wanted_revision,
+        wanted_digest=row.wanted_digest,
+        done_revision=row.done_revision,
+        done_digest=row.done_digest,
+        done_at=row.done_at,
+        status=row.status,
+        error=row.error,
+        error_revision=row.error_revision,
+        error_action=row.error_action,
+        fixed=row.fixed,
+        doubt=row.doubt,
+        op=row.op,
+        owner=row.owner,
+        condition=row.condition,
+        provisioner_status=row.provisioner_status,
+        power=row.power,
+        listed_at=row.listed_at,
+        first_updated=row.first_updated,
+        last_updated=row.last_updated,
+        wanted_version=row.wanted_version,
+        touched=row.touched,
+        touched_by=row.touched_by,
+        done_version=row.done_version,
+        error_version=row.error_version,
+        failures=row.failures,
+        next_try=row.next_try,
+        version=row.version,
+    )
