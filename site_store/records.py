@@ -270,11 +270,15 @@ class GroupTurn(GroupStanding):
 
     `after` are the groups that are judged before it: those it depends on, and those of nodes that its nodes wait for.
     `depends_on` are the first of these alone. `redeploys` says that it takes down nodes that serve.
+    The last two are about the task of a group that has failed: `again` says that it has started again since, as a
+    person has cleared it; `is_over` says that it has ended, as far as the store knows.
     """
 
     after: frozenset[str] = frozenset()
     depends_on: frozenset[str] = frozenset()
     redeploys: bool = False
+    again: bool = False
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from site_engine.actions.parameters import parameters_of
-from site_engine.groups.groups import StillBeside, submitted
+from site_engine.groups.groups import StillBeside, is_final, submitted
 from site_engine.groups.pause import hold_group_back
-from site_engine.groups.turns import place_taker, turn_by_store
+from site_engine.groups.turns import LOOK_AGAIN, turn_by_store
 from site_engine.monitoring.measurements import use_sink
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.run import OperationRun
@@ -33,7 +33,14 @@ from site_store import PlaceTaken, SiteStore
 from slipway_airflow.airflow_stats import emit
 from slipway_airflow.group_driving import GroupTask, drive_group
 from slipway_airflow.operators.base import marker
-from slipway_airflow.trigger_waits import BELL, connection_of_id, stay_quiet, until_groups, watched_end
+from slipway_airflow.trigger_waits import (
+    BELL,
+    connection_of_id,
+    redact_in_trigger,
+    stay_quiet,
+    until_groups,
+    watched_end,
+)
 from strategy_lib.goals.actors import Actor
 from strategy_lib.phase import GroupState
 
@@ -50,6 +57,9 @@ _THREADS = ThreadPoolExecutor(max_workers=32, thread_name_prefix="group")
 
 # Where another one was faster at a free place.
 _PAUSE = 1.0
+
+# A task that is started without need is one too many: it waits so long between two starts (rule 8).
+_AT_LEAST = LOOK_AGAIN.total_seconds()
 _TURN = StillBeside(())
 """It is not the group's turn: no operation in particular is waited for."""
 
@@ -107,18 +117,21 @@ class GroupTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Go on with the group until its task has something to come back for."""
-        started = time.monotonic()
+        started, quiet = time.monotonic(), 0.0
         stopping = Stopping(action_id=self.action_id, since=datetime.fromisoformat(self.since))
         try:
             connection = replace(await connection_of_id(self.conn_id), slipway_url=self.slipway_url)
             await self._drive(connection, stopping)
         except Exception as error:  # noqa: BLE001 - whatever it is, the task goes on where this ends
-            # Its words are the task's to say, which meets the same trouble, and hides what is secret.
-            self.log.warning("The group's task goes on with it: %s here.", type(error).__name__)
+            if not isinstance(error, _ForTheTask):
+                # Its words are the task's to say, which meets the same trouble, and hides what is secret.
+                self.log.warning("The group's task goes on with it: %s here.", type(error).__name__)
+            # The task may find that it has to wait, and come back here.
+            quiet = _AT_LEAST
         finally:
             # A thread cannot be cancelled: where the task was, it submits nothing more.
             stopping.told = True
-        await stay_quiet(started)
+        await stay_quiet(started, quiet)
         yield TriggerEvent({"waited_for": f"group {self.group}"})
 
     async def _drive(self, connection: ProvisionerConnection, stopping: Stopping) -> None:
@@ -152,12 +165,15 @@ class GroupTrigger(BaseTrigger):
         )
 
     def _go_on(self, connection: ProvisionerConnection, stopping: Stopping) -> StillRunning | StillBeside | None:
-        """Go on as far as it goes now. Return what to wait for; None: it is for the task to go on, or to end."""
+        """Go on as far as it goes now. Return what to wait for; None: it is for the task to go on, or to end.
+
+        Raises `_ForTheTask`: so it is, and the log says why.
+        """
         use_sink(emit)
         with SiteStore.open(actor=Actor.STEP) as store:
             stopping.store = store
             action = store.actions.get(self.action_id)
-            redact = _redact(store, action)
+            redact = redact_in_trigger(store, action)
             log = RedactedLog(self.log, redact)
             try:
                 return self._driven(store, action, connection, stopping, redact, log)
@@ -165,7 +181,7 @@ class GroupTrigger(BaseTrigger):
                 return _TURN
             except Exception as error:  # noqa: BLE001 - as above
                 log.warning("The group's task goes on with it: %s", error)
-                return None
+                raise _ForTheTask from None
 
     def _driven(
         self,
@@ -178,18 +194,20 @@ class GroupTrigger(BaseTrigger):
     ) -> StillRunning | StillBeside | None:
         turns = store.groups.turns(action.id)
         (ours,) = (turn for turn in turns if turn.name == self.group)
-        if action.state.is_end or ours.is_judged:
+        if action.state.is_end or is_final(ours, self.attempt_key):
             return None
         has_submitted = partial(submitted, store, action, self.group)
         if hold_group_back(action, turns, self.group, self.attempt_key, has_submitted) is not None:
             return None
         places = parameters_of(action).places
-        if ours.state is GroupState.PENDING:
+        if ours.state is not GroupState.RUNNING:
             if turn_by_store(self.group, turns, places).wait_for is not None:
                 return _TURN
-            # A failed group may be about to be tried again: that only Airflow knows, and its answer is for the task.
-            if any(turn.state is GroupState.FAILURE for turn in turns):
-                return None
+            if ours.is_judged:
+                raise _ForTheTask("a person has cleared it: its task begins the new attempt")
+            for turn in turns:
+                if turn.name in ours.after and turn.state is GroupState.FAILURE:
+                    raise _ForTheTask(f"only Airflow knows whether group {turn.name} is about to be tried again")
         token = store.revisions.get(action.site, action.revision).design_token
         observer = ProvisionerObserver(store, connection, action.dag_id)
         provisioner = connection.connect(redact, marker(action), observer, store_locks(store))
@@ -203,7 +221,7 @@ class GroupTrigger(BaseTrigger):
                 GroupTask(self.group, self.attempt_key, self.configuration),
                 connection.design_address(token, action.design_fetch),
                 # No task is taken to have ended early: that is for the tasks to see, which can ask Airflow.
-                place_taker(self.group, turns, lambda _: "running", places),
+                lambda now: turn_by_store(self.group, now, places).wait_for is None,
                 patience_for_nodes=0.0,
                 takes_over=False,
             )
@@ -215,7 +233,7 @@ class GroupTrigger(BaseTrigger):
 
 
 class _ForTheTask(Exception):
-    """Only the group's task can go on: it can look connections up."""
+    """Only the group's task can go on: it can look connections up, and ask Airflow."""
 
 
 def _elsewhere(
@@ -229,13 +247,6 @@ def _elsewhere(
         return None
     observer = ProvisionerObserver(store, connection, action.dag_id)
     return connection.connect(redact_for_action(store, other), marker(other), observer, store_locks(store))
-
-
-def _redact(store: SiteStore, action: ActionRecord) -> Redact:
-    """Return what takes the secrets of the action's revision out of a text, also what opens its design."""
-    token = store.revisions.get(action.site, action.revision).design_token
-    of_design = redact_for_action(store, action)
-    return lambda text: of_design(text.replace(token, "***"))
 
 
 async def _in_thread(work: Callable[[], Found]) -> Found:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from airflow.sdk import BaseHook
 
 if TYPE_CHECKING:
+    from provisioner_client.redacting import Redact
     from site_engine.operations.wait import EndKind, PhaseTimes
     from site_engine.process import TaskLog
     from site_engine.provisioners import ProvisionerConnection
-    from site_store import SiteStore
+    from site_store import ActionRecord, SiteStore
 
 # Airflow 3.3 may mark a task failed whose trigger fires within seconds of its deferral (docs/architecture.md, Waiting).
 QUIET_SECONDS = 15.0
@@ -57,9 +58,14 @@ BELL = Bell()
 """The bell of this process: groups are mostly gone on with by the triggerer that others of them wait in."""
 
 
-async def stay_quiet(started: float) -> None:
-    """Wait until Airflow takes an event of a trigger for one, that was started at this moment (monotonic seconds)."""
-    await asyncio.sleep(max(0.0, QUIET_SECONDS - (time.monotonic() - started)))
+async def stay_quiet(started: float, longer: float = 0.0) -> None:
+    """Wait until Airflow takes an event of a trigger for one, that was started at this moment (monotonic seconds).
+
+    Parameters
+    ----------
+    longer : seconds since then that have to be over at least.
+    """
+    await asyncio.sleep(max(0.0, max(QUIET_SECONDS, longer) - (time.monotonic() - started)))
 
 
 async def connection_of_id(conn_id: str) -> ProvisionerConnection:
@@ -69,6 +75,15 @@ async def connection_of_id(conn_id: str) -> ProvisionerConnection:
     found = await BaseHook.aget_connection(conn_id)
     # It may read Airflow's settings, and the metadata database.
     return await asyncio.to_thread(provisioner_connection, found)
+
+
+def redact_in_trigger(store: SiteStore, action: ActionRecord) -> Redact:
+    """Return what takes the secrets of the action's revision out of a text, also what opens its design."""
+    from site_engine.redaction import redact_for_action
+
+    token = store.revisions.get(action.site, action.revision).design_token
+    of_design = redact_for_action(store, action)
+    return lambda text: of_design(text.replace(token, "***"))
 
 
 async def watched_end(
@@ -87,18 +102,17 @@ async def watched_end(
     give_up : the deadline where it is not that of ``times``.
     pauses : seconds between two looks.
     """
-    from provisioner_client.redacting import Redact, redacted_or_not_shown
+    from provisioner_client.redacting import redacted_or_not_shown
     from site_engine.monitoring.owners import ProvisionerObserver
     from site_engine.operations.wait import TaskWatch
     from site_engine.process import SystemClock
-    from site_engine.redaction import redact_for_action
     from site_engine.shared_locks import store_locks
     from site_store import SiteStore
     from strategy_lib.goals.actors import Actor
 
     @cache
     def hide() -> Redact:
-        return redact_for_action(store, store.actions.get(store.operations.get(op).action_id))
+        return redact_in_trigger(store, store.actions.get(store.operations.get(op).action_id))
 
     def observer_of(store: SiteStore) -> ProvisionerObserver:
         action_id = store.operations.get(op).action_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -142,10 +142,20 @@ def _ahead(ours: GroupTurn, order: Iterable[GroupTurn], open_: set[str]) -> int:
 
 
 def turn_by_store(group: str, turns: Iterable[GroupTurn], places: int) -> Turn:
-    """Return whose turn it is as far as the store knows, for who waits: no task is taken to have ended early."""
+    """Return whose turn it is as far as the store knows, for who waits: no task is taken to have ended early.
+
+    A group that has failed is done with, unless a person has cleared it and its task has started again. One that is
+    judged after it waits until its task is over: then Airflow says whether it was cleared.
+    """
     order = list(turns)
-    judged = {turn.map_index for turn in order if turn.state is GroupState.FAILURE}
-    return turn_beside_others(group, order, lambda index: "failed" if index in judged else "running", places)
+    (ours,) = (turn for turn in order if turn.name == group)
+    failed = [turn for turn in order if turn.state is GroupState.FAILURE]
+    done = {turn.map_index for turn in failed if not turn.again}
+    found = turn_beside_others(group, order, lambda index: "failed" if index in done else "running", places)
+    if found.wait_for is None and ours.state is not GroupState.RUNNING:
+        before = next((turn.name for turn in failed if turn.name in ours.after and not turn.is_over), None)
+        return replace(found, wait_for=before)
+    return found
 
 
 def place_taker(

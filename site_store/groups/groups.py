@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, and_, select, update
 
 from site_store.actions.abort import interrupt_groups, interrupt_work, tell_group_failed
 from site_store.actions.action_rows import group_state, read_action
@@ -17,13 +17,13 @@ from site_store.groups.new_attempts import start_again
 from site_store.groups.plans import criteria_data, read_group, read_groups, write_plan
 from site_store.operations.tasks import plan_node_step
 from site_store.operations.unsent import write_dependencies
-from site_store.records import GroupRecord, GroupStanding, GroupTurn, IdleGroup, PlannedGroup
+from site_store.records import GroupRecord, GroupStanding, GroupTurn, IdleGroup, PlannedGroup, StepState
 from site_store.sql.database import Repository
 from site_store.sql.dialects import among
 from site_store.sql.if_newest import GROUPS
 from site_store.sql.storable import require_names
 from site_store.status.events import EventKind, NewEvent, write_events
-from site_store.tables import action, group_node, group_run, task
+from site_store.tables import action, action_step, group_node, group_run, task
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.goals.op_transitions import Event
 from strategy_lib.phase import GroupState, Phase, Reason
@@ -33,6 +33,7 @@ _OPEN = (GroupState.PENDING, GroupState.RUNNING)
 
 
 def _read_turns(tx: Connection, action_id: str) -> list[GroupTurn]:
+    is_over = action_step.c.state.in_((StepState.SUCCESS, StepState.FAILED, StepState.SKIPPED))
     columns = (
         group_run.c.name,
         group_run.c.position,
@@ -41,14 +42,21 @@ def _read_turns(tx: Connection, action_id: str) -> list[GroupTurn]:
         group_run.c.map_index,
         group_run.c.definition,
         group_run.c.plan,
+        is_over.label("is_over"),
+        # A task that is deferred or rescheduled keeps the time at which it started.
+        and_(~is_over, action_step.c.started > group_run.c.ended).label("again"),
     )
-    rows = tx.execute(select(*columns).where(group_run.c.action_id == action_id).order_by(group_run.c.position))
+    its_step = and_(action_step.c.action_id == group_run.c.action_id, action_step.c.group_name == group_run.c.name)
+    query = select(*columns).select_from(group_run.outerjoin(action_step, its_step))
+    rows = tx.execute(query.where(group_run.c.action_id == action_id).order_by(group_run.c.position))
     found = []
     for row in rows:
         depends_on, plan = frozenset(row.definition.get("depends_on", ())), row.plan or {}
         facts = (row.name, row.position, group_state(row.state), row.attempt_key, row.map_index)
         after = depends_on.union(plan.get("after", ()))
-        found.append(GroupTurn(*facts, after, depends_on, bool(plan.get("redeploy"))))
+        failed = group_state(row.state) is GroupState.FAILURE
+        task = (failed and bool(row.again), failed and bool(row.is_over))
+        found.append(GroupTurn(*facts, after, depends_on, bool(plan.get("redeploy")), *task))
     return found
 
 

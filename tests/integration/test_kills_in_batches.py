@@ -205,7 +205,9 @@ def require_once(at: Provisioning, driving: Driving, kills: Sequence[str], batch
     assert each <= set(kills), "it was killed everywhere"
 
 
-@pytest.mark.parametrize(("at", "url"), [("drydock", "sqlite"), ("maas", "postgresql")], indirect=True)
+@pytest.mark.parametrize(
+    ("at", "url"), [("drydock", "sqlite"), ("drydock", "postgresql"), ("maas", "postgresql")], indirect=True
+)
 def test_rule_59_a_group_in_batches_is_killed_everywhere_and_acts_on_each_node_once(
     at: Provisioning, url: str, tmp_path: Path
 ) -> None:
@@ -216,6 +218,7 @@ def test_rule_59_a_group_in_batches_is_killed_everywhere_and_acts_on_each_node_o
     assert record.state is GroupState.SUCCESS
     assert [(one.actual, one.met) for one in record.criteria] == [("5/5", True), ("4/5", True)]
     assert driving.states() == {**dict.fromkeys(NAMES, "success"), "m0003": "failure"}
+    driving.store.close()
 
 
 @pytest.mark.parametrize(("at", "url"), [("maas", "sqlite")], indirect=True)
@@ -226,3 +229,4 @@ def test_rule_59_a_bad_canary_stops_its_group_whatever_is_killed(at: Provisionin
     record = driving.store.groups.get(driving.action.id, "all")
     assert (record.state, record.reason, record.attempt) == (GroupState.FAILURE, Reason.CANARY, 1)
     assert driving.states() == {**dict.fromkeys(NAMES, "not_started"), "m0001": "failure"}
+    driving.store.close()

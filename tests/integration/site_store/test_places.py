@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from site_engine.groups.turns import place_taker
-from site_store import GroupTurn, OperationStatus, PlaceTaken, PlannedGroup, SiteStore
+from site_store import GroupTurn, OperationStatus, PlaceTaken, PlannedGroup, SiteStore, StepState
 from strategy_lib.group_plan import GroupPlan
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase
@@ -75,6 +75,36 @@ def test_what_decides_turns_is_read_without_nodes(site: Scenario) -> None:
     ]
     assert [turn.redeploys for turn in found] == [False, True, False]
     assert site.store.groups.get(action.id, "two").plan == plan, "the plan is read as it was written"
+
+
+def test_whether_the_task_of_a_failed_group_has_ended_or_started_again_is_known(site: Scenario) -> None:
+    store, action = site.store, site.running({"a": ["n1"], "b": ["n2"]})
+
+    def task() -> tuple[bool, bool]:
+        found = {turn.name: (turn.again, turn.is_over) for turn in store.groups.turns(action.id)}
+        assert found["b"] == (False, False), "of one that has not failed nobody asks"
+        return found["a"]
+
+    for name in ("a", "b"):
+        store.steps.begin(action.id, "deploy_group", 1, name)
+    store.steps.leave(action.id, "deploy_group", 1, StepState.SUCCESS, None, "b")
+    a = site.open(action, "a")
+    site.clock.move(1)
+    store.groups.finish(action.id, "a", a.attempt, GroupState.FAILURE, None)
+    assert task() == (False, False)
+    site.clock.move(1)
+    store.steps.leave(action.id, "deploy_group", 1, StepState.DEFERRED, None, "a")
+    store.steps.begin(action.id, "deploy_group", 1, "a")
+    assert task() == (False, False), "it comes back to end"
+    store.steps.leave(action.id, "deploy_group", 1, StepState.FAILED, None, "a")
+    assert task() == (False, True)
+    store.steps.begin(action.id, "deploy_group", 2, "a")
+    assert task() == (True, False)
+    for state in (StepState.DEFERRED, StepState.RETRIED):
+        store.steps.leave(action.id, "deploy_group", 2, state, None, "a")
+        assert task() == (True, False)
+    store.steps.leave(action.id, "deploy_group", 2, StepState.SKIPPED, None, "a")
+    assert task() == (False, True)
 
 
 def test_rule_11_a_node_in_the_hands_of_another_group_is_known_with_its_phase(site: Scenario) -> None:

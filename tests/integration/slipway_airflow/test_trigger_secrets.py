@@ -37,11 +37,12 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
         action = store.actions.ensure("verify_site", "run", "verify_site", "alpha", 1, {}, "tester")
         store.locks.acquire(action.id)
         op = store.operations.begin(action.id, "alpha", None, 1, Phase.VERIFY_SITE, (), "http://design").op
+        token = store.revisions.get("alpha", 1).design_token
     nothing = frozenset[str]()
     over = ProvisionerTask(
         "t-1", "verify_site", TaskState.COMPLETE, TaskResult.SUCCESS, nothing, nothing, (), "slipway"
     )
-    answers: list[Any] = [ProvisionerUnavailable(f"500: bad {SECRET}"), over]
+    answers: list[Any] = [ProvisionerUnavailable(f"500: bad {SECRET} of http://slipway/{token}"), over]
 
     def task(*_: object, **__: object) -> ProvisionerTask:
         answer = answers.pop(0)
@@ -63,5 +64,6 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
     events = asyncio.run(_events(trigger))
     assert [event["how"] for event in events] == ["complete"]
     said = "".join(capfd.readouterr())
-    assert "500: bad ***" in said
+    assert "500: bad *** of http://slipway/***" in said
     assert SECRET not in said
+    assert token not in said

@@ -105,8 +105,18 @@ def test_one_that_has_begun_since_airflow_was_asked_has_a_place() -> None:
 
 def test_who_waits_without_a_worker_goes_by_the_store() -> None:
     order = turns(FAILURE, RUNNING, PENDING, PENDING, after={3: {0}})
+    assert [turn_by_store(f"g{n}", order, 2).wait_for for n in (2, 3)] == [None, "g0"], "its task is not over"
+    order[0] = replace(order[0], is_over=True)
     assert [turn_by_store(f"g{n}", order, 2).wait_for for n in (2, 3)] == [None, None]
     assert turn_by_store("g2", turns(RUNNING, RUNNING, PENDING), 2).wait_for == "g0"
+
+
+def test_rule_08_a_failed_group_waits_for_a_place_from_when_its_task_has_started_again() -> None:
+    order = turns(FAILURE, RUNNING, PENDING, PENDING, after={3: {0}})
+    order[0] = replace(order[0], again=True)
+    assert [turn_by_store(f"g{n}", order, 2).wait_for for n in (0, 2, 3)] == [None, "g1", "g0"]
+    order[2] = replace(order[2], state=RUNNING)
+    assert [turn_by_store(f"g{n}", order, 2).wait_for for n in (0, 1, 3)] == ["g1", None, "g0"]
 
 
 def test_those_that_come_next_wait_and_others_are_started_again_after_30_seconds_or_more() -> None:
@@ -143,11 +153,11 @@ def test_rule_08_in_any_order_of_looks_nobody_waits_for_ever_and_the_places_are_
         name = draw(may + running)
         one = standing[name]
         if one.state is RUNNING:
-            standing[name] = replace(one, state=draw([SUCCESS, FAILURE]))
+            standing[name] = replace(one, state=draw([SUCCESS, FAILURE]), is_over=True)
             continue
         assert all(standing[other].is_judged for other in one.after)
         if any(standing[other].state is FAILURE for other in one.depends_on):
-            standing[name] = replace(one, state=FAILURE)
+            standing[name] = replace(one, state=FAILURE, is_over=True)
             continue
         began.append(name)
         standing[name] = replace(one, state=RUNNING)
