@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from tests.support.compiled_tests import compile_tests
+from tests.support.deviations import FILE, failing
 
 ROOT = Path(__file__).parent.parent
 AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
@@ -53,6 +54,7 @@ for name in [name for name in os.environ if name.startswith(("AIRFLOW", "SLIPWAY
     del os.environ[name]
 os.environ |= {
     "AIRFLOW_HOME": str(AIRFLOW_HOME),
+    FILE: str(AIRFLOW_HOME / "deviations"),
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
     "AIRFLOW__CORE__PLUGINS_FOLDER": str(AIRFLOW_HOME / "plugins"),
@@ -83,6 +85,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile what all workers of pytest-xdist import, before they start: each of them would do it for itself."""
     if session.config.pluginmanager.hasplugin("dsession"):
         compile_tests(session.config, [ROOT])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Fail a test in which a simulator did, or was asked, what the real server does not do."""
+    with failing():
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """Fail a test at whose end that happened."""
+    with failing():
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

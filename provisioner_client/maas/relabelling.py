@@ -59,11 +59,24 @@ def relabel(
     for name, machine in machines.items():
         if name not in settled:
             labels = dict(nodes[name].labels)
+            settled[name] = Settled(True, "")
             if labels and machine.owner == api.account and machine.status in _ANNOTATED:
                 guard()
-                api.act(machine.system_id, "set_workload_annotations", sorted(labels.items()))
-            settled[name] = Settled(True, "")
+                settled[name] = _annotate(api, machine, labels)
     return settled
+
+
+def _annotate(api: MaasApi, machine: Machine, labels: Mapping[str, str]) -> Settled:
+    if machine.locked:
+        return Settled(False, f"{machine.name} is {machine.shown} and locked in MAAS: unlock it there")
+    try:
+        api.act(machine.system_id, "set_workload_annotations", sorted(labels.items()))
+    except ProvisionerRefused as refusal:
+        if refusal.status != 403:
+            raise
+        # One that was locked, or given to somebody else, in between does not stop the others.
+        return Settled(False, f"MAAS refuses to annotate {machine.name}: it is locked, or it is not ours any more")
+    return Settled(True, "")
 
 
 def _tagged(node: SlipwayNode, words: LabelWords) -> dict[str, str]:

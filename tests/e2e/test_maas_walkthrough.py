@@ -12,6 +12,7 @@ from design_rendering.documents import load_documents
 from strategy_lib.configuration import CONFIGURATION_SCHEMA
 from tests.conftest import ROOT
 from tests.e2e.walking import SLIPWAY, Walker, two_terminals
+from tests.support.deviations import holding_variables
 
 EXAMPLE = ROOT / "slipway_cli" / "data" / "example_maas_site.yaml"
 FAILED = "r1-compute-07"
@@ -21,7 +22,7 @@ REASON = "Failed deployment: Installation failed (refer to the installation log 
 
 @pytest.fixture(scope="module")
 def walker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walker]:
-    with two_terminals(tmp_path_factory.mktemp("maas"), UP) as walker:
+    with two_terminals(tmp_path_factory.mktemp("maas"), UP, variables=holding_variables()) as walker:
         yield walker
 
 

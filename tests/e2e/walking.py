@@ -7,7 +7,7 @@ import re
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +69,13 @@ def own_environment(home: Path, config: Path) -> dict[str, str]:
 
 
 @contextmanager
-def two_terminals(work: Path, first: Sequence[str], folder: Path = ROOT, slipway: str = SLIPWAY) -> Iterator[Walker]:
+def two_terminals(
+    work: Path,
+    first: Sequence[str],
+    folder: Path = ROOT,
+    slipway: str = SLIPWAY,
+    variables: Mapping[str, str] | None = None,
+) -> Iterator[Walker]:
     """Start the first command of the walk in `folder`; at the end it is stopped with Ctrl-C and leaves nothing behind.
 
     Parameters
@@ -78,9 +84,11 @@ def two_terminals(work: Path, first: Sequence[str], folder: Path = ROOT, slipway
         Where its home and its log are.
     slipway
         What is run where the README says `.venv/bin/slipway`.
+    variables
+        Further environment variables.
     """
     home, log = work / "home", work / "up.log"
-    environ = own_environment(home, work / "config")
+    environ = own_environment(home, work / "config") | dict(variables or {})
     with log.open("w") as out:
         up = subprocess.Popen(first, cwd=folder, env=environ, stdout=out, stderr=out, start_new_session=True)
     with guarded(up.pid):

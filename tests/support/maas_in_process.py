@@ -1,4 +1,4 @@
-"""A simulated MAAS in this process, without any network; a second of its clock takes two microseconds."""
+"""A simulated MAAS in this process, without any network; a second of its clock takes two microseconds. It is held."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from provisioner_client.simulator.http.request import Request
 from provisioner_client.simulator.maas.auth import DEFAULT_KEY, User, parse_key
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from provisioner_client.simulator.settings import Settings
+from tests.support.held_maas import HeldMaas
 
 Admin = Callable[..., Any]
 """Asks or tells the simulator's own API: `admin("POST", "scripts", {...})`."""
@@ -22,7 +23,7 @@ def simulated_maas(
     directory: Path, machines: int, users: Sequence[User] = (parse_key(DEFAULT_KEY),)
 ) -> Iterator[MaasSimulation]:
     """Run one with so many plain machines, which keeps its state in the directory."""
-    made = MaasSimulation(directory / "maas.db", Settings(speed=500_000, users=tuple(users), machines=machines))
+    made = HeldMaas(directory / "maas.db", Settings(speed=500_000, users=tuple(users), machines=machines))
     made.start()
     yield made
     made.stop()

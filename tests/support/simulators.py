@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import selectors
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import requests
 
 from provisioner_client.simulator.maas.auth import DEFAULT_KEY
+from tests.support.deviations import holding_variables
 from tests.support.processes import tied
 
 
@@ -37,7 +39,8 @@ class SimulatorProcess:
         """Start it and wait for its line; `more` options go before those given at first."""
         arguments = ("--port", self._port, *more, *self._options)
         command = tied(sys.executable, "-m", "provisioner_client.simulator", *arguments)
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        environment = os.environ | self.variables()
+        self._process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         with selectors.DefaultSelector() as ready:
             ready.register(self._process.stdout, selectors.EVENT_READ)
@@ -46,6 +49,10 @@ class SimulatorProcess:
         assert line.startswith("listening on http://"), line
         self.url = line.removeprefix("listening on ").strip()
         self._port = self.url.rsplit(":", 1)[1]
+
+    def variables(self) -> dict[str, str]:
+        """Return further environment variables of its process."""
+        return {}
 
     @property
     def pid(self) -> int:
@@ -129,13 +136,17 @@ class Simulator(SimulatorProcess):
 
 
 class MaasProcess(SimulatorProcess):
-    """A simulated MAAS; its key is `key`, unless the options say otherwise."""
+    """A simulated MAAS; its key is `key`, unless the options say otherwise. In tests it is held."""
 
     api = "/MAAS/api/2.0"
     key = DEFAULT_KEY
 
     def __init__(self, *options: str) -> None:
         super().__init__("--provisioner", "maas", *options)
+
+    def variables(self) -> dict[str, str]:
+        """Return what has it held against the reference."""
+        return holding_variables()
 
 
 class MaasSimulator(MaasProcess):

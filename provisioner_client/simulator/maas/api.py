@@ -125,6 +125,7 @@ def _other_routes(things: ThingsApi) -> list[Route]:
         (f"tags/{_NAME}/", "GET", "machines", things.tag_machines),
         (f"tags/{_NAME}/", "GET", "nodes", things.tag_machines),
         (f"tags/{_NAME}/", "POST", "update_nodes", things.update_nodes),
+        (f"tags/{_NAME}/", "POST", "rebuild", things.rebuild_tag),
         ("zones/", "GET", None, things.zones),
         ("zones/", "POST", None, things.create_zone),
         (f"zones/{_NAME}/", "GET", None, things.zone),

@@ -66,6 +66,8 @@ _NEGATED = {
     "not_in_pool": "pool",
 }
 FILTERS = frozenset(_VALUES) | set(_NEGATED) | {"status", "not_status", "tags", "not_tags"}
+# Events are found by these alone; any other filter is passed over there, and all events are meant.
+EVENT_FILTERS = frozenset({"hostname", "mac_address", "id", "domain", "zone", "agent_name"})
 
 
 class MachineFilter:

@@ -20,7 +20,7 @@ from provisioner_client.simulator.maas.images import chosen_image
 from provisioner_client.simulator.maas.machine import DEBUG, ERROR, INFO, Machine, Step
 from provisioner_client.simulator.maas.park import MachinePark
 from provisioner_client.simulator.maas.script_sets import COMMISSIONING, INSTALLATION, TESTING, ScriptSets
-from provisioner_client.simulator.maas.statuses import COMMISSIONABLE, RELEASABLE, RELEASED_ALREADY
+from provisioner_client.simulator.maas.statuses import AFTER_TESTS, COMMISSIONABLE, RELEASABLE, RELEASED_ALREADY
 from provisioner_client.simulator.maas.tags import Tags
 from provisioner_client.simulator.machines import MachineStatus as S
 from provisioner_client.simulator.machines import Work
@@ -160,7 +160,8 @@ class Lifecycle:
         machine.owner_data, machine.netboot, machine.ephemeral_deploy, machine.hwe_kernel = {}, True, False, None
         if behaviour_of(script, attempt) is Behaviour.POWER:
             self._park.become(machine, S.RELEASING)
-            self._power_trouble(machine, before)
+            # There is no way back to Deploying.
+            self._power_trouble(machine, S.RELEASING_FAILED if before is S.DEPLOYING else before)
             raise PowerTrouble
         self._acts.begin(Work.DESTROY, machine, find_reference(comment))
         after = S.READY if machine.commissioning_id is not None else S.NEW
@@ -196,13 +197,15 @@ class Lifecycle:
     def abort(self, user: User, machine: Machine, comment: str) -> None:
         """End what is under way, if it can be: Commissioning → New, Deploying → Allocated.
 
+        Tests that follow a commissioning are cut short, and the machine is Ready as if it had passed them.
+
         Raises `Refused` (409) for anything else that is under way, such as a release.
         """
         if machine.owner not in (None, user.name) and not user.is_admin:
             raise forbidden()
         endings = {
             S.COMMISSIONING: ("User aborting node commissioning", S.NEW),
-            S.TESTING: ("User aborting node testing", S.NEW),
+            S.TESTING: ("User aborting node testing", S.READY),
             S.DEPLOYING: ("User aborting deployment", S.ALLOCATED),
             S.DISK_ERASING: ("User aborting disk erasing", S.FAILED_DISK_ERASING),
         }
@@ -211,23 +214,24 @@ class Lifecycle:
             raise Refused(409, said)
         kind, after = endings[machine.status]
         if machine.status is S.TESTING and machine.previous_status is not S.COMMISSIONING:
-            after = machine.previous_status
+            after = AFTER_TESTS.get(machine.previous_status, machine.previous_status)
         self._events.requested(machine, kind, user.name, comment)
         for set_id in (machine.commissioning_id, machine.testing_id, machine.installation_id):
             self._sets.end(set_id, "Aborted", "", time.time())
-        if after is S.NEW:
+        if after in (S.NEW, S.READY):
             machine.owner = None
         machine.power_state = "off"
         self._park.follow(machine, [])
         self._park.become(machine, after)
 
     def test(self, user: User, machine: Machine) -> None:
-        """Start testing; the machine comes back to its status."""
+        """Start testing; afterwards the machine is what it was, where MAAS has a way back to it."""
         self._events.requested(machine, "User starting node testing", user.name)
         before = machine.status
         machine.testing_id = self._sets.begin(machine.system_id, TESTING)
         self._park.become(machine, S.TESTING)
-        self._park.follow(machine, course(("testing",), Step(0, status=before), None, 1, self._pace(machine)))
+        after = Step(0, status=AFTER_TESTS.get(before, before))
+        self._park.follow(machine, course(("testing",), after, None, 1, self._pace(machine)))
 
     def enter_rescue_mode(self, user: User, machine: Machine) -> None:
         """Boot a machine into rescue mode; it remembers what it was."""

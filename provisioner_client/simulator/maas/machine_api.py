@@ -29,10 +29,12 @@ from provisioner_client.simulator.maas.statuses import (
     LOCKABLE,
     MARKABLE_BROKEN,
     RESCUABLE,
+    RESTORABLE,
     TESTABLE,
 )
 from provisioner_client.simulator.machines import MachineStatus as S
 
+_UPDATABLE = frozenset({"hostname", "description", "zone", "pool", "op"})
 _LAYOUTS = frozenset({"flat", "lvm", "bcache", "blank", "custom", "vmfs6", "vmfs7"})
 
 
@@ -60,7 +62,9 @@ class MachineApi:
         """PUT machines/{system_id}/: hostname, description, zone and pool."""
         call.need_admin()
         self._cost.count("other")
-        machine, form = self._find(system_id), call.form
+        machine, form = self._unlocked(system_id), call.form
+        if unplayed := sorted(set(form) - _UPDATABLE):
+            raise BadParameters({name: ["The simulator does not change this field."] for name in unplayed})
         for kind in (ZONE, POOL):
             value = first(form, kind)
             if value and not self._places.exists(kind, value):
@@ -79,43 +83,41 @@ class MachineApi:
         """DELETE machines/{system_id}/: its events go with it."""
         call.need_admin()
         self._cost.count("other")
-        machine = self._find(system_id)
-        if machine.locked:
-            raise forbidden()
+        machine = self._unlocked(system_id)
         self._park.remove(machine)
         return nothing(f"deleted {machine.hostname}")
 
     def commission(self, call: Call, system_id: str) -> Answer:
         """POST op-commission: answers when the power action is over."""
         self._cost.count("commission")
-        machine = self._find(system_id)
+        machine = self._unlocked(system_id)
         return self._powered(machine, "commissioned", lambda: self._lifecycle.commission(call.user, machine, call.form))
 
     def deploy(self, call: Call, system_id: str) -> Answer:
         """POST op-deploy: answers at once; trouble with the BMC shows later."""
         self._cost.count("deploy")
-        machine = self._find(system_id)
+        machine = self._unlocked(system_id)
         self._lifecycle.deploy(call.user, machine, call.form)
         return self._show(machine, f"deployed {machine.hostname}")
 
     def release(self, call: Call, system_id: str) -> Answer:
         """POST op-release: answers when the power action is over."""
         self._cost.count("release")
-        machine = self._find(system_id)
+        machine = self._unlocked(system_id)
         return self._powered(machine, "released", lambda: self._lifecycle.release(call.user, machine, call.form))
 
     def abort(self, call: Call, system_id: str) -> Answer:
         """POST op-abort."""
         self._cost.count("other")
-        machine = self._find(system_id)
+        machine = self._unlocked(system_id)
         self._lifecycle.abort(call.user, machine, first(call.form, "comment"))
         return nothing(f"aborted {machine.hostname}")
 
     def mark_broken(self, call: Call, system_id: str) -> Answer:
-        """POST op-mark_broken: the owner only, not even an administrator."""
+        """POST op-mark_broken: the owner only, not even an administrator; so nobody, where there is no owner."""
         self._cost.count("other")
-        machine = self._find(system_id)
-        if machine.owner not in (None, call.user.name) or (machine.owner is None and not call.user.is_admin):
+        machine = self._unlocked(system_id)
+        if machine.owner != call.user.name:
             raise forbidden()
         self._need(machine, machine.status in MARKABLE_BROKEN, "mark broken")
         comment = first(call.form, "comment")
@@ -129,7 +131,7 @@ class MachineApi:
         """POST op-mark_fixed: Ready, or Deployed if it has an operating system."""
         call.need_admin()
         self._cost.count("other")
-        machine = self._find(system_id)
+        machine = self._unlocked(system_id)
         self._need(machine, machine.status is S.BROKEN, "mark fixed")
         self._events.requested(machine, "User marking node fixed", call.user.name, first(call.form, "comment"))
         machine.error_description = ""
@@ -162,7 +164,7 @@ class MachineApi:
     def set_owner_data(self, call: Call, system_id: str) -> Answer:
         """POST op-set_owner_data and op-set_workload_annotations: the owner only; an empty value removes a key."""
         self._cost.count("other")
-        machine = self._find(system_id)
+        machine = self._unlocked(system_id)
         if machine.owner != call.user.name:
             raise forbidden()
         for key, values in call.form.items():
@@ -177,7 +179,7 @@ class MachineApi:
     def test(self, call: Call, system_id: str) -> Answer:
         """POST op-test."""
         self._cost.count("other")
-        machine = self._find(system_id)
+        machine = self._unlocked(system_id)
         self._need_mine(call, machine)
         self._need(machine, machine.status in TESTABLE, "test")
         self._lifecycle.test(call.user, machine)
@@ -187,7 +189,7 @@ class MachineApi:
         """POST op-set_storage_layout: of a machine that is Ready or Allocated."""
         call.need_admin()
         self._cost.count("other")
-        machine = self._find(system_id)
+        machine = self._unlocked(system_id)
         self._need(machine, machine.status in CONFIGURABLE, "change the storage layout")
         layout = first(call.form, "storage_layout")
         if layout not in _LAYOUTS:
@@ -195,19 +197,20 @@ class MachineApi:
         return self._show(machine, f"laid out {machine.hostname}")
 
     def restore(self, call: Call, system_id: str) -> Answer:
-        """POST op-restore_…_configuration: of a machine that is Ready or Allocated."""
+        """POST op-restore_…_configuration: of a machine that is Ready, or failed its tests."""
         call.need_admin()
         self._cost.count("other")
-        machine = self._find(system_id)
-        self._need(machine, machine.status in CONFIGURABLE, "restore the configuration")
+        machine = self._unlocked(system_id)
+        self._need(machine, machine.status in RESTORABLE, "restore the configuration")
         return self._show(machine, f"restored {machine.hostname}")
 
     def rescue_mode(self, call: Call, system_id: str) -> Answer:
-        """POST op-rescue_mode."""
+        """POST op-rescue_mode. Its action names a status that MAAS's table of changes then refuses."""
         call.need_admin()
         self._cost.count("other")
-        machine = self._find(system_id)
-        self._need(machine, machine.status in RESCUABLE, "enter rescue mode")
+        machine = self._unlocked(system_id)
+        can_enter = machine.status in RESCUABLE - {S.FAILED_TO_EXIT_RESCUE_MODE}
+        self._need(machine, can_enter, "enter rescue mode")
         self._lifecycle.enter_rescue_mode(call.user, machine)
         return self._show(machine, "entered rescue mode")
 
@@ -215,7 +218,7 @@ class MachineApi:
         """POST op-exit_rescue_mode: the machine comes back to what it was."""
         call.need_admin()
         self._cost.count("other")
-        machine = self._find(system_id)
+        machine = self._unlocked(system_id)
         self._need(machine, machine.status in IN_RESCUE, "exit rescue mode")
         self._lifecycle.exit_rescue_mode(call.user, machine)
         return self._show(machine, "left rescue mode")
@@ -223,7 +226,7 @@ class MachineApi:
     def override_failed_testing(self, call: Call, system_id: str) -> Answer:
         """POST op-override_failed_testing: Ready, or Deployed if it has an operating system."""
         self._cost.count("other")
-        machine = self._find(system_id)
+        machine = self._unlocked(system_id)
         self._need_mine(call, machine)
         self._need(machine, machine.status is S.FAILED_TESTING, "override failed testing")
         self._events.requested(machine, "User overrode 'Failed testing' status", call.user.name)
@@ -234,7 +237,7 @@ class MachineApi:
     def power(self, call: Call, system_id: str, state: str) -> Answer:
         """POST op-power_on and op-power_off."""
         self._cost.count("other")
-        machine = self._find(system_id)
+        machine = self._unlocked(system_id)
         self._need_mine(call, machine)
         machine.power_state = state
         self._park.touch(machine)
@@ -270,6 +273,13 @@ class MachineApi:
         machine = self._park.get(system_id)
         if machine is None:
             raise no_such("Machine")
+        return machine
+
+    def _unlocked(self, system_id: str) -> Machine:
+        """Find a machine to change it. Raises `Refused` (403) for a locked one, which can only be read and unlocked."""
+        machine = self._find(system_id)
+        if machine.locked:
+            raise forbidden()
         return machine
 
     @staticmethod

@@ -17,7 +17,7 @@ from provisioner_client.simulator.maas.answers import (
 )
 from provisioner_client.simulator.maas.call import Call
 from provisioner_client.simulator.maas.cost import CostBook
-from provisioner_client.simulator.maas.filters import MachineFilter
+from provisioner_client.simulator.maas.filters import NOT_PLAYED, MachineFilter
 from provisioner_client.simulator.maas.hardware import mac_address
 from provisioner_client.simulator.maas.lifecycle import Lifecycle
 from provisioner_client.simulator.maas.machine import Machine
@@ -87,7 +87,7 @@ class MachinesApi:
         """
         self._cost.count("allocate")
         form = call.form
-        constraints = {name: form[name] for name in _ALLOCATE_FILTERS if name in form}
+        constraints = {name: form[name] for name in (*_ALLOCATE_FILTERS, *NOT_PLAYED) if name in form}
         ready = [one for one in self._park.all() if one.status is MachineStatus.READY and not one.unknown_status]
         found = self._filter.select(constraints, ready)
         system_id, name = first(form, "system_id"), first(form, "name")

@@ -25,7 +25,7 @@ class Tags:
     def create(self, form: Form) -> dict[str, Any]:
         """Make a tag; of two that make it at the same time, one is refused.
 
-        Raises `BadParameters` if it exists, or its name is none.
+        Raises `BadParameters` if it exists, its name is none, or it has a definition: these are not played.
         """
         name = first(form, "name")
         if not name:
@@ -36,6 +36,7 @@ class Tags:
             )
         if self._row(name) is not None:
             raise BadParameters({"name": ["Tag with this Name already exists."]})
+        _refuse_definition(form)
         number = 1 + int(self._store.value("SELECT coalesce(max(number), 0) FROM maas_tag"))
         self._store.execute(
             "INSERT INTO maas_tag (name, comment, definition, kernel_opts, number, created) VALUES (?, ?, ?, ?, ?, 1)"
@@ -68,12 +69,23 @@ class Tags:
         return [_document(row) for row in rows]
 
     def update(self, name: str, form: Form) -> dict[str, Any]:
-        """Change a tag's comment, definition or kernel options; its name stays."""
+        """Change a tag's comment or kernel options.
+
+        Raises `BadParameters` for another name or a definition, which the simulator does not play.
+        """
         self.read(name)
-        for field in ("comment", "definition", "kernel_opts"):
+        _refuse_definition(form)
+        if first(form, "name", name) != name:
+            raise BadParameters({"name": ["The simulator does not rename tags."]})
+        for field in ("comment", "kernel_opts"):
             if field in form:
                 self._store.execute(f"UPDATE maas_tag SET {field} = ? WHERE name = ?", (first(form, field), name))  # noqa: S608 - names from this file
         return self.read(name)
+
+    def rebuild(self, name: str) -> dict[str, str]:
+        """Begin to put a tag on the machines that its definition fits: none has one. Raises as `read`."""
+        self.read(name)
+        return {"rebuilding": name}
 
     def delete(self, name: str) -> None:
         """Delete a tag, and take it from all machines."""
@@ -120,6 +132,12 @@ class Tags:
 
     def _row(self, name: str) -> sqlite3.Row | None:
         return self._store.row("SELECT * FROM maas_tag WHERE name = ? AND NOT gone", (name,))
+
+
+def _refuse_definition(form: Form) -> None:
+    """MAAS would take a tag with a definition from every machine that it does not fit."""
+    if first(form, "definition"):
+        raise BadParameters({"definition": ["The simulator does not play definitions."]})
 
 
 def _document(row: sqlite3.Row) -> dict[str, Any]:

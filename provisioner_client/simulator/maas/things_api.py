@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from provisioner_client.simulator.http.answer import Answer
-from provisioner_client.simulator.maas.answers import BASE, BadParameters, document, first, no_such, nothing
+from provisioner_client.simulator.maas.answers import BASE, BadParameters, document, first, no_such, nothing, text
 from provisioner_client.simulator.maas.call import Call
 from provisioner_client.simulator.maas.cost import CostBook
 from provisioner_client.simulator.maas.events import EventLedger
-from provisioner_client.simulator.maas.filters import FILTERS, MachineFilter
+from provisioner_client.simulator.maas.filters import EVENT_FILTERS, MachineFilter
 from provisioner_client.simulator.maas.images import boot_resources
 from provisioner_client.simulator.maas.machines_api import MachinesApi
 from provisioner_client.simulator.maas.park import MachinePark
@@ -80,9 +80,9 @@ class ThingsApi:
         )
 
     def query_events(self, call: Call) -> Answer:
-        """GET events/op-query."""
+        """GET events/op-query. It passes over filters that only the list of machines has, such as the pool."""
         self._cost.count("events")
-        asked = {name: values for name, values in call.query.items() if name in FILTERS - {"owner"} and any(values)}
+        asked = {name: values for name, values in call.query.items() if name in EVENT_FILTERS and any(values)}
         machines = None
         if asked:
             machines = [one.system_id for one in self._filter.select(asked, self._park.all())]
@@ -117,6 +117,12 @@ class ThingsApi:
         self._cost.count("tags")
         self._tags.delete(name)
         return nothing(f"deleted tag {name}")
+
+    def rebuild_tag(self, call: Call, name: str) -> Answer:
+        """POST tags/{name}/op-rebuild."""
+        call.need_admin()
+        self._cost.count("tags")
+        return document(self._tags.rebuild(name), effect=f"rebuilt tag {name}", reference=name)
 
     def tag_machines(self, _: Call, name: str) -> Answer:
         """GET tags/{name}/op-machines: whole machines, and as dear as a list."""
@@ -160,15 +166,16 @@ class ThingsApi:
         self._cost.count("other")
         return document(self._places.by_id(POOL, place_id))
 
-    def images(self, _: Call) -> Answer:
-        """GET boot-resources/."""
+    def images(self, call: Call) -> Answer:
+        """GET boot-resources/: all, or those of a type."""
         self._cost.count("other")
-        return document(boot_resources())
+        kind = first(call.query, "type")
+        return document([one for one in boot_resources() if kind in ("", one["type"].lower())])
 
     def is_importing(self, _: Call) -> Answer:
         """GET boot-resources/op-is_importing."""
         self._cost.count("other")
-        return document(False)
+        return text("false")
 
     def results(self, call: Call) -> Answer:
         """GET installation-results/: of the current runs of the machines that are asked for."""
@@ -188,6 +195,7 @@ class ThingsApi:
     def machine_results(self, call: Call, system_id: str) -> Answer:
         """GET nodes/{system_id}/results/: all runs of a machine."""
         self._cost.count("other")
+        _refuse_filters(call)
         if self._park.get(system_id) is None:
             raise no_such("Node")
         asked = first(call.query, "type")
@@ -199,6 +207,7 @@ class ThingsApi:
     def machine_result(self, call: Call, system_id: str, which: str) -> Answer:
         """GET nodes/{system_id}/results/{id}/: one run, by its id or `current-commissioning` and so on."""
         self._cost.count("other")
+        _refuse_filters(call)
         machine = self._park.get(system_id)
         if machine is None:
             raise no_such("Node")
@@ -219,6 +228,12 @@ class ThingsApi:
         self._cost.count("other")
         place = self._places.create(kind, call.form)
         return document(place, effect=f"created {kind} {place['name']}")
+
+
+def _refuse_filters(call: Call) -> None:
+    for name in ("filters", "hardware_type"):
+        if first(call.query, name):
+            raise BadParameters(f"The simulator does not play {name}.")
 
 
 def _wants_output(call: Call) -> bool:

@@ -138,7 +138,11 @@ PREPARED = [
         "was-marked-broken",
         f"{{}} is Broken in MAAS and cannot be prepared: {_FIXED}; MAAS says: User marking node broken by "
         "slipway: the fan is dead",
-        asked=(("mark_broken", {"comment": "the fan is dead"}, "Broken"),),
+        asked=(
+            ("commission", {}, "Ready"),
+            ("allocate", {}, "Allocated"),
+            ("mark_broken", {"comment": "the fan is dead"}, "Broken"),
+        ),
     ),
     unfit("Broken", _FIXED),
     unfit("Failed testing", _TESTED),
@@ -350,7 +354,10 @@ def _arrange(maas: MaasSimulator) -> None:
             phase, behaviour, more = fate.script
             maas.script(fate.name, phase, behaviour, **more)
         for operation, form, status in fate.asked:
-            person.act(fate.name, operation, **form)
+            if operation == "allocate":
+                person.post("machines/", operation, system_id=ids[fate.name])
+            else:
+                person.act(fate.name, operation, **form)
             person.wait(fate.name, status)
         if fate.changed:
             maas.post(f"nodes/{fate.name}", dict(fate.changed))

@@ -30,10 +30,16 @@ BEFORE = {Phase.PREPARE: (), Phase.DEPLOY: (Phase.PREPARE,), Phase.DESTROY: (Pha
 def run(three: DesignSource, finish: Finish) -> Outcome:
     """Carry out a task with a client of its own, and judge what became of its nodes."""
 
-    def carry(phase: Phase, reference: str, names: list[str] | None = None, **options: Any) -> tuple[Any, Any]:
+    def carry(
+        phase: Phase,
+        reference: str,
+        names: list[str] | None = None,
+        source: DesignSource | None = None,
+        **options: Any,
+    ) -> tuple[Any, Any]:
         worker = client(**options)
-        worker.submit(phase, three, names or NAMES, reference)
-        task = finish(worker, reference, phase)
+        worker.submit(phase, source or three, names or NAMES, reference)
+        task = finish(worker, reference, phase, source)
         evidence = worker.evidence(reference, names or NAMES, phase=phase, reference=reference)
         assert evidence.listed
         assert evidence.over
@@ -112,6 +118,19 @@ def test_a_locked_machine_says_so(run: Outcome, wire: Wire, admin: Admin) -> Non
     assert (judged.failed, judged.succeeded) == ({"m0001"}, {"m0002", "m0003"})
     assert "locked" in judged.notes["m0001"]
     assert acts(admin, "m0001")[2] == 0
+
+
+def test_a_locked_machine_keeps_no_other_from_its_labels(run: Outcome, wire: Wire, admin: Admin) -> None:
+    """MAAS takes annotations of a locked one as little as a release; its tags are no matter of the machine."""
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2")
+    owner = client()
+    machines = {one.name: one for one in owner._api.machines_of("hostname", ["m0001", "m0002"])}
+    owner._api.act(machines["m0001"].system_id, "lock", [])
+    labelled = design(dict.fromkeys(machines, "{labels: {role: ctl}}"))
+    judged, _ = run(Phase.RELABEL, "slipway-a-3", [*machines], source=labelled)
+    assert (judged.failed, judged.succeeded) == ({"m0001"}, {"m0002"})
+    assert judged.notes["m0001"] == "m0001 is Deployed and locked in MAAS: unlock it there"
 
 
 def test_nothing_outside_the_pool_is_shown_or_touched(run: Outcome, wire: Wire, admin: Admin, simulation: Any) -> None:

@@ -162,6 +162,17 @@ def test_a_bmc_that_fails_a_release_leaves_it_half_released(maas: MaasCaller, ad
     assert admin("GET", "double-submissions")["repeated"] == [], "the first one began nothing"
 
 
+def test_a_bmc_that_fails_the_release_of_a_machine_that_is_being_deployed_does_not_bring_it_back(
+    maas: MaasCaller, script: Admin
+) -> None:
+    script("m0001", "destroy", "power")
+    script("m0001", "deploy", "stuck")
+    _ready(maas)
+    maas.act("m0001", "deploy")
+    assert maas.act("m0001", "release").status == 500
+    assert maas.machine("m0001")["status_name"] == "Releasing failed"
+
+
 def test_a_bmc_that_fails_a_deployment_shows_later(maas: MaasCaller, script: Admin) -> None:
     script("m0001", "deploy", "power")
     _ready(maas)
@@ -198,9 +209,15 @@ def test_the_way_into_rescue_mode_and_back(maas: MaasCaller) -> None:
     assert maas.act("m0001", "rescue_mode").data["status_name"] == "Entering rescue mode"
     maas.wait("m0001", "Rescue mode")
     assert maas.act("m0001", "release").status == 409
+    assert maas.act("m0001", "rescue_mode").status == 409
     assert maas.act("m0001", "exit_rescue_mode").data["status_name"] == "Exiting rescue mode"
     maas.wait("m0001", "Deployed")
     assert len(maas.events("m0001")) > 0
+
+
+def test_there_is_no_way_into_rescue_mode_from_a_failure_to_leave_it(maas: MaasCaller, admin: Admin) -> None:
+    admin("POST", "nodes/m0001", {"status": "Failed to exit rescue mode"})
+    assert maas.act("m0001", "rescue_mode").status == 409
 
 
 @pytest.mark.parametrize("op", ["set_storage_layout", "restore_networking_configuration"])
@@ -211,6 +228,8 @@ def test_disks_and_network_are_laid_out_before_a_deployment_only(maas: MaasCalle
     assert maas.act("m0001", op, **form).status == 200
     if form:
         assert maas.act("m0001", op, storage_layout="pile").status == 400
+    maas.post("machines/", "allocate", system_id=maas.machine("m0001")["system_id"])
+    assert maas.act("m0001", op, **form).status == (200 if form else 409), "nothing is restored of an allocated one"
     maas.act("m0001", "deploy")
     maas.wait("m0001", "Deployed")
     assert maas.act("m0001", op, **form).status == 409

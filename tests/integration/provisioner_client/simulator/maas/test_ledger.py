@@ -65,6 +65,8 @@ def test_events_of_some_machines(maas: MaasCaller) -> None:
     assert {one["hostname"] for one in maas.events("m0002")} == {"m0002"}
     assert maas.events("m0003") == []
     assert len(maas.events(zone="default")) == len(maas.events())
+    maas.post("resourcepools/", name="empty")
+    assert len(maas.wrongly.events(pool="empty")) == len(maas.events()), "there is no such filter: all are told"
     assert maas.events(owner="slipway") == [], "who asked stands in the text alone"
     assert {one["username"] for one in maas.events()} == {"unknown"}
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
+from provisioner_client.simulator.http.request import Request
+from provisioner_client.simulator.maas.simulation import MaasSimulation
 from tests.integration.provisioner_client.simulator.maas.conftest import ALICE, BOB, Admin
-from tests.support.maas_calls import MaasCaller
+from tests.support.maas_calls import MaasCaller, Reply, in_process
 
 
 def _ready(maas: MaasCaller, *names: str) -> None:
@@ -117,6 +121,19 @@ def test_allocate_is_for_ready_machines_only_and_by_name_it_composes_a_virtual_o
     assert composed["hostname"] not in maas.machines(), "releasing it deletes it"
 
 
+def test_a_constraint_that_is_not_played_is_refused_and_not_passed_over(maas: MaasCaller) -> None:
+    _ready(maas, "m0001")
+    refused = maas.post("machines/", "allocate", mem="999999999")
+    assert (refused.status, "does not play" in refused.text) == (400, True)
+
+
+def test_the_agent_name_is_that_of_who_acquired_it(maas: MaasCaller) -> None:
+    _ready(maas, "m0001")
+    maas.post("machines/", "allocate", system_id=maas.machine("m0001")["system_id"], agent_name="first")
+    assert maas.act("m0001", "deploy", agent_name="second").status == 200
+    assert (maas.machines(agent_name="first"), maas.machines(agent_name="second")) == (["m0001"], [])
+
+
 def test_of_several_deploys_of_a_ready_machine_one_wins_and_its_agent_name_is_findable_but_not_shown(
     maas: MaasCaller,
 ) -> None:
@@ -165,7 +182,8 @@ def test_aborting(maas: MaasCaller, script: Admin) -> None:
     _ready(maas, "m0001", "m0002")
     maas.act("m0001", "commission")
     assert maas.act("m0001", "abort", comment="enough").status == 204
-    assert maas.machine("m0001")["status_name"] == "New", "also one that was Ready before"
+    machine = maas.machine("m0001")
+    assert (machine["status_name"], machine["owner"]) == ("New", None), "also one that was Ready before"
     maas.act("m0002", "deploy")
     assert maas.act("m0002", "abort").status == 204
     machine = maas.machine("m0002")
@@ -173,11 +191,29 @@ def test_aborting(maas: MaasCaller, script: Admin) -> None:
     assert ("User aborting node commissioning", "(slipway) - enough") in maas.ledger("m0001")
 
 
-def test_a_locked_machine_is_refused_with_an_empty_body(maas: MaasCaller) -> None:
+def test_tests_that_follow_a_commissioning_are_aborted_and_the_machine_is_ready(
+    maas: MaasCaller, script: Admin
+) -> None:
+    script("m0001", "prepare", "stuck", stage="testing")
+    maas.act("m0001", "commission")
+    maas.wait("m0001", "Testing")
+    assert maas.act("m0001", "abort").status == 204
+    machine = maas.machine("m0001")
+    assert (machine["status_name"], machine["owner"], machine["testing_status_name"]) == ("Ready", None, "Aborted")
+
+
+def test_a_locked_machine_is_refused_with_an_empty_body_whatever_is_asked_of_it(maas: MaasCaller) -> None:
     _deployed(maas, "m0001")
     assert maas.act("m0001", "lock").data["locked"] is True
-    refused = maas.act("m0001", "release")
-    assert (refused.status, refused.body) == (403, b"")
+    assert maas.act("m0001", "lock").status == 409
+    before = maas.machine("m0001")
+    where = f"machines/{before['system_id']}/"
+    operations = ("release", "mark_broken", "abort", "deploy", "commission", "test", "rescue_mode", "power_off")
+    answers = [maas.act("m0001", op) for op in operations]
+    answers += [maas.act("m0001", "set_owner_data", key="value"), maas.call("DELETE", where)]
+    answers += [maas.call("PUT", where, description="x"), maas.post("machines/", "release", machines=[where[9:-1]])]
+    assert {(one.status, one.body) for one in answers} == {(403, b"")}
+    assert maas.machine("m0001") == before
     assert maas.act("m0001", "unlock").data["locked"] is False
     assert maas.act("m0001", "release").status == 200
 
@@ -187,6 +223,9 @@ def test_broken_is_said_by_the_owner_alone(maas: MaasCaller) -> None:
     assert maas.as_user(ALICE).act("m0001", "mark_broken").status == 403
     assert maas.act("m0001", "mark_broken", comment="smoke").data["status_name"] == "Broken"
     assert maas.act("m0001", "mark_fixed").data["status_name"] == "Deployed", "it has an operating system"
+    assert maas.act("m0002", "mark_broken").status == 403, "nobody owns it"
+    _ready(maas, "m0002")
+    maas.post("machines/", "allocate", system_id=maas.machine("m0002")["system_id"])
     assert maas.act("m0002", "mark_broken").data["status_name"] == "Broken"
     assert maas.act("m0002", "mark_fixed").data["status_name"] == "Ready"
 
@@ -248,11 +287,42 @@ def test_a_machine_that_was_never_commissioned_is_new_again(maas: MaasCaller, ad
     assert maas.machine("m0001")["status_name"] == "New"
 
 
-def test_testing_a_machine_brings_it_back(maas: MaasCaller) -> None:
-    _deployed(maas, "m0001")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Deployed", "Deployed"),
+        ("Failed commissioning", "New"),
+        ("Failed testing", "Ready"),
+        ("Rescue mode", "Failed testing"),
+    ],
+)
+def test_testing_a_machine_brings_it_back_where_there_is_a_way(
+    maas: MaasCaller, admin: Admin, before: str, after: str
+) -> None:
+    admin("POST", "nodes/m0001", {"status": before, "owner": "slipway"})
     assert maas.act("m0001", "test").status == 204
-    maas.wait("m0001", "Deployed")
-    assert _changes(maas, "m0001")[-2:] == ["Testing", "Deployed"]
+    maas.wait("m0001", after)
+    assert _changes(maas, "m0001")[-2:] == ["Testing", after]
+
+
+def test_commission_and_release_answer_after_the_power_action_and_deploy_before_it(simulation: MaasSimulation) -> None:
+    """How long an answer is held back is read off, and not measured."""
+    maas = MaasCaller(in_process(simulation))
+    waits = {}
+
+    def send(method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        with simulation._store.transaction():
+            answer = simulation._api.handle(Request(method, path, query, headers, body))
+            simulation._park.save()
+        waits[path.rpartition("/op-")[2]] = answer.delay
+        return Reply(answer.status, answer.content_type or "", {}, answer.body)
+
+    held = MaasCaller(send)
+    where = f"machines/{maas.machine('m0001')['system_id']}/"
+    for op, becomes in (("commission", "Ready"), ("deploy", "Deployed"), ("release", "Ready")):
+        assert held.post(where, op).status == 200
+        maas.wait("m0001", becomes)
+    assert waits == {"commission": 6 / 500_000, "deploy": 0, "release": 6 / 500_000}
 
 
 def test_only_an_administrator_commissions(maas: MaasCaller) -> None:

@@ -60,6 +60,11 @@ def test_a_status_is_asked_for_by_its_label_alone(maas: MaasCaller, status: str)
     assert maas.get("machines/", status=status).status == 400
 
 
+def test_a_hostname_is_the_short_one(maas: MaasCaller) -> None:
+    assert maas.machine("m0001")["fqdn"] == "m0001.maas"
+    assert maas.machines(hostname="m0001.maas") == []
+
+
 @pytest.mark.parametrize("name", ["hostname", "id", "system_id", "owner", "agent_name", "mac_address"])
 def test_a_name_that_nobody_has_finds_nothing(maas: MaasCaller, name: str) -> None:
     assert maas.machines(**{name: "nobody"}) == []
@@ -67,7 +72,7 @@ def test_a_name_that_nobody_has_finds_nothing(maas: MaasCaller, name: str) -> No
 
 @pytest.mark.parametrize("name", ["hostname", "id", "agent_name", "status", "zone", "pool", "tags", "owner"])
 def test_an_empty_value_means_all_machines(maas: MaasCaller, name: str) -> None:
-    assert maas.machines(**{name: ""}) == ALL
+    assert maas.wrongly.machines(**{name: ""}) == ALL
 
 
 def test_a_parameter_that_maas_does_not_know_means_all_machines_too(maas: MaasCaller) -> None:
@@ -92,6 +97,7 @@ def test_one_machine_and_none(maas: MaasCaller) -> None:
 def test_a_machine_is_moved_renamed_and_deleted(maas: MaasCaller) -> None:
     where = f"machines/{maas.machine('m0001')['system_id']}/"
     assert maas.call("PUT", where, pool="site-1").status == 400
+    assert "does not change" in maas.call("PUT", where, swap_size="1").text
     assert maas.post("resourcepools/", name="site-1").status == 200
     assert maas.post("zones/", name="r1").status == 200
     moved = maas.call("PUT", where, pool="site-1", zone="r1", hostname="n1").data

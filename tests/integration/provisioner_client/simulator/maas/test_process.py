@@ -11,7 +11,9 @@ import requests
 
 from provisioner_client.simulator.errors import SimulatorError
 from provisioner_client.simulator.maas.site_machines import SiteMachine, read_site
+from tests.support import deviations
 from tests.support.maas_calls import MaasCaller, over_http
+from tests.support.maas_reference import IS_HERE
 from tests.support.simulators import MaasSimulator
 from tests.support.sites import node, site
 
@@ -64,6 +66,18 @@ def test_a_machine_is_deployed_over_http(maas: MaasCaller, simulator: MaasSimula
     assert simulator.double() == {}
     (machine,) = [one for one in simulator.get("nodes") if one["name"] == "n1"]
     assert (machine["prepares"], machine["deploys"], machine["destroys"]) == (1, 2, 1)
+
+
+@pytest.mark.skipif(not IS_HERE, reason="what is known of a real MAAS is not here")
+def test_it_is_held_and_the_test_that_asks_what_no_maas_has_fails(maas: MaasCaller) -> None:
+    said = r"GET /MAAS/api/2.0/machines/\?hostname= -> 200: an empty value"
+    with pytest.raises(pytest.fail.Exception, match=said), deviations.failing():
+        maas.get("machines/", hostname="")
+    with pytest.raises(KeyError) as raised, deviations.failing():
+        raise KeyError(maas.get("zones/", colour="red").status)
+    assert "no parameter colour of ZonesHandler_read" in raised.value.__notes__[0], "also if it fails anyway"
+    with deviations.failing():
+        maas.get("zones/")
 
 
 def test_a_site_in_slipways_own_documents(tmp_path: Path) -> None:
@@ -122,12 +136,11 @@ def test_faults(
 ) -> None:
     system_id = maas.machine("m0001")["system_id"]
     simulator.fault("POST", "machines/*", **fault)
-    loose = MaasCaller(over_http(simulator.url), checked=False)
     if seen is None:
         with pytest.raises(requests.RequestException):
-            loose.post(f"machines/{system_id}/", "commission")
+            maas.post(f"machines/{system_id}/", "commission")
     else:
-        answer = loose.post(f"machines/{system_id}/", "commission")
+        answer = maas.post(f"machines/{system_id}/", "commission")
         assert seen in answer.text
         assert answer.headers.get("retry-after") == (str(fault["retry_after"]) if "retry_after" in fault else None)
     assert bool(maas.events("m0001")) is took_effect
@@ -136,8 +149,7 @@ def test_faults(
 def test_a_request_may_take_effect_after_the_proxy_has_given_up(maas: MaasCaller, simulator: MaasSimulator) -> None:
     system_id = maas.machine("m0001")["system_id"]
     simulator.fault("POST", "machines/*", "html", status=504, effect_after=0.2)
-    loose = MaasCaller(over_http(simulator.url), checked=False)
-    assert loose.post(f"machines/{system_id}/", "commission").status == 504
+    assert maas.post(f"machines/{system_id}/", "commission").status == 504
     assert maas.events("m0001") == []
     maas.wait("m0001", "Ready")
 

@@ -80,6 +80,9 @@ def test_json_is_ignored(maas: MaasCaller) -> None:
     answer = maas.raw("POST", path, "", body, authorization=signature(), content_type="application/json")
     assert (answer.data["status_name"], answer.data["distro_series"]) == ("Deploying", "jammy")
     assert ("User starting deployment", "(slipway)") in maas.ledger("m0001")
+    path = f"machines/{ready['system_id']}/op-set_workload_annotations"
+    answer = maas.raw("POST", path, "", b'{"a": "b"}', authorization=signature(), content_type="application/json")
+    assert (answer.status, maas.machine("m0001")["workload_annotations"]) == (204, {})
     answer = maas.raw("POST", "machines/", "op=allocate", b"{}", authorization=signature(), content_type="text/json")
     assert answer.data["hostname"].startswith("composed"), "it asked for nothing"
 

@@ -22,6 +22,17 @@ def test_a_tag_is_made_once(maas: MaasCaller) -> None:
     assert maas.post("tags/", name="slipway-a-1").status == 200
 
 
+def test_what_a_definition_would_do_is_refused_and_not_passed_over(maas: MaasCaller) -> None:
+    maas.post("tags/", name="t")
+    answers = [maas.post("tags/", name="u", definition="//x"), maas.call("PUT", "tags/t/", definition="//x")]
+    answers.append(maas.call("PUT", "tags/t/", name="v"))
+    assert [one.status for one in answers] == [400, 400, 400]
+    assert all("The simulator does not" in one.text for one in answers)
+    assert maas.post("tags/t/", "rebuild").data == {"rebuilding": "t"}
+    assert maas.post("tags/u/", "rebuild").status == 404
+    assert maas.as_user(BOB).post("tags/t/", "rebuild").status == 403
+
+
 @pytest.mark.parametrize("name", ["", "two words", "a.b", "a/b", "ä"])
 def test_names(maas: MaasCaller, name: str) -> None:
     answer = maas.post("tags/", name=name)
