@@ -90,11 +90,11 @@ def _strategy(machines: Sequence[ImportedMachine]) -> Iterator[str]:
     yield "# Made by `slipway import maas`: a group for each rack. What has to come first is for you to say:\n"
     yield "# put the names of groups into depends_on, and see docs/strategy.md for all else.\n"
     racks = sorted({machine.rack for machine in machines if machine.rack})
-    groups = [_group(rack, [_selector(racks=[rack])]) for rack in racks]
+    groups = [_group(rack, [{"rack_names": [rack]}]) for rack in racks]
     bare = [machine.name for machine in machines if not machine.rack]
     if bare:
         name = next(one for one in _names("others") if one not in racks)
-        groups.append(_group(name, [_selector(names=bare)] if racks else []))
+        groups.append(_group(name, [{"node_names": bare}] if racks else []))
     yield f"---\nschema: {STRATEGY_SCHEMA}\nmetadata: {{name: {DEFAULT_STRATEGY_NAME}}}\n"
     yield yaml.safe_dump({"data": {"groups": groups}}, sort_keys=False, allow_unicode=True, width=120)
 
@@ -102,10 +102,6 @@ def _strategy(machines: Sequence[ImportedMachine]) -> Iterator[str]:
 def _group(name: str, selectors: list[dict[str, Any]]) -> dict[str, Any]:
     criteria = {"percent_successful_nodes": 100}
     return {"name": name, "critical": False, "depends_on": [], "selectors": selectors, "success_criteria": criteria}
-
-
-def _selector(names: Sequence[str] = (), racks: Sequence[str] = ()) -> dict[str, Any]:
-    return {"node_names": list(names), "node_labels": [], "node_tags": [], "rack_names": list(racks)}
 
 
 def _traits(machine: ImportedMachine, default_image: str) -> _Traits:

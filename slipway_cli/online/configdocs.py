@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -88,7 +88,8 @@ def create_configdocs(
         files = f" ({counted(len(sources.names), 'file')})" if sources.names else ""
         what = "is to be taken away" if empty_collection else f"is loaded{files}"
         click.echo(f"collection {collection} {what}; the buffer of site {server.where.site} holds: {listed(held)}")
-        click.echo("next: slipway diff configdocs committed buffer; slipway commit configdocs")
+        there = " ".join(["", *server.where.site_option])
+        click.echo(f"next: slipway diff configdocs committed buffer{there}; slipway commit configdocs{there}")
 
     show_answer(answer, output, table)
 
@@ -207,7 +208,7 @@ def commit_configdocs(server: SiteServer, output: str, force: bool, dryrun: bool
     committed = body.get("revision") is not None
     # A commit empties the buffer, which is a change of it.
     known = loaded.collections(version_of(answer.headers) - committed)
-    show_answer(answer, output, lambda data: _show_judged(data, in_files(known)))
+    show_answer(answer, output, lambda data: _show_judged(data, server.where.site_option, in_files(known)))
     if committed:
         loaded.forget()
     _end_with(body)
@@ -232,7 +233,7 @@ def rollback_configdocs(server: SiteServer, output: str, revision: int, force: b
     answer = server.send(
         "POST", f"/revisions/{revision}/rollback", {"force": force, "dryrun": dryrun}, timeout=VALIDATION_TIMEOUT
     )
-    show_answer(answer, output, _show_judged)
+    show_answer(answer, output, lambda data: _show_judged(data, server.where.site_option))
     _end_with(answer.json())
 
 
@@ -265,7 +266,7 @@ def delete_configdocs(server: SiteServer, output: str, yes: bool) -> None:
         click.echo(f"the buffer of site {server.where.site} is empty")
 
 
-def _show_judged(body: Any, say: Sentence = sentence) -> None:
+def _show_judged(body: Any, site_option: Sequence[str], say: Sentence = sentence) -> None:
     print_messages(console(stderr=True), messages_of(body), say)
     revision = body.get("revision")
     if revision is None:
@@ -274,10 +275,10 @@ def _show_judged(body: Any, say: Sentence = sentence) -> None:
     again = f", with the documents of revision {body['rollback_of']}" if body.get("rollback_of") else ""
     forced = ", in spite of its errors" if body.get("forced") else ""
     click.echo(f"committed site {body['site']} as revision {revision}{again}{forced}")
-    _show_next(body)
+    _show_next(body, site_option)
 
 
-def _show_next(body: Mapping[str, Any]) -> None:
+def _show_next(body: Mapping[str, Any], site_option: Sequence[str]) -> None:
     """Say how an action goes on from here: with the options without which this revision would be refused.
 
     What is not the first revision is an update. It passes over revisions that were never deployed; `deploy_site` asks
@@ -295,7 +296,7 @@ def _show_next(body: Mapping[str, Any]) -> None:
     if body.get("forced"):
         needed.append("--continue-on-fail")
         click.echo("an action needs --continue-on-fail: the revision has errors")
-    click.echo(" ".join([f"next: slipway create action {kind}", *needed, "--follow"]))
+    click.echo(" ".join([f"next: slipway create action {kind}", *site_option, *needed, "--follow"]))
 
 
 def _end_with(body: Any) -> None:

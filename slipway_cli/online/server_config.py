@@ -41,6 +41,11 @@ class ServerConfig:
     advice: str = ""
     site_named: bool = True
 
+    @property
+    def site_option(self) -> list[str]:
+        """The words by which a command that is shown means this site too: none where no site was named."""
+        return ["--site", self.site] if self.site_named else []
+
     def __repr__(self) -> str:
         return f"Installation(url={self.url!r}, site={self.site!r})"
 

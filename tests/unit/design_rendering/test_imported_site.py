@@ -47,6 +47,7 @@ def test_what_most_machines_have_is_said_once() -> None:
     own = "data: {tags: [compute, gpu], labels: {role: compute}, image: ubuntu/jammy, rack: r2}\n"
     assert f"---\n# Broken in MAAS\nschema: slipway/Node/v1\nmetadata: {{name: r2-c2}}\n{own}" in files["nodes.yaml"]
     assert "metadata: {name: r2-bare1}\ndata: {rack: r2}\n" in files["nodes.yaml"]
+    assert "    selectors:\n    - rack_names:\n      - r1\n    success_criteria:\n" in files["strategy.yaml"]
 
 
 def test_the_documents_describe_the_machines() -> None:

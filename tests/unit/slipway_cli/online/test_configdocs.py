@@ -196,6 +196,23 @@ def test_what_comes_next_is_what_would_not_be_refused(
     assert slipway(*command).stdout.splitlines()[1:] == told
 
 
+@pytest.mark.parametrize("by_option", [True, False])
+def test_what_comes_next_is_for_the_site_that_was_named(
+    slipway: Slipway, server: Server, write: Write, monkeypatch: pytest.MonkeyPatch, by_option: bool
+) -> None:
+    named = ["--site", "fra1"] if by_option else []
+    if not by_option:
+        monkeypatch.setenv("SLIPWAY_SITE", "fra1")
+    server.on("POST", "/configdocs/design", judged(buffer={"collections": ["design"]}), 201)
+    loaded = slipway("create", "configdocs", "design", "-f", write("one.yaml", "a: 1"), *named).stdout
+    assert loaded.endswith(
+        "next: slipway diff configdocs committed buffer --site fra1; slipway commit configdocs --site fra1\n"
+    )
+    server.on("POST", "/commitconfigdocs", judged(revision=1, site="fra1"))
+    committed = slipway("commit", "configdocs", *named).stdout
+    assert committed.endswith("next: slipway create action deploy_site --site fra1 --follow\n")
+
+
 def test_a_dry_run_ends_with_what_it_found(slipway: Slipway, server: Server) -> None:
     server.on("POST", "/commitconfigdocs", judged(message="Validations succeeded DRYRUN"))
     result = slipway("commit", "configdocs", "--dry-run")
