@@ -104,9 +104,10 @@ class ObservedProvisioner:
         phase: Phase | None = None,
         reference: str | None = None,
         design: DesignSource | None = None,
+        left: float | None = None,
     ) -> ProvisionerTask:
         with self._call("task"):
-            return self.provisioner.task(task_id, phase=phase, reference=reference, design=design)
+            return self.provisioner.task(task_id, phase=phase, reference=reference, design=design, left=left)
 
     def task_tree(
         self,

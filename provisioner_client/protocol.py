@@ -240,6 +240,7 @@ class Provisioner(Protocol):
         phase: Phase | None = None,
         reference: str | None = None,
         design: DesignSource | None = None,
+        left: float | None = None,
     ) -> ProvisionerTask:
         """Give a provisioner task as it is now.
 
@@ -251,6 +252,9 @@ class Provisioner(Protocol):
         design : optional
             What it is for. A backend that does a task piece by piece does what is due of it when it is asked, and may
             need the design for that. Without it, such pieces wait for the next who asks.
+        left : given by who looks at a task for which nobody waits any more: seconds since its `submit` may have sent
+            anything. A backend that does a task piece by piece begins no further piece, and gives up those that were
+            not begun as soon as that is certain.
 
         Raises
         ------

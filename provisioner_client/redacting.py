@@ -88,9 +88,11 @@ class RedactingProvisioner:
         phase: Phase | None = None,
         reference: str | None = None,
         design: DesignSource | None = None,
+        left: float | None = None,
     ) -> ProvisionerTask:
         with self._redacted_errors():
-            return self._task(self.provisioner.task(task_id, phase=phase, reference=reference, design=design))
+            found = self.provisioner.task(task_id, phase=phase, reference=reference, design=design, left=left)
+            return self._task(found)
 
     def task_tree(
         self,

@@ -280,8 +280,9 @@ class DrydockProvisioner:
         phase: Phase | None = None,
         reference: str | None = None,
         design: DesignSource | None = None,
+        left: float | None = None,
     ) -> ProvisionerTask:
-        """Give a task as it is now. Its lists are empty until it is complete (trap 3). Drydock has its design.
+        """Give a task as it is now. Its lists are empty until it is complete (trap 3). Drydock has the whole of it.
 
         That it is gone is believed only when the list of tasks, which must not be empty, does not have it either.
         """

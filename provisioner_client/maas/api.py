@@ -48,6 +48,7 @@ class MaasApi:
         self.http = http
         self._limits = [(name, value) for name, value in (("pool", pool), ("tags", tag)) if value]
         self.limits = " and ".join(f"{name.removesuffix('s')} {value}" for name, value in self._limits)
+        self.limiting_tag = tag
         self._account = ""
 
     @property

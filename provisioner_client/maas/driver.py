@@ -30,6 +30,7 @@ from provisioner_client.maas.refusals import doubt_about, refusal_of
 from provisioner_client.maas.relabelling import relabel
 from provisioner_client.maas.selection import LabelWords
 from provisioner_client.maas.task_tag import Order, Settled
+from provisioner_client.protocol import unguarded
 from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,8 @@ ERASE: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 }
 """How a release erases disks, by our word for it."""
 
+FRESH: Final = 10.0
+"""Seconds for which a look at a machine counts: when its turn comes later, somebody else may have it."""
 _NEWEST: Final = 100
 """So many of a machine's newest events are looked at for the reason of a status that it had before our task."""
 _EXPLAINED: Final = FAILED | {Status.BROKEN}
@@ -137,11 +140,25 @@ class Driver:
                 self._act_on_all(ledger, phase, nodes, guard, settled)
         except ProvisionerError:
             with suppress(ProvisionerError):
-                self._keep(ledger, settled, guard)
+                self.keep(ledger, settled, guard)
             raise
         finally:
             self.rest(ledger)
-        self._keep(ledger, settled, guard)
+        self.keep(ledger, settled, guard)
+
+    def give_up(self, ledger: Ledger, phase: Phase) -> None:
+        """Settle what was not begun of a task for which nobody waits any more, unless another process may be at it.
+
+        What it sends at this moment would be seen too late. It is for who asks when nothing of `submit` may be lost.
+        """
+        if phase is Phase.DEPLOY and not self._turn.take():
+            return
+        try:
+            ledger.read()
+            why = "its turn had not come when nobody waited for it any more: nothing was done"
+            self.keep(ledger, {name: Settled(False, why) for name in ledger.unsent()}, unguarded)
+        finally:
+            self.rest(ledger)
 
     def rest(self, ledger: Ledger) -> None:
         """Let other processes deploy, unless a deploy of ours may still begin of which the ledger does not know."""
@@ -184,11 +201,14 @@ class Driver:
     ) -> None:
         while queue and places > 0:
             batch, queue = queue[: min(places, BATCH)], queue[min(places, BATCH) :]
-            machines = self._machines(ledger, batch)
+            machines, looked = self._machines(ledger, batch), self._now()
             for name in batch:
-                step = self._step(phase, machines.get(name), ledger, name)
+                if self._now() - looked > FRESH:
+                    machines = self._machines(ledger, [name])
+                machine = machines.get(name)
+                step = self._step(phase, machine, ledger, name)
                 if step.act is Act.SETTLE:
-                    settled[name] = Settled(step.ok, self._explained(step, machines.get(name)))
+                    settled[name] = Settled(step.ok, self._explained(step, machine))
                 elif step.act is Act.WAIT:
                     self._note_wait(ledger, name, step.why)
                 elif self._act(ledger, phase, name, step, nodes, guard, settled):
@@ -206,19 +226,27 @@ class Driver:
     ) -> bool:
         """Act on one machine; return whether anything was sent for it."""
         order, reference = ledger.tag.orders[name], ledger.tag.reference
-        if order.user_data and step.act in (Act.ALLOCATE, Act.DEPLOY) and nodes is None:
-            return False
+        user_data = None
+        if order.user_data and step.act in (Act.ALLOCATE, Act.DEPLOY):
+            if nodes is None:
+                return False
+            node = nodes().get(name)
+            user_data = None if node is None else node.user_data
+            if user_data is None:
+                said = f"the design does not have the user data of {name} any more, and it is not deployed without"
+                settled[name] = Settled(False, said)
+                return False
         key = (reference, name)
         doubt = self._doubts.get(key)
         if doubt is not None and doubt.sendings >= SENDINGS:
             settled[name] = Settled(False, doubt.said)
             return False
-        sent = step.act
+        sent, is_lost = step.act, False
         try:
             if step.act is Act.ALLOCATE:
                 self._send(guard, lambda: self._api.allocate(order.system_id, reference))
             sent = Act.DEPLOY if step.act is Act.ALLOCATE else step.act
-            for operation, fields in _requests(sent, order, reference, name, nodes):
+            for operation, fields in _requests(sent, order, reference, user_data):
                 self._send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
         except AuthenticationFailed as refusal:
             if refusal.status == 401:
@@ -228,11 +256,16 @@ class Driver:
             if refusal.answered:
                 self._refused(ledger, phase, name, sent, refusal, settled)
             else:
+                is_lost = True
                 self._note_doubt(key, refusal, doubt_about(sent, name, order.system_id, refusal))
         except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
             if isinstance(trouble, ProvisionerUnavailable) and not trouble.reached:
                 raise
+            is_lost = True
             self._note_doubt(key, trouble, doubt_about(sent, name, order.system_id, trouble))
+        if is_lost:
+            # Where MAAS does not answer at all, the other machines keep their turns.
+            ledger.read()
         return True
 
     def _send(self, guard: Callable[[], None], send: Callable[[], None]) -> None:
@@ -340,7 +373,7 @@ class Driver:
                 wanted[name] = machines[name]
         settled |= relabel(self._api, self._settings.words, wanted, nodes(), guard)
 
-    def _keep(self, ledger: Ledger, settled: Mapping[str, Settled], guard: Callable[[], None]) -> None:
+    def keep(self, ledger: Ledger, settled: Mapping[str, Settled], guard: Callable[[], None]) -> None:
         """Write down in the tag what needs no look at the ledger, so that every process says the same of it."""
         if not settled:
             return
@@ -350,9 +383,7 @@ class Driver:
         self._api.rewrite_tag(ledger.tag.reference, ledger.tag.comment())
 
 
-def _requests(
-    act: Act, order: Order, reference: str, name: str, nodes: Nodes | None
-) -> list[tuple[str, list[tuple[str, str]]]]:
+def _requests(act: Act, order: Order, reference: str, user_data: str | None) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the operations on a machine that carry out an act, each with its fields."""
     if act is Act.COMMISSION:
         return [("commission", [])]
@@ -363,11 +394,8 @@ def _requests(
     fields += [(key, text) for key, text in (("distro_series", order.image), ("hwe_kernel", order.kernel)) if text]
     if order.ephemeral:
         fields.append(("ephemeral_deploy", "true"))
-    if order.user_data and nodes is not None:
-        node = nodes().get(name)
-        text = node.user_data if node is not None else None
-        if text:
-            fields.append(("user_data", base64.b64encode(text.encode()).decode()))
+    if user_data is not None:
+        fields.append(("user_data", base64.b64encode(user_data.encode()).decode()))
     first: list[tuple[str, list[tuple[str, str]]]] = []
     if order.network:
         first.append(("restore_networking_configuration", []))

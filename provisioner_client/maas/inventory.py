@@ -12,10 +12,9 @@ from design_rendering.imported_site import ImportedMachine
 from design_rendering.slipway_nodes import HOST_NAME
 from provisioner_client.maas.machine import Machine, Status
 from provisioner_client.maas.selection import LabelWords
+from provisioner_client.maas.task_tag import TASK
 
 _PLAIN: Final = frozenset({Status.NEW, Status.READY, Status.DEPLOYED})
-# Those under which our tasks are found again are no property of a machine.
-_TASK: Final = re.compile(r"slipway-[0-9A-Z]{26}-[0-9]+")
 _LONGEST: Final = 128
 """Characters of a tag or a rack in a document; MAAS takes names of 256."""
 
@@ -31,9 +30,10 @@ class Inventory:
 def inventory(machines: Collection[Machine], words: LabelWords, account: str, limiting_tag: str = "") -> Inventory:
     """Return machines as documents can say them.
 
-    A tag that is written as a label is one. Where the machines are in several pools, their pool is a label. Left out
-    are machines without a host name or with that of another, those that somebody else owns, and retired ones. A tag or
-    rack whose name is too long for a document is left out, too, and noted.
+    A tag that is written as a label is one; of several values of a label the first is, and the others stay tags. Where
+    the machines are in several pools, their pool is a label. Left out are machines without a host name or with that of
+    another, those that somebody else owns, and retired ones. A tag or rack whose name is too long for a document is
+    left out, too, and noted.
 
     Parameters
     ----------
@@ -50,11 +50,12 @@ def inventory(machines: Collection[Machine], words: LabelWords, account: str, li
         if why:
             left_out.setdefault(machine.name or machine.system_id, why)
             continue
-        its = [tag for tag in sorted(machine.tags) if tag != limiting_tag and not _TASK.fullmatch(tag)]
+        # Those under which our tasks are found again are no property of a machine.
+        its = [tag for tag in sorted(machine.tags) if tag != limiting_tag and not TASK.fullmatch(tag)]
         rack = {"zone": machine.zone, "pool": machine.pool}.get(words.rack, "")
         too_long = [name for name in (*its, rack) if len(name) > _LONGEST]
         tags = [tag for tag in its if tag not in too_long]
-        labels = _labels(tags, words)
+        labels, plain, twice = _labels(tags, words)
         sources = {"zone": machine.zone, "pool": machine.pool, "architecture": machine.architecture}
         labels |= {key: sources[source] for key, source in words.overrides.items() if sources.get(source)}
         if len(pools) > 1 and machine.pool and words.rack != "pool" and "pool" not in words.overrides.values():
@@ -64,19 +65,20 @@ def inventory(machines: Collection[Machine], words: LabelWords, account: str, li
             ImportedMachine(
                 machine.name,
                 "" if rack in too_long else rack,
-                frozenset(tag for tag in tags if _label(tag, words) is None),
+                frozenset(plain),
                 labels,
                 image if machine.status is Status.DEPLOYED else "",
-                _note(machine, too_long),
+                _note(machine, too_long, twice),
             )
         )
     return Inventory(tuple(found), left_out)
 
 
-def _note(machine: Machine, too_long: Sequence[str]) -> str:
+def _note(machine: Machine, too_long: Sequence[str], twice: Sequence[str]) -> str:
     """Return what the person who edits has to know of a machine."""
     notes = [] if machine.status in _PLAIN and not machine.is_half_released else [f"MAAS says: {machine.shown}"]
     notes += [f"left out, as longer than {_LONGEST} characters: {name}" for name in too_long]
+    notes += [f"a label has one value, so this stays a tag: {tag}" for tag in twice]
     return "; ".join(notes)
 
 
@@ -92,8 +94,23 @@ def _why_left_out(machine: Machine, of_its_name: int, account: str) -> str:
     return "it is retired" if machine.status is Status.RETIRED else ""
 
 
-def _labels(tags: Sequence[str], words: LabelWords) -> dict[str, str]:
-    return dict(sorted(label for tag in tags if (label := _label(tag, words)) is not None))
+def _labels(tags: Sequence[str], words: LabelWords) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return the labels that tags are, the tags that are none, and those of these that are a second value of a label.
+
+    As a tag it is kept: relabelling would take it from the machine.
+    """
+    labels: dict[str, str] = {}
+    plain, twice = [], []
+    for tag in tags:
+        label = _label(tag, words)
+        if label is None:
+            plain.append(tag)
+        elif label[0] in labels:
+            plain.append(tag)
+            twice.append(tag)
+        else:
+            labels[label[0]] = label[1]
+    return dict(sorted(labels.items())), plain, twice
 
 
 def _label(tag: str, words: LabelWords) -> tuple[str, str] | None:

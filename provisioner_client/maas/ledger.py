@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -10,7 +10,8 @@ from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.events import Event
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.progress import Progress, progress_by_status, progress_of
-from provisioner_client.maas.task_tag import TaskTag
+from provisioner_client.maas.task_tag import ACTIONS, Settled, TaskTag
+from strategy_lib.phase import Phase
 
 OVERLAP: Final = 100
 """So many numbers before the newest event are read again: MAAS gives out numbers before it writes events down."""
@@ -86,16 +87,26 @@ class Ledger:
         for name in self.tag.orders:
             self._conclude(name)
 
-    def compare(self, every: float) -> None:
-        """Look at the machines themselves now and then: a ledger may have been cut, and then says nothing more."""
+    def compare(self, every: float) -> dict[str, Settled]:
+        """Look at the machines themselves now and then: a ledger may have been cut, and then says nothing more.
+
+        Returns
+        -------
+        dict
+            What is known by that, and by no event: others have to be told.
+        """
         waiting = {self.tag.orders[name].system_id: name for name in self._open() if self._known[name].sent}
         if not waiting or self._now() - self._listed_at < every:
-            return
+            return {}
         self._listed_at = self._now()
         machines = {machine.system_id: machine for machine in self._api.machines_of("id", waiting)}
         # What has ended since the events were read stands there by now.
         self.read()
-        self.conclude_by_status({name: machines.get(system_id) for system_id, name in waiting.items()})
+        listed = {name: machines.get(system_id) for system_id, name in waiting.items() if not self._known[name].ended}
+        self.conclude_by_status(listed)
+        self._conclude_deleted([name for name, machine in listed.items() if machine is None])
+        known = {name: self._known[name] for name in listed}
+        return {name: Settled(one.ok, one.why, is_over=True) for name, one in known.items() if one.ended}
 
     def conclude_by_status(self, machines: Mapping[str, Machine | None]) -> None:
         """Take in what machines say that were looked at after their events; None: it is gone."""
@@ -107,6 +118,19 @@ class Ledger:
                 self._known[name] = replace(
                     known, ended=True, why="the machine is no longer in the site's part of MAAS"
                 )
+
+    def _conclude_deleted(self, names: Collection[str]) -> None:
+        """Take in that a release has ended with the machine: MAAS deletes those that it has composed by itself.
+
+        With a machine go all its events; one that was only moved to elsewhere keeps them.
+        """
+        if self.tag.action != ACTIONS[Phase.DESTROY] or not names:
+            return
+        ids = {name: self.tag.orders[name].system_id for name in names}
+        there = {event.system_id for event in self._api.events(ids.values(), self.tag.since)}
+        for name, system_id in ids.items():
+            if system_id not in there:
+                self._known[name] = replace(self._known[name], ok=True, why="")
 
     def _take(self, events: Iterable[Event]) -> None:
         known = {event.id for listed in self._events.values() for event in listed}
@@ -124,7 +148,7 @@ class Ledger:
 
     def _open(self) -> Iterator[str]:
         for name in self.tag.orders:
-            known = self._known[name]
-            # What was sent counts, whatever another process has settled meanwhile.
-            if not known.ended and (known.sent or name not in self.tag.settled):
+            known, settled = self._known[name], self.tag.settled.get(name)
+            # What was sent counts, whatever another process has settled meanwhile, unless it saw more than events.
+            if not known.ended and (settled is None or (known.sent and not settled.is_over)):
                 yield name

@@ -46,8 +46,17 @@ _RELEASED_FROM: Final = frozenset(
     }
 )
 _NOTHING_ON_IT: Final = frozenset(
-    {Status.NEW, Status.READY, Status.FAILED_COMMISSIONING, Status.FAILED_TESTING, Status.MISSING, Status.RETIRED}
+    {
+        Status.NEW,
+        Status.READY,
+        Status.BROKEN,
+        Status.FAILED_COMMISSIONING,
+        Status.FAILED_TESTING,
+        Status.MISSING,
+        Status.RETIRED,
+    }
 )
+"""Unless it has an operating system: a deployed machine may have come to most of these."""
 _HINTS: Final[Mapping[Status, str]] = {
     Status.BROKEN: "mark it fixed in MAAS",
     Status.FAILED_TESTING: "MAAS commissions no such machine: look at its tests there, or override them",
@@ -117,9 +126,11 @@ def _deploy(machine: Machine, known: Progress) -> NextStep:
 def _release(machine: Machine) -> NextStep:
     if machine.locked:
         return _refused(f"{machine.name} is {machine.shown} and locked in MAAS: unlock it there")
-    if machine.status in _RELEASED_FROM or (machine.status is Status.BROKEN and machine.owner):
+    if machine.status in _RELEASED_FROM:
         return NextStep(Act.RELEASE)
-    if machine.status in _NOTHING_ON_IT or machine.status is Status.BROKEN:
+    if machine.status is Status.BROKEN and (machine.owner or machine.osystem):
+        return NextStep(Act.RELEASE)
+    if machine.status in _NOTHING_ON_IT and not machine.osystem:
         return NextStep(Act.SETTLE, ok=True, why=f"nothing is deployed on it: it was {machine.shown}")
     return _unfit(machine, "released")
 

@@ -242,6 +242,7 @@ class MaasProvisioner:
         phase: Phase | None = None,
         reference: str | None = None,
         design: DesignSource | None = None,
+        left: float | None = None,
     ) -> ProvisionerTask:
         """Give a task as it is now, after doing what is due of it by now.
 
@@ -250,12 +251,15 @@ class MaasProvisioner:
         """
         ledger = self._ledger(self._existing(task_id, phase, reference))
         known = phase or _phase_of(ledger.tag.action)
-        if ledger.unsent() and (known is Phase.DEPLOY or ledger.known_for >= self.settle):
+        if left is not None:
+            if ledger.unsent() and left >= self.settle:
+                self._driver.give_up(ledger, known)
+        elif ledger.unsent() and (known is Phase.DEPLOY or ledger.known_for >= self.settle):
             nodes = None if design is None else (lambda: self._designs.read(design).nodes)
             self._driver.advance(ledger, known, nodes, unguarded)
             ledger.read()
             self._driver.rest(ledger)
-        ledger.compare(COMPARE_EVERY)
+        self._driver.keep(ledger, ledger.compare(COMPARE_EVERY), unguarded)
         return task_of(ledger)
 
     def task_tree(

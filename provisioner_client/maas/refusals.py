@@ -13,6 +13,7 @@ _VERBS: Final[Mapping[Act, str]] = {
     Act.ALLOCATE: "allocate",
     Act.DEPLOY: "deploy",
     Act.RELEASE: "release",
+    Act.RELABEL: "relabel",
 }
 
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from design_rendering.slipway_nodes import SlipwayNode
-from provisioner_client.errors import ProvisionerRefused
+from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.machine import Machine, Status
+from provisioner_client.maas.next_step import Act
+from provisioner_client.maas.refusals import refusal_of
 from provisioner_client.maas.selection import LabelWords
-from provisioner_client.maas.task_tag import Settled, is_tag_name
+from provisioner_client.maas.task_tag import TASK, Settled, is_tag_name
 
 _ANNOTATED: Final = frozenset({Status.ALLOCATED, Status.DEPLOYING, Status.DEPLOYED})
 
@@ -25,7 +27,9 @@ def relabel(
     """Give machines the tags and labels of their nodes, and take other values of these labels from them.
 
     A label is a tag by the template, unless it is a zone, a pool or the architecture, which stay as they are; our own
-    machines get it as an annotation, too. Tags that the design does not name are left alone. All of it can be repeated.
+    machines get it as an annotation, too. Tags that the design does not name are left alone, and so are those under
+    which machines are the site's, and tasks are found. What MAAS refuses fails its machines alone. All of it can be
+    repeated.
 
     Returns
     -------
@@ -34,7 +38,7 @@ def relabel(
 
     Raises
     ------
-    ProvisionerError : MAAS could not be asked, or refuses a tag.
+    ProvisionerError : MAAS could not be asked, or refuses the key.
     """
     settled = {name: Settled(False, "the design does not have it") for name in machines if name not in nodes}
     adds: dict[str, list[str]] = {}
@@ -50,33 +54,45 @@ def relabel(
         wanted = _tags(node, words)
         for tag in wanted - machine.tags:
             adds.setdefault(tag, []).append(machine.system_id)
-        for tag in machine.tags - wanted:
-            if any(words.is_other_value(tag, key, value) for key, value in _tagged(node, words).items()):
+        for tag in machine.tags - wanted - {api.limiting_tag}:
+            its_labels = _tagged(node, words).items() if TASK.fullmatch(tag) is None else ()
+            if any(words.is_other_value(tag, key, value) for key, value in its_labels):
                 removes.setdefault(tag, []).append(machine.system_id)
+    names = {machine.system_id: name for name, machine in machines.items()}
     for tag in sorted({*adds, *removes}):
         guard()
-        _tag(api, tag, adds.get(tag, []), removes.get(tag, []))
+        try:
+            _tag(api, tag, adds.get(tag, []), removes.get(tag, []))
+        except ProvisionerRefused as refusal:
+            _require_answer(refusal)
+            why = f"MAAS refuses the tag {tag}: {refusal.said or f'HTTP {refusal.status}'}"
+            settled |= {names[one]: Settled(False, why) for one in (*adds.get(tag, ()), *removes.get(tag, ()))}
     for name, machine in machines.items():
         if name not in settled:
-            labels = dict(nodes[name].labels)
-            settled[name] = Settled(True, "")
-            if labels and machine.owner == api.account and machine.status in _ANNOTATED:
-                guard()
-                settled[name] = _annotate(api, machine, labels)
+            settled[name] = _annotated(api, name, machine, nodes[name], guard)
     return settled
 
 
-def _annotate(api: MaasApi, machine: Machine, labels: Mapping[str, str]) -> Settled:
-    if machine.locked:
-        return Settled(False, f"{machine.name} is {machine.shown} and locked in MAAS: unlock it there")
-    try:
-        api.act(machine.system_id, "set_workload_annotations", sorted(labels.items()))
-    except ProvisionerRefused as refusal:
-        if refusal.status != 403:
-            raise
-        # One that was locked, or given to somebody else, in between does not stop the others.
-        return Settled(False, f"MAAS refuses to annotate {machine.name}: it is locked, or it is not ours any more")
+def _annotated(api: MaasApi, name: str, machine: Machine, node: SlipwayNode, guard: Callable[[], None]) -> Settled:
+    # MAAS would take a field of this name for an operation.
+    labels = sorted((key, value) for key, value in node.labels.items() if key != "op")
+    if labels and machine.owner == api.account and machine.status in _ANNOTATED:
+        if machine.locked:
+            return Settled(False, f"{name} is {machine.shown} and locked in MAAS: unlock it there")
+        guard()
+        try:
+            api.act(machine.system_id, "set_workload_annotations", labels)
+        except ProvisionerRefused as refusal:
+            # One that was locked, or given to somebody else, in between does not stop the others.
+            _require_answer(refusal)
+            return Settled(False, refusal_of(Act.RELABEL, name, machine.system_id, refusal))
     return Settled(True, "")
+
+
+def _require_answer(refusal: ProvisionerRefused) -> None:
+    """Raise a refusal again that is not about one machine, or tag: MAAS has not answered, or refuses the key."""
+    if refusal.status == 401 or not (refusal.answered or isinstance(refusal, AuthenticationFailed)):
+        raise refusal
 
 
 def _tagged(node: SlipwayNode, words: LabelWords) -> dict[str, str]:

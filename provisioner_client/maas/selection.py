@@ -5,6 +5,7 @@ What the design states counts. Where it states nothing, MAAS's tags, zones and p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,6 +16,7 @@ from strategy_lib.strategy import Label, Selector
 
 SOURCES: Final = ("zone", "pool", "architecture")
 RACK_SOURCES: Final = ("zone", "pool", "tag")
+_TEMPLATE: Final = re.compile(r"[\w-]*(?:\{key\}[\w-]+\{value\}|\{value\}[\w-]+\{key\})[\w-]*", re.ASCII)
 _NO_OVERRIDES: Final[Mapping[str, str]] = {}
 
 
@@ -53,6 +55,11 @@ class LabelWords:
         template, rack = template or "{key}__{value}", rack or "zone"
         if "{key}" not in template or "{value}" not in template:
             raise ValueError("the label template must have {key} and {value}, as in {key}__{value}")
+        if _TEMPLATE.fullmatch(template) is None:
+            raise ValueError(
+                "the label template must have {key} and {value} once each, with something between them, and else only "
+                "what tags of MAAS have: letters, digits, - and _"
+            )
         if rack not in RACK_SOURCES:
             raise ValueError(f"racks are found by {', '.join(RACK_SOURCES[:-1])} or {RACK_SOURCES[-1]}")
         found = {}

@@ -18,7 +18,7 @@ from provisioner_client.errors import (
     SubmissionUncertain,
 )
 from provisioner_client.maas.api import MaasApi
-from provisioner_client.maas.design import Design, DesignReader, by_name
+from provisioner_client.maas.design import NODE, Design, DesignReader, by_name
 from provisioner_client.maas.driver import Driver
 from provisioner_client.maas.ledger import Ledger
 from provisioner_client.maas.machine import Machine
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 _WITHOUT_DESIGN = (Phase.DESTROY, Phase.RELEASE, Phase.PREPARE)
 """What is removed from a site need not stand in any design any more."""
+_REPEATED = (Phase.PREPARE, Phase.DESTROY, Phase.RELEASE)
+"""What MAAS does a second time if it is asked again; it deploys an allocated machine once."""
 _TURNS = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between looks at whether it is our turn to deploy: to send eight deploys takes MAAS about ten."""
 
@@ -99,8 +101,9 @@ class Submission:
         ledger.read()
         if ledger.is_over():
             return ledger
-        if found is not None and phase is Phase.PREPARE and sent_ago is not None:
-            # What an earlier process has sent may still take effect: a machine would be commissioned twice.
+        if found is not None and phase in _REPEATED and sent_ago is not None:
+            # What an earlier process has sent may still take effect: a machine would be commissioned twice, or released
+            # when it is deployed again.
             self._look_until(ledger, self._settings.settle - sent_ago)
         guard()
         ids = [order.system_id for order in tag.orders.values()]
@@ -113,11 +116,15 @@ class Submission:
 
     def _planned(self, phase: Phase, source: DesignSource, names: Sequence[str], reference: str) -> TaskTag:
         design = self._design(phase, source)
+        if design.problems and phase not in _WITHOUT_DESIGN:
+            raise SubmissionRefused(f"the design is not valid: {'; '.join(design.problems[:5])}")
         found = by_name(self._api.machines_of("hostname", names))
         orders, settled = {}, {}
         for name in names:
             same = found.get(name, [])
-            if len(same) == 1:
+            if phase is Phase.DEPLOY and name not in design.nodes:
+                settled[name] = Settled(False, f"the design has no {NODE} {name}: nothing says what to deploy")
+            elif len(same) == 1:
                 orders[name] = self._order(phase, same[0], design.nodes.get(name))
             else:
                 many = f"{len(same)} machines" if same else "no machine"
@@ -140,10 +147,8 @@ class Submission:
         order = Order(machine.system_id, machine.commissioning_result)
         if phase in (Phase.DESTROY, Phase.RELEASE):
             return replace(order, erase=(node.erase if node is not None else None) or self._settings.erase)
-        if phase is not Phase.DEPLOY:
+        if phase is not Phase.DEPLOY or node is None:
             return order
-        if node is None:
-            return replace(order, image=self._settings.image)
         return replace(
             order,
             image=node.image or self._settings.image,

@@ -26,6 +26,8 @@ ACTIONS: Final[Mapping[Phase, str]] = {
 }
 """Our word for each phase, as a task shows it."""
 LONGEST_NAME: Final = 256
+TASK: Final = re.compile(r"slipway-[0-9A-Z]{26}-[0-9]+")
+"""References as the engine makes them."""
 _FORMAT: Final = 1
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _SPEC: Final = ("image", "kernel", "storage", "network", "erase")
@@ -54,10 +56,14 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What is known of a node without looking at the ledger: it was refused, or there was nothing to do."""
+    """What is known of a node without looking at the ledger: it was refused, or there was nothing to do.
+
+    `is_over`: it was acted on, and is over, though no event says so: the machine is gone, or its events are.
+    """
 
     ok: bool
     why: str
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +88,9 @@ class TaskTag:
     settled: Mapping[str, Settled] = field(default_factory=lambda: _NO_SETTLED)
 
     def settle(self, more: Mapping[str, Settled]) -> TaskTag:
-        """Return the task with more of it settled; what was settled before stays."""
-        return replace(self, settled={**more, **self.settled})
+        """Return the task with more of it settled; what was settled before stays, unless it was over since."""
+        over = {name: one for name, one in more.items() if one.is_over}
+        return replace(self, settled={**more, **self.settled, **over})
 
     def comment(self) -> str:
         """Return the tag's comment."""
@@ -93,7 +100,9 @@ class TaskTag:
             "design": self.design,
             "since": self.since,
             "nodes": {name: _order_data(order) for name, order in self.orders.items()},
-            "settled": {name: [one.ok, one.why] for name, one in self.settled.items()},
+            "settled": {
+                name: [one.ok, one.why, *([True] if one.is_over else ())] for name, one in self.settled.items()
+            },
         }
         return json.dumps(said, separators=(",", ":"))
 
@@ -121,7 +130,7 @@ def read_tag(data: object) -> TaskTag:
             str(said["design"]),
             int(said["since"]),
             {node: _order(given) for node, given in said["nodes"].items()},
-            {node: Settled(bool(ok), str(why)) for node, (ok, why) in said["settled"].items()},
+            {node: Settled(bool(ok), str(why), any(over)) for node, (ok, why, *over) in said["settled"].items()},
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise ProvisionerProtocolError(f"the tag {name} in MAAS is no task of this version of Slipway") from None

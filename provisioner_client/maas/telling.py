@@ -39,11 +39,11 @@ def verdicts(ledger: Ledger) -> dict[str, tuple[bool | None, str]]:
     tag = ledger.tag
     found: dict[str, tuple[bool | None, str]] = {}
     for name in dict.fromkeys([*tag.orders, *tag.settled]):
-        known = ledger.progress(name)
+        known, settled = ledger.progress(name), tag.settled.get(name)
         if known.ended:
             found[name] = (known.ok, known.why)
-        elif name in tag.settled and not known.sent:
-            found[name] = (tag.settled[name].ok, tag.settled[name].why)
+        elif settled is not None and (settled.is_over or not known.sent):
+            found[name] = (settled.ok, settled.why)
         else:
             unknown = "a status that this version of Slipway does not know, and waits for"
             found[name] = (None, f"{name} is {known.waits_at} in MAAS, {unknown}" if known.waits_at else "")
@@ -160,10 +160,12 @@ def reasons(api: MaasApi, ledger: Ledger, sent: Collection[str], machines: Mappi
 
 
 def _kinds(api: MaasApi, ledger: Ledger, name: str, machine: Machine | None) -> tuple[str, ...]:
-    """Return whose results say why a machine failed; none of somebody else's machine."""
+    """Return whose results say why a machine failed; none of a machine that is another's, or another site's, by now."""
+    if machine is None or machine.is_owned_by_other(api.account):
+        return ()
     if ledger.progress(name).sent:
         return _KINDS.get(ledger.tag.action, ())
-    if machine is None or machine.status is None or machine.is_owned_by_other(api.account):
+    if machine.status is None:
         return ()
     return _KINDS_OF_STATUS.get(machine.status, ())
 

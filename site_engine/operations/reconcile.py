@@ -16,8 +16,8 @@ from site_engine import log_messages
 from site_engine.actions.reports import STEP_WARNING
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
 from site_engine.monitoring.measurements import measure_operation
-from site_engine.operations.run import LOOK_AGAIN, is_leased, last_in_flight
-from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning
+from site_engine.operations.run import LOOK_AGAIN, is_leased
+from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning, last_in_flight
 from site_engine.plans.node_lists import read_list
 from site_store import OperationStatus
 from strategy_lib.outcome import Evidence, NodeCondition, judge
@@ -132,7 +132,8 @@ def await_unfinished(
 ) -> OperationEnd | StillRunning | None:
     """Wait for an operation of an earlier action or attempt to be over, at most until ``give_up``.
 
-    It is asked about over its own action's connection: another provisioner would say that the task is gone.
+    It is asked about over its own action's connection: another provisioner would say that the task is gone. Where the
+    provisioner is told what to do piece by piece, nothing more of it is begun.
 
     Returns
     -------

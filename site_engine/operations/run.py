@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from provisioner_client.errors import SubmissionRefused
 from site_engine.operations.design_source import design_source
-from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch
+from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch, last_in_flight
 from site_engine.process import Stopping
 from site_store import SiteNotHeld, StoreError
 from strategy_lib.outcome import Evidence
@@ -138,16 +138,6 @@ def _refused(operation: Operation, why: str) -> OperationEnd:
 def is_leased(operation: Operation, now: datetime) -> bool:
     """Whether a process has the right to submit the operation, and may be doing so; ``now`` is the database's time."""
     return operation.lease_until is not None and operation.lease_until > now
-
-
-def last_in_flight(operation: Operation) -> datetime | None:
-    """Return when a request of an operation was in flight at the latest, None when none ever was sent.
-
-    It is a time of the database's clock. Its sender renewed the lease for as long as it waited for the answer.
-    """
-    if operation.sending is None:
-        return None
-    return max(operation.sending, operation.lease_until or operation.sending)
 
 
 def process_identity() -> str:

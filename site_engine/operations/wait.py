@@ -6,6 +6,7 @@ the triggerer, which only sleeps differently. What the end means for nodes is `r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -119,6 +120,16 @@ class StillRunning:
     give_up: datetime | None = None
 
 
+def last_in_flight(operation: Operation) -> datetime | None:
+    """Return when a request of an operation was in flight at the latest, None when none ever was sent.
+
+    It is a time of the database's clock. Its sender renewed the lease for as long as it waited for the answer.
+    """
+    if operation.sending is None:
+        return None
+    return max(operation.sending, operation.lease_until or operation.sending)
+
+
 class DeathWatch:
     """Checks now and then whether one task is dead. Each check makes the provisioner read all its tasks.
 
@@ -160,7 +171,8 @@ class TaskWatch:
     store, provisioner, clock, log : where the operation is kept, who does it, time, and the log.
     operation : one that has a provisioner task.
     times : of the operation's phase.
-    give_up : set where other nodes wait for the operation: the deadline, instead of that of ``times``.
+    give_up : set where nobody waits for the operation itself any more, but others for its nodes, or only its truth is
+        wanted: the deadline, instead of that of ``times``.
     just_checked : another process has checked right before whether the task is dead.
     """
 
@@ -219,7 +231,8 @@ class TaskWatch:
     def _ask(self) -> ProvisionerTask:
         """Ask after the task; an answer about anything else is trouble, and asked for again.
 
-        A provisioner may do what is due of the task by now, and gets the design for that.
+        A provisioner may do what is due of the task by now, and gets the design for that. Of a task that only others
+        wait for, it is to begin nothing more.
         """
         operation = self.operation
         return self.provisioner.task(
@@ -227,7 +240,13 @@ class TaskWatch:
             phase=operation.phase,
             reference=operation.reference,
             design=design_source(self.store, operation),
+            left=None if self.give_up is None else self._left(),
         )
+
+    def _left(self) -> float:
+        """Return for how many seconds at least its submission has sent nothing."""
+        last = last_in_flight(self.operation)
+        return math.inf if last is None else max(0.0, (self.store.now() - last).total_seconds())
 
     def _note_running(self) -> None:
         """Keep when the clock of rule 14 started; a store that is busy is told at the next look."""

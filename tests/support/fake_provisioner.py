@@ -139,6 +139,7 @@ class FakeProvisioner:
         phase: Phase | None = None,
         reference: str | None = None,
         design: DesignSource | None = None,
+        left: float | None = None,
     ) -> ProvisionerTask:
         """Show a task."""
         self._answer("task")

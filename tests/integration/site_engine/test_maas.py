@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,10 @@ import yaml
 
 from design_rendering.imported_site import imported_files
 from provisioner_client.simulator.maas.simulation import MaasSimulation
-from site_store import GroupRecord, SiteStore
+from site_engine.controller.follow import follow_site
+from site_engine.operations.reconcile import record_late_results
+from site_engine.operations.run import OperationRun
+from site_store import ActionState, GroupRecord, SiteStore
 from strategy_lib.phase import GroupState
 from tests.support.driving import Driving, begin_with
 from tests.support.fake_clock import FakeClock
@@ -22,6 +27,7 @@ from tests.support.stores import new_store_in_memory
 
 __all__ = ["wire"]
 
+LOG = logging.getLogger("group")
 NAMES = ["m0001", "m0002"]
 DEFAULTS = {"image": "jammy", "user_data": "boot"}
 SITE = yaml.safe_dump_all(
@@ -109,6 +115,41 @@ def test_why_a_machine_failed_is_told_in_maas_words(
     assert driving.states() == {"m0001": "success", "m0002": "failure"}
     assert "m0002 failed: Failed deployment: Installation failed" in caplog.text
     assert "cloud-config" not in caplog.text
+
+
+@pytest.mark.parametrize("how", ["follow", "report"])
+def test_rule_24_what_had_not_its_turn_when_the_action_ended_is_not_deployed(
+    begun: Begun, admin: Admin, how: str
+) -> None:
+    """Neither by who looks at what is unfinished, nor by who looks for late results for the report."""
+    driving = begun()
+    driving.connection, driving.timeout = lambda _: client(parallel=1), 0.5
+    admin("POST", "scripts", {"node": "m0001", "phase": "deploy", "behaviour": "stuck"})
+    driving.group("all")
+    assert driving.states() == dict.fromkeys(NAMES, "unknown")
+    assert done(admin) == [(1, 1), (1, 0)]
+    store, action = driving.store, driving.action
+    if how == "follow":
+        store.actions.close(action.id, ActionState.CANCELLED, "cancelled")
+    driving.connection = lambda _: client(parallel=2)
+    # By then nothing that was sent can still be on its way.
+    driving.clock.sleep(120.0)
+    for _ in range(2):
+        if how == "follow":
+            follow_site(store, action.site, lambda _: driving.connect(), LOG, driving.clock)
+        else:
+            operations = OperationRun(store, driving.connect(), driving.clock, 0.0, LOG)
+            record_late_results(store, operations, action.id, LOG)
+        assert done(admin) == [(1, 1), (1, 0)]
+        admin("POST", "release")
+    until = time.monotonic() + 300
+    while driving.states() != {"m0001": "success", "m0002": "failure"}:
+        assert time.monotonic() < until, driving.states()
+        operations = OperationRun(store, driving.connect(), driving.clock, 0.0, LOG)
+        record_late_results(store, operations, action.id, LOG)
+    (error,) = store.node_errors.of_node(action.site, "m0002")
+    assert "its turn had not come" in error.error.text
+    assert done(admin) == [(1, 1), (1, 0)]
 
 
 @pytest.mark.endurance

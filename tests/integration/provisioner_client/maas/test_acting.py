@@ -12,14 +12,20 @@ import pytest
 import requests
 
 from provisioner_client.designs import DesignSource
-from provisioner_client.errors import AuthenticationFailed, ProvisionerRefused, TaskNotFound
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+    SubmissionRefused,
+    TaskNotFound,
+)
 from provisioner_client.maas.selection import LabelWords
 from provisioner_client.protocol import TaskState
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Label, Selector
 from tests.integration.provisioner_client.maas.conftest import BOB, NAMES, Admin, Finish
-from tests.support.maas_clients import Wire, body_of, client, design
+from tests.support.maas_clients import Killed, Wire, body_of, client, design
 
 pytestmark = pytest.mark.usefixtures("wire")
 Outcome = Callable[..., tuple[Any, Any]]
@@ -394,3 +400,266 @@ def test_user_data_image_and_kernel_are_sent_with_the_deploy(
     }
     assert bodies["op-set_storage_layout"] == {"storage_layout": ["lvm"]}
     assert bodies["op-allocate"]["agent_name"] == ["slipway-a-2"]
+
+
+@pytest.mark.parametrize(("seconds", "released"), [(60.0, False), (0.0, True)])
+def test_a_machine_is_looked_at_again_if_its_turn_comes_late(
+    run: Outcome, wire: Wire, admin: Admin, three: DesignSource, finish: Finish, seconds: float, released: bool
+) -> None:
+    """To switch off a hundred machines one after the other takes minutes, in which a person frees one for another."""
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2")
+    now = [0.0]
+    ids = {one.name: one.system_id for one in client()._api.machines()}
+
+    def meanwhile(method: str, path: str, number: int) -> str:
+        if path.endswith(f"{ids['m0001']}/op-release") and not now[0]:
+            now[0] += seconds or 0.001
+            wire.cut = lambda method, path, number: ""
+            if seconds:
+                admin("POST", "nodes/m0003", {"owner": "bob"})
+        return ""
+
+    wire.cut = meanwhile
+    worker = client(clock=lambda: now[0])
+    worker.submit(Phase.DESTROY, three, NAMES, "slipway-a-3")
+    finish(client(), "slipway-a-3", Phase.DESTROY)
+    assert [acts(admin, name)[2] for name in NAMES] == [1, 1, int(released)]
+
+
+def test_while_maas_does_not_answer_no_further_machine_is_tried(
+    run: Outcome, wire: Wire, admin: Admin, three: DesignSource, finish: Finish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each machine of a group would fail for a restart of MAAS."""
+    send, away, tried = wire.send, [False], []
+
+    def restart(request: requests.PreparedRequest) -> requests.Response:
+        if str(request.url).endswith("op-commission"):
+            tried.append(request.url)
+            away[0] = away[0] or len(tried) == 1
+        if not away[0]:
+            return send(request)
+        answer = requests.Response()
+        answer.status_code, answer.raw = 503, BytesIO(b"<html><title>starting</title></html>")
+        return answer
+
+    monkeypatch.setattr(wire, "send", restart)
+    with pytest.raises(ProvisionerUnavailable):
+        client().submit(Phase.PREPARE, three, NAMES, "slipway-a-1")
+    assert len(tried) == 1
+    away[0] = False
+    tried.append("it is back")
+    client().submit(Phase.PREPARE, three, NAMES, "slipway-a-1")
+    assert finish(client(), "slipway-a-1", Phase.PREPARE).successes == set(NAMES)
+    assert [acts(admin, name)[0] for name in NAMES] == [1, 1, 1]
+
+
+def test_nothing_is_deployed_of_which_the_design_says_nothing(
+    run: Outcome, admin: Admin, wire: Wire, finish: Finish
+) -> None:
+    """Else it would get whatever image MAAS takes by itself."""
+    run(Phase.PREPARE, "slipway-a-1")
+    source = design({"m0001": "{}"})
+    worker = client()
+    worker.submit(Phase.DEPLOY, source, ["m0001", "m0002"], "slipway-a-2")
+    task = finish(worker, "slipway-a-2", Phase.DEPLOY, source)
+    assert task.successes == {"m0001"}
+    assert task.failures == {"m0002"}
+    assert "the design has no slipway/Node/v1 m0002" in task.messages[0].text
+    with pytest.raises(SubmissionRefused, match=r"not valid.*canary"):
+        client().submit(Phase.DEPLOY, design({"m0003": "{image: 7, canary: 1}"}), ["m0003"], "slipway-a-3")
+    assert [acts(admin, name)[1] for name in NAMES] == [1, 0, 0]
+
+
+def test_without_its_user_data_a_machine_is_not_deployed(run: Outcome, admin: Admin, finish: Finish) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    admin("POST", "scripts", {"node": "m0002", "phase": "deploy", "behaviour": "stuck"})
+    source = design({"m0001": "{user_data: secret}", "m0002": "{}"}, "#cloud-config")
+    worker = client(parallel=1)
+    worker.submit(Phase.DEPLOY, source, ["m0002"], "slipway-a-2")
+    worker.submit(Phase.DEPLOY, source, ["m0001"], "slipway-a-3")
+    admin("POST", "release")
+    finish(worker, "slipway-a-2", Phase.DEPLOY, source)
+    # Another process reads it, and finds it as no version of Slipway takes it.
+    unread = design({"m0001": "{user_data: secret, canary: 1}"}, "#cloud-config")
+    task = finish(client(parallel=1), "slipway-a-3", Phase.DEPLOY, unread)
+    assert "does not have the user data of m0001 any more" in task.messages[0].text
+    assert acts(admin, "m0001")[1] == 0
+
+
+def test_a_release_that_may_still_be_on_its_way_is_not_sent_again(
+    run: Outcome, wire: Wire, admin: Admin, three: DesignSource, finish: Finish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while it was on its way. Late, it would release a machine that was deployed again by then."""
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2", ["m0001"])
+    send, late = wire.send, []
+
+    def hold_back(request: requests.PreparedRequest) -> requests.Response:
+        if str(request.url).endswith("op-release"):
+            late.append(request)
+            raise Killed
+        return send(request)
+
+    monkeypatch.setattr(wire, "send", hold_back)
+    with pytest.raises(Killed):
+        client().submit(Phase.DESTROY, three, ["m0001"], "slipway-a-3", sent_ago=None)
+    monkeypatch.setattr(wire, "send", send)
+    wire.seen.clear()
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            send(late[0])
+
+    worker = client(settle=120.0, sleep=sleep)
+    worker.submit(Phase.DESTROY, three, ["m0001"], "slipway-a-3", sent_ago=1.0)
+    assert finish(worker, "slipway-a-3", Phase.DESTROY).successes == {"m0001"}
+    assert sum(one.endswith("op-release") for one in wire.changes) == 1
+    assert len(slept) == 3
+
+
+def test_what_nobody_waits_for_any_more_is_not_begun(
+    run: Outcome, admin: Admin, three: DesignSource, finish: Finish
+) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    admin("POST", "scripts", {"node": "*", "phase": "deploy", "behaviour": "stuck"})
+    worker = client(parallel=1, settle=60.0)
+    worker.submit(Phase.DEPLOY, three, NAMES, "slipway-a-2", sent_ago=None)
+    assert [acts(admin, name)[1] for name in NAMES] == [1, 0, 0]
+    later = client(parallel=3, settle=60.0)
+    assert later.task("slipway-a-2", design=three, left=59.0).messages == (), "something may still be on its way"
+    assert [acts(admin, name)[1] for name in NAMES] == [1, 0, 0]
+    task = later.task("slipway-a-2", design=three, left=60.0)
+    assert task.state is TaskState.RUNNING, "what was begun goes on"
+    assert {message.context for message in task.messages if "nothing was done" in message.text} == set(NAMES[1:])
+    admin("POST", "release")
+    task = finish(client(), "slipway-a-2", Phase.DEPLOY)
+    assert task.successes == {"m0001"}
+    assert task.failures == {"m0002", "m0003"}
+    assert [acts(admin, name)[1] for name in NAMES] == [1, 0, 0]
+
+
+def test_what_nobody_waits_for_is_not_given_up_while_another_process_deploys(
+    run: Outcome, admin: Admin, three: DesignSource
+) -> None:
+    class Taken:
+        def take(self, seconds: float) -> bool:
+            return False
+
+        prolong = take
+
+        def give_up(self) -> None:
+            """Nobody has it."""
+
+    run(Phase.PREPARE, "slipway-a-1")
+    client(parallel=1).submit(Phase.DEPLOY, three, NAMES, "slipway-a-2", sent_ago=None)
+    task = client(locks=lambda _: Taken()).task("slipway-a-2", left=60.0)
+    assert not any("nothing was done" in message.text for message in task.messages)
+
+
+def test_scripts_of_a_machine_that_has_left_the_site_are_not_read(run: Outcome, wire: Wire, admin: Admin) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    admin("POST", "scripts", {"node": "m0002", "phase": "deploy", "behaviour": "fail"})
+    run(Phase.DEPLOY, "slipway-a-2", ["m0002"])
+    for said in ({"pool": "others"}, {"pool": "default", "owner": "bob"}):
+        admin("POST", "nodes/m0002", said)
+        wire.seen.clear()
+        evidence = client().evidence("slipway-a-2", ["m0002"])
+        assert evidence.reported_failure == {"m0002"}
+        assert not any("/results/" in path for _, path in wire.seen), said
+
+
+def test_a_relabelling_leaves_the_tag_that_limits_the_site(run: Outcome, finish: Finish, admin: Admin) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    api, task = client()._api, "slipway-01HZX7Q3N5V8W9Y0A1B2C3D4E5-7"
+    ids = [one.system_id for one in api.machines()]
+    for tag in ("site__north", task):
+        api.make_tag(tag, "")
+        api.tag_machines(tag, add=ids)
+    worker = client(tag="site__north", words=LabelWords(template="{key}-{value}"))
+    source = design({"m0001": "{labels: {site_: south, slipway: x}}"})
+    worker.submit(Phase.RELABEL, source, ["m0001"], "slipway-a-2")
+    finish(worker, "slipway-a-2", Phase.RELABEL, source)
+    worker = client(tag="site__north")
+    source = design({"m0001": "{labels: {site: south}}"})
+    worker.submit(Phase.RELABEL, source, ["m0001"], "slipway-a-3")
+    assert finish(worker, "slipway-a-3", Phase.RELABEL, source).successes == {"m0001"}
+    (machine,) = worker._api.machines_of("hostname", ["m0001"])
+    assert {"site__north", "site__south", task} <= machine.tags
+
+
+def test_a_label_that_maas_does_not_take_fails_its_machine_alone(
+    run: Outcome, wire: Wire, finish: Finish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2")
+    send, sent = wire.send, []
+    ids = {one.name: one.system_id for one in client()._api.machines()}
+
+    def refuse(request: requests.PreparedRequest) -> requests.Response:
+        path = str(request.url)
+        answer = requests.Response()
+        answer.status_code, answer.raw = 403, BytesIO(b"no")
+        if path.endswith("op-set_workload_annotations"):
+            sent.append(parse_qs(body_of(request)))
+            return answer if ids["m0002"] in path else send(request)
+        return answer if path.endswith("tags/bad/op-update_nodes") else send(request)
+
+    monkeypatch.setattr(wire, "send", refuse)
+    labels = "{labels: {role: compute, op: release}}"
+    source = design({"m0001": labels, "m0002": labels, "m0003": "{tags: [bad]}"})
+    worker = client()
+    worker.submit(Phase.RELABEL, source, NAMES, "slipway-a-3")
+    task = finish(worker, "slipway-a-3", Phase.RELABEL, source)
+    assert task.successes == {"m0001"}
+    assert {message.context: message.text for message in task.messages} == {
+        "m0002": "MAAS refuses to relabel m0002: no",
+        "m0003": "MAAS refuses the tag bad: no",
+    }
+    assert sent == [{"role": ["compute"]}] * 2, "`op` would be an operation"
+
+
+def test_a_machine_that_maas_deletes_with_its_release_is_destroyed(
+    run: Outcome, admin: Admin, three: DesignSource, finish: Finish
+) -> None:
+    """Machines that MAAS has composed by itself go so. One that was moved elsewhere is not taken for such a one."""
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2")
+    for name in NAMES[:2]:
+        admin("POST", "scripts", {"node": name, "phase": "destroy", "behaviour": "stuck"})
+    now = [0.0]
+    worker = client(clock=lambda: now[0])
+    worker.submit(Phase.DESTROY, three, NAMES[:2], "slipway-a-3")
+    (machine,) = worker._api.machines_of("hostname", ["m0001"])
+    worker._api.http.form(f"/api/2.0/machines/{machine.system_id}/", method="DELETE")
+    admin("POST", "nodes/m0002", {"pool": "others"})
+    now[0] += 61.0
+    task = worker.task("slipway-a-3")
+    assert task.state is TaskState.COMPLETE
+    assert task.successes == {"m0001"}
+    assert task.failures == {"m0002"}
+    for one in (worker, client()):
+        evidence = one.evidence("slipway-a-3", NAMES[:2])
+        assert evidence.over, "other processes know it, too"
+        assert judge(Phase.DESTROY, NAMES[:2], evidence).succeeded == {"m0001"}
+
+
+def test_a_machine_that_is_deleted_or_moved_while_it_is_deployed_has_failed_for_all_processes(
+    run: Outcome, admin: Admin, three: DesignSource
+) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    admin("POST", "scripts", {"node": "*", "phase": "deploy", "behaviour": "stuck"})
+    now = [0.0]
+    worker = client(clock=lambda: now[0])
+    worker.submit(Phase.DEPLOY, three, NAMES[:2], "slipway-a-2")
+    (machine,) = worker._api.machines_of("hostname", ["m0001"])
+    worker._api.http.form(f"/api/2.0/machines/{machine.system_id}/", method="DELETE")
+    admin("POST", "nodes/m0002", {"pool": "others"})
+    now[0] += 61.0
+    assert worker.task("slipway-a-2").state is TaskState.COMPLETE
+    assert client().task("slipway-a-2").state is TaskState.COMPLETE
+    judged = judge(Phase.DEPLOY, NAMES[:2], client().evidence("slipway-a-2", NAMES[:2]))
+    assert judged.failed == set(NAMES[:2])
+    assert set(judged.notes.values()) == {"the machine is no longer in the site's part of MAAS"}

@@ -48,6 +48,13 @@ def test_zones_are_racks_and_tags_are_tags_or_labels() -> None:
     assert machine == ImportedMachine("n1", "rack01", frozenset({"gpu"}), {"a": "b__c", "role": "compute"})
 
 
+def test_a_second_value_of_a_label_stays_a_tag() -> None:
+    """Else the first relabelling would take it from the machine."""
+    machine = only(tag_names=["role__compute", "role__storage"])
+    assert (machine.labels, machine.tags) == ({"role": "compute"}, frozenset({"role__storage"}))
+    assert machine.note == "a label has one value, so this stays a tag: role__storage"
+
+
 def test_what_a_deployed_machine_runs_is_its_image() -> None:
     said: dict[str, Any] = {"osystem": "ubuntu", "distro_series": "noble", "owner": "slipway"}
     assert only(status=6, status_name="Deployed", **said) == ImportedMachine("n1", "rack01", image="ubuntu/noble")
@@ -76,8 +83,8 @@ def test_several_pools_are_a_label() -> None:
 
 
 def test_the_connection_says_how_labels_and_racks_are_found() -> None:
-    words = LabelWords.parse("l-{key}.{value}", "arch=architecture,place=pool", "pool")
-    (machine,) = found(answer(tag_names=["l-a.b", "role__x"]), words=words).machines
+    words = LabelWords.parse("l-{key}-{value}", "arch=architecture,place=pool", "pool")
+    (machine,) = found(answer(tag_names=["l-a-b", "role__x"]), words=words).machines
     assert machine.rack == "default"
     assert machine.tags == {"role__x"}
     assert machine.labels == {"a": "b", "arch": "amd64/generic", "place": "default"}

@@ -104,6 +104,23 @@ def test_a_locked_machine_says_so() -> None:
     assert "locked" in step.why
 
 
+@pytest.mark.parametrize("status", [S.FAILED_TESTING, S.MISSING, S.RETIRED, S.NEW])
+def test_a_machine_that_still_has_its_operating_system_is_not_taken_for_a_free_one(status: Status) -> None:
+    """A deployed machine whose tests failed, or that went missing, is what it was."""
+    step = next_step(Phase.DESTROY, at(status, osystem="ubuntu", owner="slipway"), Progress(), "slipway")
+    assert (step.act, step.ok) == (Act.SETTLE, False)
+    assert "cannot be released" in step.why
+    assert next_step(Phase.DESTROY, at(status), Progress(), "slipway").ok
+
+
+@pytest.mark.parametrize(
+    ("said", "act"),
+    [({}, Act.SETTLE), ({"owner": "slipway"}, Act.RELEASE), ({"osystem": "ubuntu"}, Act.RELEASE)],
+)
+def test_a_broken_machine_is_released_if_it_is_anybodys_or_has_a_system(said: dict[str, str], act: Act) -> None:
+    assert next_step(Phase.DESTROY, at(S.BROKEN, **said), Progress(), "slipway").act is act
+
+
 def test_a_half_released_machine_is_not_deployed() -> None:
     half = at(S.DEPLOYED, osystem="")
     assert half.condition is NodeCondition.FAILED_RELEASE

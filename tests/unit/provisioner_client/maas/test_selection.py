@@ -80,7 +80,15 @@ def test_rule_5_union_of_selectors_and_rule_6_none_are_all() -> None:
 
 @pytest.mark.parametrize(
     ("template", "overrides", "rack"),
-    [("{key}", "", ""), ("", "role", ""), ("", "role=colour", ""), ("", "", "shelf")],
+    [
+        ("{key}", "", ""),
+        ("{key}{value}", "", ""),
+        ("{key}={value}", "", ""),
+        ("{key}-{key}-{value}", "", ""),
+        ("", "role", ""),
+        ("", "role=colour", ""),
+        ("", "", "shelf"),
+    ],
 )
 def test_words_that_cannot_be_used(template: str, overrides: str, rack: str) -> None:
     with pytest.raises(ValueError, match=r"must have|is written|racks are"):

@@ -18,7 +18,7 @@ TAG = TaskTag(
         "w1": Order("abc123", 9, "ubuntu/noble", "ga-24.04", "lvm", "commissioned", "", ephemeral=True, user_data=True),
         "w2": Order("abc124"),
     },
-    {"w3": Settled(False, "MAAS has no machine w3 in pool north")},
+    {"w3": Settled(False, "MAAS has no machine w3 in pool north"), "w2": Settled(True, "", is_over=True)},
 )
 
 
@@ -26,9 +26,11 @@ def test_a_task_is_read_as_it_was_written() -> None:
     assert read_tag({"name": TAG.reference, "comment": TAG.comment()}) == TAG
 
 
-def test_what_was_settled_first_stays() -> None:
-    more = TAG.settle({"w3": Settled(True, "otherwise"), "w2": Settled(True, "nothing to do")})
-    assert more.settled == {"w2": Settled(True, "nothing to do"), **TAG.settled}
+def test_what_was_settled_first_stays_unless_it_is_over_since() -> None:
+    more = TAG.settle({"w3": Settled(True, "otherwise"), "w1": Settled(True, "nothing to do")})
+    assert more.settled == {"w1": Settled(True, "nothing to do"), **TAG.settled}
+    gone = Settled(False, "it is gone", is_over=True)
+    assert TAG.settle({"w3": gone}).settled["w3"] == gone
 
 
 def test_user_data_is_only_mentioned() -> None:
