@@ -44,6 +44,8 @@ def _why_not(api: MaasApi, same: Sequence[Machine]) -> str:
     (machine,) = same
     if machine.is_owned_by_other(api.account):
         return f"it is {machine.owner}'s in MAAS"
+    if machine.can_power_on and machine.locked:
+        return "it is locked in MAAS: unlock it there"
     return "" if machine.can_power_on else f"it is {machine.shown}, power {machine.power_state or 'not known'}"
 
 

@@ -20,7 +20,14 @@ from provisioner_client.simulator.maas.images import chosen_image
 from provisioner_client.simulator.maas.machine import DEBUG, ERROR, INFO, Machine, Step
 from provisioner_client.simulator.maas.park import MachinePark
 from provisioner_client.simulator.maas.script_sets import COMMISSIONING, INSTALLATION, TESTING, ScriptSets
-from provisioner_client.simulator.maas.statuses import AFTER_TESTS, COMMISSIONABLE, RELEASABLE, RELEASED_ALREADY
+from provisioner_client.simulator.maas.statuses import (
+    AFTER_TESTS,
+    COMMISSIONABLE,
+    NO_WAY_BACK,
+    RELEASABLE,
+    RELEASED_ALREADY,
+    TESTABLE,
+)
 from provisioner_client.simulator.maas.tags import Tags
 from provisioner_client.simulator.machines import MachineStatus as S
 from provisioner_client.simulator.machines import Work
@@ -214,7 +221,7 @@ class Lifecycle:
             raise Refused(409, said)
         kind, after = endings[machine.status]
         if machine.status is S.TESTING and machine.previous_status is not S.COMMISSIONING:
-            after = AFTER_TESTS.get(machine.previous_status, machine.previous_status)
+            after = NO_WAY_BACK.get(machine.previous_status, machine.previous_status)
         self._events.requested(machine, kind, user.name, comment)
         for set_id in (machine.commissioning_id, machine.testing_id, machine.installation_id):
             self._sets.end(set_id, "Aborted", "", time.time())
@@ -225,13 +232,19 @@ class Lifecycle:
         self._park.become(machine, after)
 
     def test(self, user: User, machine: Machine) -> None:
-        """Start testing; afterwards the machine is what it was, where MAAS has a way back to it."""
+        """Start testing; a broken or failed machine that passes is Ready, any other is what it was.
+
+        Raises `BadParameters` in a wrong state.
+        """
+        if machine.status not in TESTABLE or machine.unknown_status:
+            raise BadParameters({"__all__": [_UNAVAILABLE.format("Testing")]})
         self._events.requested(machine, "User starting node testing", user.name)
         before = machine.status
         machine.testing_id = self._sets.begin(machine.system_id, TESTING)
         self._park.become(machine, S.TESTING)
-        after = Step(0, status=AFTER_TESTS.get(before, before))
-        self._park.follow(machine, course(("testing",), after, None, 1, self._pace(machine)))
+        after = AFTER_TESTS.get(before, before)
+        end = Step(0, status=after, fields={"owner": None} if after in (S.NEW, S.READY) else {})
+        self._park.follow(machine, course(("testing",), end, None, 1, self._pace(machine)))
 
     def enter_rescue_mode(self, user: User, machine: Machine) -> None:
         """Boot a machine into rescue mode; it remembers what it was."""
@@ -245,6 +258,13 @@ class Lifecycle:
         self._events.requested(machine, "User stopping rescue mode", user.name)
         self._park.become(machine, S.EXITING_RESCUE_MODE)
         self._park.follow(machine, rescue(machine.before_rescue, self._pace(machine)))
+
+    def power(self, machine: Machine, state: str) -> None:
+        """Turn a machine on or off, some seconds from now; what it has before it goes on as it would."""
+        at = time.time() + self.power_delay
+        turned = Step(at, power=state, events=((DEBUG, f"Node powered {state}", ""),))
+        before = [one for one in machine.steps if one.at is not None and one.at <= at]
+        self._park.follow(machine, [*before, turned, *machine.steps[len(before) :]])
 
     def _power_trouble(self, machine: Machine, after: S) -> None:
         """Undo a change of status only: what else was changed stays."""

@@ -30,7 +30,6 @@ from provisioner_client.simulator.maas.statuses import (
     MARKABLE_BROKEN,
     RESCUABLE,
     RESTORABLE,
-    TESTABLE,
 )
 from provisioner_client.simulator.machines import MachineStatus as S
 
@@ -178,10 +177,9 @@ class MachineApi:
 
     def test(self, call: Call, system_id: str) -> Answer:
         """POST op-test."""
+        call.need_admin()
         self._cost.count("other")
         machine = self._unlocked(system_id)
-        self._need_mine(call, machine)
-        self._need(machine, machine.status in TESTABLE, "test")
         self._lifecycle.test(call.user, machine)
         return nothing("tested")
 
@@ -225,9 +223,9 @@ class MachineApi:
 
     def override_failed_testing(self, call: Call, system_id: str) -> Answer:
         """POST op-override_failed_testing: Ready, or Deployed if it has an operating system."""
+        call.need_admin()
         self._cost.count("other")
         machine = self._unlocked(system_id)
-        self._need_mine(call, machine)
         self._need(machine, machine.status is S.FAILED_TESTING, "override failed testing")
         self._events.requested(machine, "User overrode 'Failed testing' status", call.user.name)
         machine.owner = machine.owner if machine.osystem else None
@@ -235,12 +233,12 @@ class MachineApi:
         return nothing("overrode failed testing")
 
     def power(self, call: Call, system_id: str, state: str) -> Answer:
-        """POST op-power_on and op-power_off."""
+        """POST op-power_on and op-power_off: answers before the power action. Only what is somebody's is powered on."""
         self._cost.count("other")
         machine = self._unlocked(system_id)
         self._need_mine(call, machine)
-        machine.power_state = state
-        self._park.touch(machine)
+        self._need(machine, state == "off" or machine.owner is not None, "power it on: it is nobody's")
+        self._lifecycle.power(machine, state)
         return nothing(f"powered {state}")
 
     def power_state(self, _: Call, system_id: str) -> Answer:

@@ -83,11 +83,18 @@ IN_RESCUE = frozenset(
     {S.RESCUE_MODE, S.ENTERING_RESCUE_MODE, S.FAILED_TO_ENTER_RESCUE_MODE, S.FAILED_TO_EXIT_RESCUE_MODE}
 )
 TESTABLE = frozenset(S) - UNDER_WAY
+# What a machine becomes after a test that came from a status to which MAAS has no way back.
+NO_WAY_BACK: Mapping[S, S] = {S.FAILED_COMMISSIONING: S.NEW, S.RESCUE_MODE: S.FAILED_TESTING}
 # What a test that passed makes of a machine that was this before; of any other, what it was.
 AFTER_TESTS: Mapping[S, S] = {
-    S.FAILED_COMMISSIONING: S.NEW,
+    S.BROKEN: S.READY,
+    S.FAILED_DEPLOYMENT: S.READY,
+    S.FAILED_DISK_ERASING: S.READY,
     S.FAILED_TESTING: S.READY,
-    S.RESCUE_MODE: S.FAILED_TESTING,
+    S.FAILED_TO_ENTER_RESCUE_MODE: S.READY,
+    S.FAILED_TO_EXIT_RESCUE_MODE: S.READY,
+    S.RELEASING_FAILED: S.READY,
+    **NO_WAY_BACK,
 }
 
 FAILURE_OF: Mapping[S, S] = {

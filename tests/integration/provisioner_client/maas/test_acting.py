@@ -21,10 +21,12 @@ from provisioner_client.errors import (
 )
 from provisioner_client.maas.selection import LabelWords
 from provisioner_client.protocol import TaskState
+from provisioner_client.simulator.maas.simulation import MaasSimulation
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Label, Selector
 from tests.integration.provisioner_client.maas.conftest import BOB, NAMES, Admin, Finish
+from tests.support.maas_calls import MaasCaller, in_process
 from tests.support.maas_clients import Killed, Wire, body_of, client, design
 
 pytestmark = pytest.mark.usefixtures("wire")
@@ -82,6 +84,9 @@ def test_rule_57_a_deployed_machine_that_is_off_is_powered_on_and_no_other(run: 
     assert not client().nodes()["m0001"].can_power_on, "it is on"
     for name in ("m0001", "m0002"):
         admin("POST", f"nodes/{name}", {"power_state": "off"})
+    admin("POST", "nodes/m0001", {"locked": True})
+    assert client().power_on(["m0001"]) == {"m0001": "it is locked in MAAS: unlock it there"}
+    admin("POST", "nodes/m0001", {"locked": False})
     listed = client().nodes()
     assert {name: node.can_power_on for name, node in listed.items()} == {"m0001": True, "m0002": True, "m0003": False}
     refused = client().power_on([*NAMES, "m0009"])
@@ -124,6 +129,19 @@ def test_a_locked_machine_says_so(run: Outcome, wire: Wire, admin: Admin) -> Non
     assert (judged.failed, judged.succeeded) == ({"m0001"}, {"m0002", "m0003"})
     assert "locked" in judged.notes["m0001"]
     assert acts(admin, "m0001")[2] == 0
+
+
+def test_who_aborts_the_tests_after_a_commissioning_has_the_machine_ready(
+    simulation: MaasSimulation, three: DesignSource, finish: Finish, admin: Admin
+) -> None:
+    """MAAS offers that to a person who wants the machine at once, and it is taken for what MAAS says."""
+    admin("POST", "scripts", {"node": "m0001", "phase": "prepare", "behaviour": "stuck", "stage": "testing"})
+    client().submit(Phase.PREPARE, three, ["m0001"], "slipway-a-1")
+    person = MaasCaller(in_process(simulation), BOB)
+    person.wait("m0001", "Testing")
+    person.act("m0001", "abort", comment="too slow")
+    task = finish(client(), "slipway-a-1", Phase.PREPARE)
+    assert task.successes == {"m0001"}
 
 
 def test_a_locked_machine_keeps_no_other_from_its_labels(run: Outcome, wire: Wire, admin: Admin) -> None:

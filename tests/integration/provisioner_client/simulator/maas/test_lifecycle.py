@@ -86,6 +86,7 @@ def test_without_tests_commissioning_ends_at_once_and_its_result_has_a_new_numbe
         ("New", "release", 409),
         ("Commissioning", "release", 409),
         ("Disk erasing", "release", 409),
+        ("Deploying", "test", 400),
         ("Releasing", "abort", 409),
         ("Ready", "abort", 409),
         ("Ready", "mark_fixed", 409),
@@ -161,6 +162,8 @@ def test_an_administrator_deploys_what_somebody_else_has_allocated_and_it_stays_
         ({"distro_series": "warty"}, 400, "distro_series"),
         ({"hwe_kernel": "hwe-99"}, 400, "hwe_kernel"),
         ({"install_kvm": "true"}, 400, "install_kvm"),
+        ({"register_vmhost": "true"}, 400, "register_vmhost"),
+        ({"install_rackd": "true"}, 400, "install_rackd"),
         ({"user_data": "%% no base64 %%"}, 200, ""),
         ({"distro_series": "ubuntu/noble"}, 200, ""),
     ],
@@ -293,6 +296,7 @@ def test_a_machine_that_was_never_commissioned_is_new_again(maas: MaasCaller, ad
         ("Deployed", "Deployed"),
         ("Failed commissioning", "New"),
         ("Failed testing", "Ready"),
+        ("Broken", "Ready"),
         ("Rescue mode", "Failed testing"),
     ],
 )
@@ -325,8 +329,25 @@ def test_commission_and_release_answer_after_the_power_action_and_deploy_before_
     assert waits == {"commission": 6 / 500_000, "deploy": 0, "release": 6 / 500_000}
 
 
+def test_power_comes_and_goes_some_time_after_the_answer_and_what_is_under_way_goes_on(
+    simulation: MaasSimulation, maas: MaasCaller, script: Admin
+) -> None:
+    assert maas.act("m0001", "power_on").status == 409, "it is nobody's"
+    script("m0001", "deploy", "stuck")
+    _ready(maas, "m0001")
+    maas.act("m0001", "deploy")
+    maas.wait_for(lambda: maas.machine("m0001")["power_state"] == "on", "it is not powered on")
+    assert maas.act("m0001", "power_off").status == 204
+    machine = simulation._park.named("m0001")
+    assert machine is not None
+    assert (machine.power_state, machine.steps[0].power) == ("on", "off"), "not yet"
+    maas.wait_for(lambda: maas.machine("m0001")["power_state"] == "off", "it is not powered off")
+    assert machine.steps[0].at is None, "it is still being deployed"
+
+
 def test_only_an_administrator_commissions(maas: MaasCaller) -> None:
-    refused = maas.as_user(BOB).act("m0001", "commission")
-    assert (refused.status, refused.body) == (403, b"")
+    for op in ("commission", "test", "override_failed_testing", "rescue_mode", "mark_fixed"):
+        refused = maas.as_user(BOB).act("m0001", op)
+        assert (refused.status, refused.body) == (403, b"")
     assert maas.as_user(BOB).get("users/", "whoami").data["is_superuser"] is False
     assert maas.get("users/", "whoami").data["is_superuser"] is True
