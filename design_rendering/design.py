@@ -6,24 +6,24 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
-from design_rendering.digests import node_digests
+from design_rendering.changes.digests import node_digests
 from design_rendering.documents import Document, DocumentError, find_document, find_documents
-from design_rendering.health_urls import health_url_problems, ready_problems
+from design_rendering.kinds.health_urls import health_url_problems, ready_problems
 from design_rendering.nodes import missing_makers, node_documents, nodes_from_documents
-from strategy_lib.configuration import (
+from strategy_lib.errors import Problem, StrategyError, StrategyLibError, problem_at
+from strategy_lib.groups.node_order import has_order, node_edges, order_cycles, order_problems
+from strategy_lib.node import Node
+from strategy_lib.parsing.configuration import (
     CONFIGURATION_SCHEMA,
     DEFAULT_STRATEGY_NAME,
     DeploymentConfiguration,
     named_strategy,
     parse_configuration,
 )
-from strategy_lib.errors import Problem, StrategyError, StrategyLibError, problem_at
-from strategy_lib.node import Node
-from strategy_lib.node_order import has_order, node_edges, order_cycles, order_problems
-from strategy_lib.notifications import NOBODY, NOTIFICATIONS_SCHEMA, Notifications, parse_notifications
-from strategy_lib.site_settings import DEFAULT_SETTINGS, SITE_SETTINGS_SCHEMA, SiteSettings, parse_site_settings
+from strategy_lib.parsing.notifications import NOBODY, NOTIFICATIONS_SCHEMA, Notifications, parse_notifications
+from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SITE_SETTINGS_SCHEMA, SiteSettings, parse_site_settings
+from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy, default_strategy
-from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import strategy_warnings
 
 P = ParamSpec("P")

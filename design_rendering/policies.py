@@ -12,17 +12,17 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from design_rendering.changes.objects import ObjectKey, kind_of
 from design_rendering.design import used_strategies
 from design_rendering.documents import Document
 from design_rendering.nodes import NODE_MAKERS, nodes_from_documents
-from design_rendering.objects import ObjectKey, kind_of
 from design_rendering.rendering import RenderedDocument, Rendering
-from strategy_lib.configuration import CONFIGURATION_SCHEMA
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.goals.actors import NoEnd, ScopedPolicy, apply_policies
+from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA
+from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import STRATEGY_SCHEMA
-from strategy_lib.strategy_parser import parse_strategy
 
 Documents = Mapping[str, Document]
 DesignPolicy = Callable[[Documents], Documents]

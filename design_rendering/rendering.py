@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from design_rendering.budget import Budget, TooMuchError
-from design_rendering.copy_on_write import CopyOnWrite
-from design_rendering.diagnostics import Diagnostics
-from design_rendering.directives import Directives, Substitution, labels_of, read_directives
-from design_rendering.document_graph import DocumentGraph, DocumentGraphReader, dependency_order
+from design_rendering.deckhand.directives import Directives, Substitution, labels_of, read_directives
+from design_rendering.deckhand.document_graph import DocumentGraph, DocumentGraphReader, dependency_order
+from design_rendering.deckhand.layering import LayeringError, carry_out, read_layers
+from design_rendering.deckhand.secret_paths import SecretPaths
+from design_rendering.deckhand.substitution import SubstitutionError, put, take
 from design_rendering.documents import Document
-from design_rendering.layering import LayeringError, carry_out, read_layers
-from design_rendering.secret_paths import SecretPaths
+from design_rendering.reading.budget import Budget, TooMuchError
+from design_rendering.reading.copy_on_write import CopyOnWrite
+from design_rendering.reading.diagnostics import Diagnostics
+from design_rendering.reading.yaml_writer import DocumentWriter
 from design_rendering.secrets import is_secret, secret_values
-from design_rendering.substitution import SubstitutionError, put, take
-from design_rendering.yaml_writer import DocumentWriter
 from strategy_lib.errors import Problem
-from strategy_lib.json_path import extend
+from strategy_lib.parsing.json_path import extend
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,27 +6,27 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from design_rendering import slipway_kinds
+from design_rendering.changes.objects import ObjectKey
 from design_rendering.design import Design, read_design, unused_strategies, used_strategies
-from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, find_document, find_documents
-from design_rendering.drydock_kinds import PASSED_ON, READ
-from design_rendering.drydock_nodes import missing_parts
+from design_rendering.kinds import slipway_kinds
+from design_rendering.kinds.drydock_kinds import PASSED_ON, READ
+from design_rendering.kinds.drydock_nodes import missing_parts
+from design_rendering.kinds.provisioner_kinds import provisioner_problems
+from design_rendering.kinds.slipway_nodes import shape_problems
 from design_rendering.nodes import NODE_SCHEMAS, has_nodes, missing_makers, nodes_from_documents
-from design_rendering.objects import ObjectKey
 from design_rendering.policies import NO_POLICIES, DesignPolicy, PolicyError, police
-from design_rendering.provisioner_kinds import provisioner_problems
+from design_rendering.reading.diagnostics import RenderingError
 from design_rendering.rendering import RenderedDocument, Rendering, render
 from design_rendering.secrets import is_secret
-from design_rendering.slipway_nodes import shape_problems
-from strategy_lib.configuration import CONFIGURATION_SCHEMA, parse_configuration
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
-from strategy_lib.notifications import NOTIFICATIONS_SCHEMA, parse_notifications
-from strategy_lib.site_settings import SITE_SETTINGS_SCHEMA, parse_site_settings
+from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA, parse_configuration
+from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA, parse_notifications
+from strategy_lib.parsing.site_settings import SITE_SETTINGS_SCHEMA, parse_site_settings
+from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.strategy import STRATEGY_SCHEMA
-from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import group_count_problem, strategy_warnings
 
 # Every report names the groups and settings that were applied.

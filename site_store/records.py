@@ -10,7 +10,7 @@ from typing import Any
 
 from site_store.nodes.node_records import NodeTasks
 from strategy_lib.criteria import CriterionResult
-from strategy_lib.group_plan import NO_PLAN, GroupPlan
+from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
 

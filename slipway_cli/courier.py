@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from api_client.session import RequestRefused
 from site_engine.monitoring.notifications import NotDelivered, Send
-from strategy_lib.notifications import Webhook
+from strategy_lib.parsing.notifications import Webhook
 
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
     from api_client.slipway import SlipwayClient
     from site_store import Lease, OutboxRecord
-    from strategy_lib.notifications import Target
+    from strategy_lib.parsing.notifications import Target
 
 NOTIFY_DAG: Final = "notify"
 _CONFLICT: Final = 409

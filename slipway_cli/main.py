@@ -8,28 +8,46 @@ from slipway_cli.options import shared_options
 SERVER, HERE, FILES, MORE = "Operate sites", "Run Slipway here", "Work on files alone", "More"
 
 COMMANDS = {
-    "login": LazyCommand("slipway_cli.online.login:login", "Log in to a server, with a user of its Airflow.", SERVER),
-    "logout": LazyCommand("slipway_cli.online.login:logout", "Forget the token of a server.", SERVER),
-    "profile": LazyCommand("slipway_cli.online.login:profile", "Names for the servers that are used.", SERVER),
-    "create": LazyCommand("slipway_cli.online.create:create", "Load documents, or start an action.", SERVER),
-    "diff": LazyCommand("slipway_cli.online.configdocs:diff", "Compare two states of a site's documents.", SERVER),
-    "commit": LazyCommand("slipway_cli.online.configdocs:commit", "Make what was loaded a revision.", SERVER),
-    "rollback": LazyCommand("slipway_cli.online.configdocs:rollback", "Go back to an earlier revision.", SERVER),
-    "delete": LazyCommand("slipway_cli.online.configdocs:delete", "Discard what was loaded.", SERVER),
-    "get": LazyCommand("slipway_cli.online.get:get", "List actions, documents, revisions, statuses.", SERVER),
-    "describe": LazyCommand("slipway_cli.online.describe:describe", "Show one action, step, revision or note.", SERVER),
-    "report": LazyCommand("slipway_cli.online.report:report", "Show what became of an action.", SERVER),
-    "logs": LazyCommand("slipway_cli.online.describe:logs", "Show what a step of an action has logged.", SERVER),
-    "retry": LazyCommand("slipway_cli.online.retry:retry", "Try again what failed in an action.", SERVER),
-    "touch": LazyCommand("slipway_cli.online.wishes:touch", "Ask for nodes again.", SERVER),
-    "adopt": LazyCommand("slipway_cli.online.wishes:adopt", "Take over nodes that are deployed.", SERVER),
-    "set": LazyCommand("slipway_cli.online.node_states:set_", "Take nodes out of use, and bring them back.", SERVER),
-    "approve": LazyCommand("slipway_cli.online.approve:approve", "Answer a group that waits for a person.", SERVER),
-    "start": LazyCommand("slipway_cli.online.repair:start", "Let the repair of a site go on.", SERVER),
-    "stop": LazyCommand("slipway_cli.online.control:stop", "End an action, or all repair of a site.", SERVER),
-    "pause": LazyCommand("slipway_cli.online.control:pause", "Let no further group of an action start.", SERVER),
-    "unpause": LazyCommand("slipway_cli.online.control:unpause", "Let a paused action go on.", SERVER),
-    "import": LazyCommand("slipway_cli.online.import_maas:import_", "Write documents from what MAAS has.", SERVER),
+    "login": LazyCommand(
+        "slipway_cli.online.server.login:login", "Log in to a server, with a user of its Airflow.", SERVER
+    ),
+    "logout": LazyCommand("slipway_cli.online.server.login:logout", "Forget the token of a server.", SERVER),
+    "profile": LazyCommand("slipway_cli.online.server.login:profile", "Names for the servers that are used.", SERVER),
+    "create": LazyCommand("slipway_cli.online.actions.create:create", "Load documents, or start an action.", SERVER),
+    "diff": LazyCommand(
+        "slipway_cli.online.documents.configdocs:diff", "Compare two states of a site's documents.", SERVER
+    ),
+    "commit": LazyCommand("slipway_cli.online.documents.configdocs:commit", "Make what was loaded a revision.", SERVER),
+    "rollback": LazyCommand(
+        "slipway_cli.online.documents.configdocs:rollback", "Go back to an earlier revision.", SERVER
+    ),
+    "delete": LazyCommand("slipway_cli.online.documents.configdocs:delete", "Discard what was loaded.", SERVER),
+    "get": LazyCommand("slipway_cli.online.sites.get:get", "List actions, documents, revisions, statuses.", SERVER),
+    "describe": LazyCommand(
+        "slipway_cli.online.actions.describe:describe", "Show one action, step, revision or note.", SERVER
+    ),
+    "report": LazyCommand("slipway_cli.online.actions.report:report", "Show what became of an action.", SERVER),
+    "logs": LazyCommand(
+        "slipway_cli.online.actions.describe:logs", "Show what a step of an action has logged.", SERVER
+    ),
+    "retry": LazyCommand("slipway_cli.online.actions.retry:retry", "Try again what failed in an action.", SERVER),
+    "touch": LazyCommand("slipway_cli.online.sites.wishes:touch", "Ask for nodes again.", SERVER),
+    "adopt": LazyCommand("slipway_cli.online.sites.wishes:adopt", "Take over nodes that are deployed.", SERVER),
+    "set": LazyCommand(
+        "slipway_cli.online.sites.node_states:set_", "Take nodes out of use, and bring them back.", SERVER
+    ),
+    "approve": LazyCommand(
+        "slipway_cli.online.actions.approve:approve", "Answer a group that waits for a person.", SERVER
+    ),
+    "start": LazyCommand("slipway_cli.online.sites.repair:start", "Let the repair of a site go on.", SERVER),
+    "stop": LazyCommand("slipway_cli.online.actions.control:stop", "End an action, or all repair of a site.", SERVER),
+    "pause": LazyCommand(
+        "slipway_cli.online.actions.control:pause", "Let no further group of an action start.", SERVER
+    ),
+    "unpause": LazyCommand("slipway_cli.online.actions.control:unpause", "Let a paused action go on.", SERVER),
+    "import": LazyCommand(
+        "slipway_cli.online.documents.import_maas:import_", "Write documents from what MAAS has.", SERVER
+    ),
     "demo": LazyCommand(
         "slipway_cli.demo.command:demo", "Deploy a site with a real Airflow and simulated machines.", HERE
     ),

@@ -37,7 +37,7 @@ def _uuid(_context: click.Context, _option: click.Parameter, value: str | None) 
 
 def _complete_site(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     # Imported only where somebody presses the tab key: it needs a server.
-    from slipway_cli.online.completion import SITE
+    from slipway_cli.online.server.completion import SITE
 
     return SITE.shell_complete(context, parameter, incomplete)
 

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from strategy_lib.errors import InventoryError, Problem
-from strategy_lib.json_path import extend
-from strategy_lib.schema_check import check_data
+from strategy_lib.parsing.json_path import extend
+from strategy_lib.parsing.schema_check import check_data
 from strategy_lib.strategy import NodeChoice
 
 NO_TAGS: frozenset[str] = frozenset()

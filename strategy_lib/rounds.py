@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
 from strategy_lib.deployment import Deployment
-from strategy_lib.group_plan import GroupPlan
-from strategy_lib.group_run import GroupRun, prepare_again
+from strategy_lib.groups.group_plan import GroupPlan
+from strategy_lib.groups.group_run import GroupRun, prepare_again
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.steps import Finished, Step, step_of

@@ -10,17 +10,17 @@ from typing import Any
 from strategy_lib.deployment import Deployment
 from strategy_lib.errors import OutcomesError, Problem
 from strategy_lib.goals.waves import order_between_groups
-from strategy_lib.group_plan import plan_of_group
-from strategy_lib.json_path import extend
+from strategy_lib.groups.group_plan import plan_of_group
+from strategy_lib.groups.node_order import node_edges, require_order
 from strategy_lib.node import Node, NodeState, nodes_from_inventory
-from strategy_lib.node_order import node_edges, require_order
 from strategy_lib.ordering import order_groups
+from strategy_lib.parsing.json_path import extend
+from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.phase import GROUP_PHASES, Phase, Reason, Verdict
 from strategy_lib.rounds import RoundDeployment, require_at_once
 from strategy_lib.selectors import resolve
 from strategy_lib.steps import Finished, Step
 from strategy_lib.strategy import Strategy
-from strategy_lib.strategy_parser import parse_strategy
 
 
 class NodeOutcome(StrEnum):

@@ -8,9 +8,9 @@ from typing import Any
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Origin, Problem, problem_at
-from strategy_lib.json_path import extend
+from strategy_lib.groups.node_order import empty_choices
 from strategy_lib.node import Node
-from strategy_lib.node_order import empty_choices
+from strategy_lib.parsing.json_path import extend
 from strategy_lib.selectors import NodeIndex, members_of
 from strategy_lib.strategy import Group, Selector, Strategy
 

@@ -23,20 +23,9 @@ from slipway_api.notifications import deliveries
 from slipway_api.pages import routes as pages
 from slipway_api.shipyard import workflows
 from slipway_api.shipyard.headers import ShipyardHeaders
-from slipway_api.sites import (
-    controller_status,
-    maas_import,
-    node_states,
-    node_wishes,
-    observing,
-    repair_switch,
-    repairs,
-    site_objects,
-    site_plans,
-    site_statuses,
-    site_view,
-    unfinished,
-)
+from slipway_api.sites import maas_import, node_wishes, site_objects, site_plans, site_statuses
+from slipway_api.sites.controller import observing, repair_switch, repairs, unfinished
+from slipway_api.sites.node_states import controller_status, node_states, site_view
 from slipway_api.status import node_routes, report_routes, reporter_routes, site_routes, task_routes, tree_routes
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
 from provisioner_client.maas.events import Event, EventPage, read_events
 from provisioner_client.maas.machine import Machine, read_machines
-from provisioner_client.maas.task_tag import TaskTag, read_tag
+from provisioner_client.maas.tasks.task_tag import TaskTag, read_tag
 
 PATH: Final = "/api/2.0"
 BATCH: Final = 100

@@ -15,8 +15,8 @@ from typing import Final
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.design import by_name
 from provisioner_client.maas.events import EventPage
-from provisioner_client.maas.ledger import OVERLAP
 from provisioner_client.maas.machine import Machine
+from provisioner_client.maas.tasks.ledger import OVERLAP
 from provisioner_client.protocol import ListedNode, NodeChanges
 from strategy_lib.outcome import NodeCondition
 

@@ -8,9 +8,9 @@ from typing import Final
 from provisioner_client.connection import ConnectionValues, read_fields
 from provisioner_client.http_session import Timeouts
 from provisioner_client.maas.api_key import ApiKey
-from provisioner_client.maas.driver import ERASE, DriverSettings
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.selection import LabelWords
+from provisioner_client.maas.tasks.driver import ERASE, DriverSettings
 from provisioner_client.redacting import Redact
 from provisioner_client.retry import RetryPolicy
 

@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from design_rendering.imported_site import ImportedMachine
-from design_rendering.slipway_nodes import HOST_NAME
+from design_rendering.kinds.imported_site import ImportedMachine
+from design_rendering.kinds.slipway_nodes import HOST_NAME
 from provisioner_client.maas.machine import Machine, Status
 from provisioner_client.maas.selection import LabelWords
-from provisioner_client.maas.task_tag import TASK
+from provisioner_client.maas.tasks.task_tag import TASK
 
 _PLAIN: Final = frozenset({Status.NEW, Status.READY, Status.DEPLOYED})
 _LONGEST: Final = 128

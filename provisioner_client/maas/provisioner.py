@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from design_rendering.slipway_nodes import HOST_NAME
+from design_rendering.kinds.slipway_nodes import HOST_NAME
 from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.errors import (
     AuthenticationFailed,
@@ -29,18 +29,18 @@ from provisioner_client.http_session import HttpSession, Timeouts, checked_url
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
 from provisioner_client.maas.api_key import LARGEST_SKEW, ApiKey, PlaintextAuth
 from provisioner_client.maas.changes import SiteChanges, listed_nodes
-from provisioner_client.maas.deploy_turn import DeployTurn
 from provisioner_client.maas.design import Design, DesignReader, by_name, validation_of
-from provisioner_client.maas.driver import Driver, DriverSettings
 from provisioner_client.maas.inventory import Inventory, inventory
-from provisioner_client.maas.ledger import Ledger
 from provisioner_client.maas.machine import Machine
-from provisioner_client.maas.next_step import Act, next_step
-from provisioner_client.maas.power import power_on
 from provisioner_client.maas.selection import select
-from provisioner_client.maas.submission import Submission, SubmissionSettings
-from provisioner_client.maas.task_tag import ACTIONS, Settled, TaskTag, is_tag_name
-from provisioner_client.maas.telling import evidence_of, reasons, task_of, tree_of
+from provisioner_client.maas.tasks.deploy_turn import DeployTurn
+from provisioner_client.maas.tasks.driver import Driver, DriverSettings
+from provisioner_client.maas.tasks.evidence import evidence_of, reasons, task_of, tree_of
+from provisioner_client.maas.tasks.ledger import Ledger
+from provisioner_client.maas.tasks.next_step import Act, next_step
+from provisioner_client.maas.tasks.power import power_on
+from provisioner_client.maas.tasks.submission import Submission, SubmissionSettings
+from provisioner_client.maas.tasks.task_tag import ACTIONS, Settled, TaskTag, is_tag_name
 from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskTree, unguarded
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy

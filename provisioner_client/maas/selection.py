@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from design_rendering.slipway_nodes import SlipwayNode
+from design_rendering.kinds.slipway_nodes import SlipwayNode
 from provisioner_client.maas.machine import Machine
 from strategy_lib.strategy import Label, Selector
 

@@ -17,8 +17,8 @@ from provisioner_client.finite_range import FiniteRange
 from provisioner_client.node_agent.keys import FILE_VARIABLE, UnusableKey, read_site_key
 from provisioner_client.simulator.errors import BadAdminRequest, SimulatorError
 from provisioner_client.simulator.http.server import SimulatorServer, serve_in_background
-from provisioner_client.simulator.maas.auth import DEFAULT_KEY, DEFAULT_USER, parse_key
-from provisioner_client.simulator.maas.course import MAAS_SCRIPTS
+from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY, DEFAULT_USER, parse_key
+from provisioner_client.simulator.maas.machines.course import MAAS_SCRIPTS
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from provisioner_client.simulator.scripts import DRYDOCK_SCRIPTS, Script, ScriptForm, parse_fail_option, parse_script
 from provisioner_client.simulator.settings import FASTEST, Ingester, RestartMode, Settings

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from provisioner_client.simulator.maas.auth import User
+from provisioner_client.simulator.maas.http.auth import User
 from provisioner_client.simulator.scripts import Script
 
 FASTEST: Final = 1_000_000.0

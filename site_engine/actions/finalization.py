@@ -23,14 +23,14 @@ from site_engine.redaction import redact_for_action
 from site_engine.shared_locks import store_locks
 from site_store import ActionState, PlannedGroup
 from strategy_lib.phase import Phase, Verdict
-from strategy_lib.report import to_dict
-from strategy_lib.report_text import render
+from strategy_lib.reports.report import to_dict
+from strategy_lib.reports.report_text import render
 
 if TYPE_CHECKING:
     from site_engine.process import TaskLog
     from site_engine.provisioners import Provisioners
     from site_store import ActionRecord, SiteStore
-    from strategy_lib.report import Report
+    from strategy_lib.reports.report import Report
 
 
 def finalize_action(

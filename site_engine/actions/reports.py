@@ -12,11 +12,11 @@ from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_store import OperationStatus
 from site_store.status.events import EventKind
-from strategy_lib.batch_words import announcements
+from strategy_lib.batches.batch_words import announcements
 from strategy_lib.criteria import EVERY_NODE, evaluate
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
-from strategy_lib.report import (
+from strategy_lib.reports.report import (
     FailedStep,
     Report,
     ReportedAction,

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from strategy_lib.groups.release import ReleasePlan, plan_release
 from strategy_lib.node_states.reported import left_alone, whose
 from strategy_lib.outcome import REFUSED_BY_PREPARE, UNPROVABLE_BY_DEPLOY, NodeCondition
 from strategy_lib.phase import Phase
-from strategy_lib.release import ReleasePlan, plan_release
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode

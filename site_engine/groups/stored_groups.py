@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from site_store import Readiness
 from strategy_lib.deployment import Deployment
+from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Phase
-from strategy_lib.rounds_of_group import Round
 
 if TYPE_CHECKING:
     from site_engine.operations.reconcile import OperationOwner
     from site_store import GroupRecord, Operation, SiteStore
-    from strategy_lib.group_plan import GroupPlan
+    from strategy_lib.groups.group_plan import GroupPlan
 
 _NOT_BACK = (NodeState.FAILURE, NodeState.UNKNOWN)
 

@@ -10,12 +10,12 @@ from site_engine.controller.controller import Job
 from site_engine.errors import AccountRefused, EngineError
 from site_store.designs.object_changes import changes_of
 from site_store.node_states.node_troubles import TROUBLED
-from strategy_lib.notifications import NotificationKind
+from strategy_lib.parsing.notifications import NotificationKind
 
 if TYPE_CHECKING:
     from site_engine.controller.controller import Controller
     from site_store import Lease, OutboxRecord
-    from strategy_lib.notifications import Target
+    from strategy_lib.parsing.notifications import Target
 
 SEND_EVERY: Final = 5.0
 FIRST_PAUSE: Final = 10.0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from design_rendering.health_urls import node_urls
+from design_rendering.kinds.health_urls import node_urls
 from provisioner_client.errors import ProvisionerError
 from site_engine.designs import read_revision
 from site_engine.errors import EngineError

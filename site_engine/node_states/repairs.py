@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
-from design_rendering.stated_nodes import stated_nodes
+from design_rendering.kinds.stated_nodes import stated_nodes
 from site_engine.controller.controller import Job
 from site_engine.designs import read_revision
 from site_engine.errors import AccountRefused, EngineError
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from site_engine.controller.controller import Controller
     from site_store import Lease, SiteStore
     from site_store.node_states.repairs import AilingNode
-    from strategy_lib.site_settings import SiteSettings
+    from strategy_lib.parsing.site_settings import SiteSettings
 
 log = logging.getLogger("slipway.controller")
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 from design_rendering.design import read_site_settings
-from design_rendering.health_urls import node_urls
+from design_rendering.kinds.health_urls import node_urls
 from provisioner_client.errors import ProvisionerError
 from site_engine import log_messages
 from site_engine.designs import read_revision

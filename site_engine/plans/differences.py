@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from design_rendering.digests import differ_in_labels_alone
+from design_rendering.changes.digests import differ_in_labels_alone
 from strategy_lib.goals.update import TO_DO, Change, Difference, Done, Wanted, difference
 from strategy_lib.node_states.reported import left_alone, whose
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition

@@ -14,7 +14,7 @@ from site_engine.plans.site_plans import explain
 from site_engine.plans.site_rehearsals import SiteRehearsal, kept_nodes
 from site_store import GroupGoal, SiteGoals
 from strategy_lib.goals.update import TO_DO
-from strategy_lib.report_changes import (
+from strategy_lib.reports.report_changes import (
     ReportedChange,
     ReportedChanges,
     ReportedDocument,
@@ -23,7 +23,7 @@ from strategy_lib.report_changes import (
 )
 
 if TYPE_CHECKING:
-    from design_rendering.document_changes import DocumentChange
+    from design_rendering.changes.document_changes import DocumentChange
     from site_engine.plans.planning import DryRun
     from site_engine.plans.site_plans import SitePlan
     from site_store import ActionRecord, PlannedGroup, SiteStore

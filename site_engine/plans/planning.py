@@ -15,12 +15,12 @@ from strategy_lib.deployment import Deployment
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.goals.waves import order_between_groups, order_through
-from strategy_lib.group_plan import bounds_of, plan_of_group
+from strategy_lib.groups.group_plan import bounds_of, plan_of_group
 from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase
-from strategy_lib.report import Submission
+from strategy_lib.reports.report import Submission
 from strategy_lib.selectors import resolve
 from strategy_lib.status.words import Status
 from strategy_lib.steps import Finished

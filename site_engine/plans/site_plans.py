@@ -26,7 +26,7 @@ from strategy_lib.outcome import NodeCondition
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from design_rendering.document_changes import DocumentChange
+    from design_rendering.changes.document_changes import DocumentChange
     from site_engine.plans.site_rehearsals import SiteRehearsal
     from site_store import GroupGoal, NodeRecord, SiteGoals, SiteStore
     from strategy_lib.phase import Phase

@@ -12,7 +12,7 @@ from site_engine.actions.parameters import ActionParameters
 from site_engine.groups.releases import releases_of
 from site_engine.plans.node_lists import nodes_of
 from site_engine.plans.planning import Known, judge_deployed, plan_groups, redeployable_nodes, simulate_plan
-from strategy_lib.batch_words import announcements
+from strategy_lib.batches.batch_words import announcements
 from strategy_lib.criteria import evaluate
 from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.node import NodeState

@@ -12,7 +12,7 @@ from site_engine.trees.batches import batches_to_dict
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import Reports, by_parent
 from site_store.trees.tree_facts import Times
-from strategy_lib.batch_words import batches_so_far
+from strategy_lib.batches.batch_words import batches_so_far
 from strategy_lib.node_states.drift import DRIFTED
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
 from strategy_lib.status.leaf import OwnerRecord, Shown, SiteNode, status_in_site

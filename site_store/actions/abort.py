@@ -18,7 +18,7 @@ from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.outbox import write_notification
 from site_store.tables import action, group_run, node, site_lock, task
 from strategy_lib.node import TaskStatus
-from strategy_lib.notifications import NotificationKind
+from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.phase import GroupState, Reason
 from strategy_lib.status.words import Status
 

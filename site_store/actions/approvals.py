@@ -16,7 +16,7 @@ from site_store.status.outbox import write_notification
 from site_store.status.status_records import ApprovalAnswer, ApprovalRecord
 from site_store.tables import approval
 from strategy_lib.approval import ApprovalMoment
-from strategy_lib.notifications import NotificationKind
+from strategy_lib.parsing.notifications import NotificationKind
 
 _KEY = ("action_id", "group_name", "attempt", "moment")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, case, delete, func, select, update
 
-from design_rendering.objects import ObjectKey
+from design_rendering.changes.objects import ObjectKey
 from site_store.designs.objects import ObjectChange
 from site_store.leases import require_lease
 from site_store.records import Lease
@@ -22,7 +22,7 @@ from site_store.status.outbox import delivery_record, outbox_record, read_notifi
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox
 from strategy_lib.goals.actors import WEBHOOK, concerns
-from strategy_lib.notifications import NotificationKind, Notifications
+from strategy_lib.parsing.notifications import NotificationKind, Notifications
 
 INSTALLED = "watcher:"
 """What the name of a watcher has before it as the target of a delivery; any other target is a webhook of the site."""

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Text, and_, delete, literal, select, tuple_
 from sqlalchemy import insert as plain_insert
 
-from design_rendering.objects import DesignObject, ObjectKey
+from design_rendering.changes.objects import DesignObject, ObjectKey
 from site_store.sql.database import Repository
 from site_store.sql.dialects import insert, text_rows
 from site_store.tables import design_object, object_use

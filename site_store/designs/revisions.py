@@ -31,7 +31,7 @@ from site_store.tables import candidate, content, document, node, revision, revi
 from site_store.tables import site as site_table
 from site_store.trees.site_cards import newest_settings
 from strategy_lib.goals.actors import Access
-from strategy_lib.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
+from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 
 #: For how long a candidate can be read. The one who adds it also removes it; this is for those who died before.
 CANDIDATE_LIFE = timedelta(hours=1)
@@ -75,11 +75,11 @@ class Revisions(Repository):
         forced, problems : whether problems were overridden, and which.
         rollback_of : the revision that is brought back; the buffer must be empty.
         hidden : what of it must not be seen; None where that is not known.
-        digests : the digest of each node's design (`design_rendering.digests.node_digests`): from now on these nodes
-            are wanted, and no others. None where the design cannot be read: what was wanted before stays.
-        notifications : who is told what (`strategy_lib.notifications.Notifications.to_data`). None where the design
-            cannot be read: who was told before still is.
-        settings : how Slipway goes about the site (`strategy_lib.site_settings.SiteSettings.to_data`). None where the
+        digests : the digest of each node's design (`design_rendering.changes.digests.node_digests`): from now on these
+            nodes are wanted, and no others. None where the design cannot be read: what was wanted before stays.
+        notifications : who is told what (`strategy_lib.parsing.notifications.Notifications.to_data`). None where the
+            design cannot be read: who was told before still is.
+        settings : those of the site (`strategy_lib.parsing.site_settings.SiteSettings.to_data`). None where the
             design cannot be read: what held before still does.
         groups : the groups of its strategy in processing order, each with its nodes. None where it cannot be read: the
             site keeps those that it has.

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from design_rendering.digests import node_digests
+from design_rendering.changes.digests import node_digests
+from design_rendering.changes.objects import DesignObject, design_objects
 from design_rendering.documents import Document, find_documents, load_documents
-from design_rendering.drydock_kinds import (
+from design_rendering.kinds.drydock_kinds import (
     HARDWARE_SCHEMA,
     LINK_SCHEMA,
     NETWORK_SCHEMA,
@@ -21,8 +22,7 @@ from design_rendering.drydock_kinds import (
     data_without_labels,
     part_names,
 )
-from design_rendering.drydock_nodes import nodes_from_documents, profile_chain
-from design_rendering.objects import DesignObject, design_objects
+from design_rendering.kinds.drydock_nodes import nodes_from_documents, profile_chain
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node import Node
 

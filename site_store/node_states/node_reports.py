@@ -14,7 +14,7 @@ from site_store.sql.dialects import among, by_code_point
 from site_store.status.outbox import read_notifications, write_notification
 from site_store.tables import node, node_error
 from strategy_lib.goals.node_errors import NodeError, NodeReport, RemovalProgress, ReportState
-from strategy_lib.notifications import NotificationKind
+from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.phase import Phase
 from strategy_lib.status.words import Status
 

@@ -15,7 +15,7 @@ from site_store.sql.dialects import among, insert
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.outbox import write_notification
 from site_store.tables import node, node_trouble
-from strategy_lib.notifications import NotificationKind
+from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.status.words import Status
 
 TROUBLED: Final = (str(Status.ERROR), str(Status.UNDEFINED))

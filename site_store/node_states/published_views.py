@@ -40,7 +40,7 @@ from site_store.trees.tree_rows import json_list, json_value, moment
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import Version
-from strategy_lib.site_settings import parse_site_settings
+from strategy_lib.parsing.site_settings import parse_site_settings
 
 Changes = Mapping[str, tuple[str | None, str | None, str]]
 """Node to its state before and after, and why; None where there was or is none."""

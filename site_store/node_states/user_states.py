@@ -37,8 +37,8 @@ from strategy_lib.goals.actors import Access
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import reported_state
 from strategy_lib.node_states.user_state import Change, GuardedGroup, SiteView, UserState, left_out, set_user_state
+from strategy_lib.parsing.strategy_parser import group_from_data
 from strategy_lib.status.words import Status
-from strategy_lib.strategy_parser import group_from_data
 
 _A = NodeAvailability
 CONTROLLER = "the controller"

@@ -15,7 +15,7 @@ from site_store.tables import event, node, repair_switch, site_view, user_state
 from site_store.trees.site_cards import newest_settings
 from site_store.trees.tree_rows import json_list, json_value
 from strategy_lib.node_states.publication import Version
-from strategy_lib.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
+from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 
 _SITE = bindparam("site", type_=node.c.site.type)
 _NAME = bindparam("name", type_=node.c.name.type)

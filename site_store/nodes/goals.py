@@ -17,9 +17,9 @@ from site_store.sql.database import Repository
 from site_store.sql.dialects import among, json_rows, nested_json, nested_values
 from site_store.tables import node, revision, site_group, site_group_node
 from site_store.trees.tree_rows import json_list, json_value
+from strategy_lib.parsing.strategy_parser import group_from_data
 from strategy_lib.status.words import Status
 from strategy_lib.strategy import Group
-from strategy_lib.strategy_parser import group_from_data
 
 _SITE = bindparam("site", type_=node.c.site.type)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, exists, func, literal, or_, select, true, update
 
-from design_rendering.digests import VERSION as DIGEST_VERSION
+from design_rendering.changes.digests import VERSION as DIGEST_VERSION
 from site_store.nodes.node_records import NodeRecord
 from site_store.nodes.node_status import provisioner_owner
 from site_store.sql.database import Repository

@@ -19,8 +19,8 @@ from site_store.status.status_records import ProvisionerListRecord
 from site_store.tables import node, provisioner_list, user_state
 from site_store.trees.site_cards import newest_settings
 from site_store.trees.tree_rows import json_list, json_value
+from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 from strategy_lib.phase import Phase
-from strategy_lib.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 
 TIMED: Final = (Phase.PREPARE, Phase.DEPLOY)
 """Phases that tell how long a group takes."""

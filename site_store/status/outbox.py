@@ -17,7 +17,7 @@ from site_store.sql.dialects import insert
 from site_store.sql.storable import plain
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox, revision
-from strategy_lib.notifications import NOBODY, NotificationKind, Notifications, parse_notifications
+from strategy_lib.parsing.notifications import NOBODY, NotificationKind, Notifications, parse_notifications
 
 _ROUTED_AT_ONCE = 500
 _REPEATED = outbox.c.kind != str(NotificationKind.OBJECTS_CHANGED)

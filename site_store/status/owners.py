@@ -29,7 +29,7 @@ from site_store.tables import (
 )
 from site_store.trees.tree_rows import json_list, moment, moment_or_none
 from strategy_lib.node import TaskStatus
-from strategy_lib.notifications import NotificationKind
+from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.status.words import Status
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)

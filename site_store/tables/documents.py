@@ -59,9 +59,9 @@ revision = Table(
     Column("rollback_of", Integer),
     Column("forced", Boolean, nullable=False, server_default=false()),
     Column("problems", Json, nullable=False, server_default="[]"),
-    # Who is told what (`strategy_lib.notifications`); NULL where the design could not be read.
+    # Who is told what (`strategy_lib.parsing.notifications`); NULL where the design could not be read.
     Column("notifications", Json),
-    # The site's settings (`strategy_lib.site_settings`); NULL where the design could not be read.
+    # The site's settings (`strategy_lib.parsing.site_settings`); NULL where the design could not be read.
     Column("settings", Json),
     # What policies changed: the set of them, and for each object those that changed it; NULL: none was asked.
     Column("policies", Json),

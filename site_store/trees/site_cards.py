@@ -15,7 +15,7 @@ from site_store.sql.database import Repository
 from site_store.sql.dialects import json_rows, nested_json
 from site_store.tables import repair_switch, revision
 from site_store.trees.tree_rows import json_list, json_value, moment
-from strategy_lib.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
+from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 
 _SITE = bindparam("site", type_=revision.c.site.type)
 _LIMIT = bindparam("most", type_=revision.c.number.type)

@@ -31,8 +31,8 @@ from slipway_cli.embedded.credentials import write_private
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.home import Runtime, make_home
 from slipway_cli.embedded.settings import EmbeddedSettings
-from slipway_cli.follow import Clock, follow, show_report
 from slipway_cli.output import OutputFormat, console, listed, output_option, print_problems
+from slipway_cli.terminal.follow import Clock, follow, show_report
 
 DAG = "deploy_site"
 GROUP_TASKS = ("deploy_group", "deploy_group_beside")

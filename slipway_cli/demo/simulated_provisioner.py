@@ -16,7 +16,7 @@ from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiUnreachable
 from provisioner_client.node_agent.keys import FILE_VARIABLE
 from provisioner_client.node_agent.proxy import PROXY_VARIABLE
-from provisioner_client.simulator.maas.auth import DEFAULT_KEY
+from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from slipway_cli.embedded.component import open_log, tail
 from slipway_cli.embedded.credentials import write_private
 from slipway_cli.embedded.errors import SimulatorFailed

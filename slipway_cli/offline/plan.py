@@ -30,13 +30,13 @@ from slipway_cli.output import (
     serialised,
     table,
 )
-from slipway_cli.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members
-from strategy_lib.batch_words import announcements
+from slipway_cli.terminal.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members
+from strategy_lib.batches.batch_words import announcements
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.errors import Problem
 from strategy_lib.goals.waves import order_between_groups
+from strategy_lib.groups.node_order import node_edges
 from strategy_lib.node import Node
-from strategy_lib.node_order import node_edges
 from strategy_lib.ordering import order_groups
 from strategy_lib.selectors import resolve
 from strategy_lib.simulation import rehearse
@@ -168,7 +168,7 @@ class PlanCommand(click.Command):
         named = (word in PLANNED_KINDS and not _takes_value(before[i]) for i, word in enumerate(args))
         if not any(named):
             return super().make_context(info_name, args, parent, **extra)
-        from slipway_cli.online.plan import plan_action
+        from slipway_cli.online.actions.plan import plan_action
 
         return plan_action.make_context(info_name, args, parent, **extra)
 

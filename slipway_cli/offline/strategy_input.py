@@ -10,21 +10,21 @@ import click
 
 from design_rendering.design import read_design, unused_strategies
 from design_rendering.documents import Document, find_document, find_documents
-from design_rendering.line_marks import LineMarks
 from design_rendering.nodes import missing_makers, nodes_from_documents
 from design_rendering.policies import police
+from design_rendering.reading.line_marks import LineMarks
+from design_rendering.reading.yaml_reader import Limits, YamlReader
 from design_rendering.rendering import RenderedDocument, Rendering
 from design_rendering.validation import RenderedFiles, render_files, unknown_kinds
-from design_rendering.yaml_reader import Limits, YamlReader
 from slipway_cli.files import MAX_BYTES, Source, load_sources, read_sources
 from slipway_cli.offline.policies import ByPolicy, policies
 from slipway_cli.output import Command, Refused, listed
-from strategy_lib.configuration import CONFIGURATION_SCHEMA, DEFAULT_STRATEGY_NAME
 from strategy_lib.errors import InventoryError, Problem, StrategyLibError
-from strategy_lib.json_path import split
 from strategy_lib.node import Node, nodes_from_inventory
+from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA, DEFAULT_STRATEGY_NAME
+from strategy_lib.parsing.json_path import split
+from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy
-from strategy_lib.strategy_parser import parse_strategy
 
 # The first thing that is neither a comment nor the start of a document opens a list.
 LIST_START = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:---[ \t]*)?(?:#[^\n]*)?\r?\n)*[ \t]*(?:\[|-[ \t\r\n])")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from design_rendering import drydock_kinds, slipway_kinds
+from design_rendering.kinds import drydock_kinds, slipway_kinds
 from design_rendering.validation import document_counts, validate_files
 from slipway_cli.files import load_sources, read_sources
 from slipway_cli.offline.policies import by_policy_data, policies, print_by_policy
@@ -20,10 +20,10 @@ from slipway_cli.output import (
     problem_data,
     serialised,
 )
-from strategy_lib.configuration import CONFIGURATION_SCHEMA
 from strategy_lib.errors import Problem
-from strategy_lib.notifications import NOTIFICATIONS_SCHEMA
-from strategy_lib.site_settings import SITE_SETTINGS_SCHEMA
+from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA
+from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA
+from strategy_lib.parsing.site_settings import SITE_SETTINGS_SCHEMA
 from strategy_lib.strategy import STRATEGY_SCHEMA
 
 INVALID_EXIT = 1

@@ -33,8 +33,8 @@ from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.factory import ProvisionerFactory
 from provisioner_client.maas.api_key import ApiKey
-from provisioner_client.maas.driver import DriverSettings
 from provisioner_client.maas.provisioner import MaasProvisioner
+from provisioner_client.maas.tasks.driver import DriverSettings
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy

@@ -7,7 +7,7 @@ from typing import Any
 import requests
 
 from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
-from provisioner_client.simulator.maas.auth import DEFAULT_KEY, DEFAULT_USER
+from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY, DEFAULT_USER
 from tests.support.maas_calls import MaasCaller, over_http
 from tests.support.simulators import MaasProcess, SimulatorProcess
 

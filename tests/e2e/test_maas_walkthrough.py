@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from design_rendering.documents import load_documents
-from strategy_lib.configuration import CONFIGURATION_SCHEMA
+from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA
 from tests.conftest import ROOT
 from tests.e2e.walking import SLIPWAY, Walker, two_terminals
 from tests.support.deviations import holding_variables

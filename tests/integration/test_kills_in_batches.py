@@ -20,8 +20,8 @@ import site_store.operations.operations as operations_module
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.maas.api_key import ApiKey
-from provisioner_client.maas.driver import DriverSettings
 from provisioner_client.maas.provisioner import MaasProvisioner
+from provisioner_client.maas.tasks.driver import DriverSettings
 from provisioner_client.protocol import Provisioner
 from site_store import GroupRecord, SiteStore
 from site_store.groups.groups import Groups

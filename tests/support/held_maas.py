@@ -13,8 +13,8 @@ from pathlib import Path
 from provisioner_client.simulator import cli
 from provisioner_client.simulator.http.answer import Answer
 from provisioner_client.simulator.http.request import Request
-from provisioner_client.simulator.maas.machine import Machine
-from provisioner_client.simulator.maas.park import MachinePark
+from provisioner_client.simulator.maas.machines.machine import Machine
+from provisioner_client.simulator.maas.machines.park import MachinePark
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from provisioner_client.simulator.machines import MachineStatus
 from provisioner_client.simulator.settings import Settings

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 import requests
 
 from provisioner_client.simulator.http.request import Request
-from provisioner_client.simulator.maas.auth import DEFAULT_KEY
+from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from tests.support.maas_reference import ON_PURPOSE
 

@@ -14,11 +14,11 @@ from urllib3 import HTTPResponse
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.maas.api_key import ApiKey
-from provisioner_client.maas.driver import DriverSettings
 from provisioner_client.maas.provisioner import MaasProvisioner
+from provisioner_client.maas.tasks.driver import DriverSettings
 from provisioner_client.retry import RetryPolicy
 from provisioner_client.simulator.http.request import Request
-from provisioner_client.simulator.maas.auth import DEFAULT_KEY
+from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 
 URL = "http://maas.test/MAAS"

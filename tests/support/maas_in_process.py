@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from provisioner_client.simulator.http.request import Request
-from provisioner_client.simulator.maas.auth import DEFAULT_KEY, User, parse_key
+from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY, User, parse_key
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from provisioner_client.simulator.settings import Settings
 from tests.support.held_maas import HeldMaas

@@ -12,9 +12,9 @@ from typing import Any
 
 from provisioner_client.simulator.http.answer import HTML, Answer
 from provisioner_client.simulator.http.request import Request
-from provisioner_client.simulator.maas.answers import BASE, Refused
-from provisioner_client.simulator.maas.forms import form_of, operation_of, query_of
-from provisioner_client.simulator.maas.statuses import UNKNOWN_STATUS_ID
+from provisioner_client.simulator.maas.http.answers import BASE, Refused
+from provisioner_client.simulator.maas.http.forms import form_of, operation_of, query_of
+from provisioner_client.simulator.maas.machines.statuses import UNKNOWN_STATUS_ID
 
 FOLDER = Path(__file__).parents[3] / "shared" / "reference" / "maas"
 IS_HERE = FOLDER.is_dir()

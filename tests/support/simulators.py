@@ -12,7 +12,7 @@ from typing import Any
 
 import requests
 
-from provisioner_client.simulator.maas.auth import DEFAULT_KEY
+from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from tests.support.deviations import holding_variables
 from tests.support.processes import tied
 

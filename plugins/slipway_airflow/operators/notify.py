@@ -15,7 +15,7 @@ from site_engine.monitoring.notifications import message_of, text_of
 from site_store import EventNotFound, SiteStore
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.goals.actors import Actor
-from strategy_lib.notifications import Notifier
+from strategy_lib.parsing.notifications import Notifier
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

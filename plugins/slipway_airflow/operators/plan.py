@@ -28,11 +28,11 @@ from site_engine.plans.planning import Plan, idle_groups, plan_action, simulate_
 from site_engine.process import SystemClock
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
-from strategy_lib.batch_words import announcements
+from strategy_lib.batches.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.phase import GroupState, Phase
-from strategy_lib.strategy_parser import parse_strategy
 from strategy_lib.warnings import NO_GROUPS, group_count_problem
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from slipway_api.http.answers import EXAMPLE_ID, Moment, PlainText, text_answer
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from strategy_lib.report import from_dict
-from strategy_lib.report_text import render
+from strategy_lib.reports.report import from_dict
+from strategy_lib.reports.report_text import render
 
 if TYPE_CHECKING:
     from site_store import EventRecord, SiteStore

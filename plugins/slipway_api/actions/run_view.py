@@ -26,8 +26,8 @@ from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
-from strategy_lib.report import from_dict
-from strategy_lib.report_text import render
+from strategy_lib.reports.report import from_dict
+from strategy_lib.reports.report_text import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

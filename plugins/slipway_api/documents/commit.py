@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from design_rendering.objects import design_objects
+from design_rendering.changes.objects import design_objects
 from site_engine.actions.admission import skipped_commits
 from site_engine.extensions import installed_policies
 from site_engine.plans.planning import committed_groups, racks_of

@@ -16,7 +16,7 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import READING
 
 if TYPE_CHECKING:
-    from design_rendering.document_changes import DocumentChange
+    from design_rendering.changes.document_changes import DocumentChange
     from site_store import SiteStore
 
 MOST_FIELDS = 200

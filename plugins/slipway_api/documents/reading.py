@@ -14,7 +14,7 @@ from typing import Any
 from design_rendering.documents import Document, DocumentError, load_documents
 from design_rendering.secrets import PLACEHOLDER
 from strategy_lib.errors import Problem
-from strategy_lib.json_path import Step, path_of
+from strategy_lib.parsing.json_path import Step, path_of
 
 SMALL = 64 * 1024
 """What has fewer bytes is not kept: to read it takes milliseconds."""

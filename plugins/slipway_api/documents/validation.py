@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from design_rendering.diagnostics import RenderingError
+from design_rendering.changes.objects import ObjectKey
 from design_rendering.documents import Document, DocumentError
 from design_rendering.nodes import NODE_SCHEMAS
-from design_rendering.objects import ObjectKey
 from design_rendering.policies import PolicyError, police
+from design_rendering.reading.diagnostics import RenderingError
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import Rendering, design_text, render, secret_texts
 from design_rendering.secrets import secret_values

@@ -23,7 +23,7 @@ from slipway_api import airflow_access as access
 from slipway_api.http.answers import ERRORS
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.sites.readers import READERS
+from slipway_api.sites.node_states.readers import READERS
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["monitoring"], route_class=BlockingRoute)

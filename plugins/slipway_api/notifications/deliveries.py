@@ -24,7 +24,7 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store, provisioners
 from slipway_api.http.leader import Leader, require_leader
-from strategy_lib.notifications import Webhook
+from strategy_lib.parsing.notifications import Webhook
 
 router = APIRouter(tags=["notifications"], route_class=BlockingRoute)
 

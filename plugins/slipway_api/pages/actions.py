@@ -21,7 +21,7 @@ from slipway_api.actions.lookup import find_known_action
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.pages import group_graph, timeline
+from slipway_api.pages.drawings import group_graph, timeline
 from slipway_api.pages.live import live_page
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import counted, number, segment

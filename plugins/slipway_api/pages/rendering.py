@@ -13,7 +13,8 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from slipway_api.pages import group_graph, status_bar, wording
+from slipway_api.pages import wording
+from slipway_api.pages.drawings import group_graph, status_bar
 
 STATIC = Path(__file__).parent / "static"
 POLICY = (

@@ -4,22 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from slipway_api.pages import (
-    actions,
-    approval,
-    doing,
-    node_states,
-    nodes,
-    owners,
-    repair,
-    run_tab,
-    set_states,
-    site_plan,
-    sites,
-    static_files,
-    tasks,
-    touch,
-)
+from slipway_api.pages import actions, node_states, nodes, owners, run_tab, site_plan, sites, static_files, tasks
+from slipway_api.pages.forms import approval, doing, repair, set_states, touch
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
 for module in (

@@ -14,7 +14,7 @@ from slipway_api.documents.differences import differences
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.pages import group_graph
+from slipway_api.pages.drawings import group_graph
 from slipway_api.pages.live import live_page
 from slipway_api.pages.nodes import asked, kept, nodes_part, token_of
 from slipway_api.pages.rendering import page

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from design_rendering.imported_site import imported_files
+from design_rendering.kinds.imported_site import imported_files
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.maas.connection import connect_maas
 from provisioner_client.redacting import nothing_is_secret

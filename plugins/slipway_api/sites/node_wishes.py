@@ -23,7 +23,7 @@ from slipway_api.http.bodies import JsonObject, json_body_of
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.etags import IfMatch
-from slipway_api.sites.node_versions import expected_versions, version_headers
+from slipway_api.sites.node_states.node_versions import expected_versions, version_headers
 from slipway_api.sites.site_statuses import read_list
 
 router = APIRouter(tags=["sites"], route_class=BlockingRoute)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from design_rendering.drydock_kinds import PROFILE_SCHEMA
+from design_rendering.kinds.drydock_kinds import PROFILE_SCHEMA
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.plans.schedules import schedule
 from site_engine.plans.site_plans import plan_site
@@ -24,7 +24,7 @@ from slipway_api.sites.site_statuses import read_list
 from strategy_lib.goals.update import Change
 
 if TYPE_CHECKING:
-    from design_rendering.document_changes import DocumentChange
+    from design_rendering.changes.document_changes import DocumentChange
     from site_engine.plans.site_plans import PlannedNode, SitePlan
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from provisioner_client.simulator.maas.answers import BASE, BadParameters
-from provisioner_client.simulator.maas.machine import DEBUG, Machine
+from provisioner_client.simulator.maas.http.answers import BASE, BadParameters
+from provisioner_client.simulator.maas.machines.machine import DEBUG, Machine
 from provisioner_client.simulator.store import Store
 
 LARGEST_PAGE = 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from provisioner_client.simulator.maas.answers import BadParameters, Form, first
+from provisioner_client.simulator.maas.http.answers import BadParameters, Form, first
 
 DEFAULT = ("ubuntu", "jammy")
 IMAGES: tuple[tuple[str, str], ...] = (DEFAULT, ("ubuntu", "noble"), ("ubuntu", "focal"), ("custom", "site-image"))

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from provisioner_client.simulator.maas.answers import BASE, BadParameters, Form, Refused, first, no_such
+from provisioner_client.simulator.maas.http.answers import BASE, BadParameters, Form, Refused, first, no_such
 from provisioner_client.simulator.store import Store
 
 ZONE, POOL = "zone", "pool"

@@ -11,24 +11,24 @@ from provisioner_client.simulator.http.answer import Answer, json_answer
 from provisioner_client.simulator.http.faults import Fault, FaultBook, FaultKind
 from provisioner_client.simulator.http.request import Request
 from provisioner_client.simulator.journal import Journal
-from provisioner_client.simulator.maas.acts import Acts, find_reference
-from provisioner_client.simulator.maas.answers import Refused, document, first, text
-from provisioner_client.simulator.maas.api import MaasApi
-from provisioner_client.simulator.maas.auth import Gatekeeper
 from provisioner_client.simulator.maas.cost import CostBook
 from provisioner_client.simulator.maas.events import EventLedger
-from provisioner_client.simulator.maas.filters import MachineFilter
-from provisioner_client.simulator.maas.forms import form_of
-from provisioner_client.simulator.maas.lifecycle import Lifecycle
-from provisioner_client.simulator.maas.machine_api import MachineApi
-from provisioner_client.simulator.maas.machines_api import MachinesApi
-from provisioner_client.simulator.maas.park import MachinePark
+from provisioner_client.simulator.maas.http.answers import Refused, document, first, text
+from provisioner_client.simulator.maas.http.api import MaasApi
+from provisioner_client.simulator.maas.http.auth import Gatekeeper
+from provisioner_client.simulator.maas.http.filters import MachineFilter
+from provisioner_client.simulator.maas.http.forms import form_of
+from provisioner_client.simulator.maas.http.machine_api import MachineApi
+from provisioner_client.simulator.maas.http.machines_api import MachinesApi
+from provisioner_client.simulator.maas.http.things_api import ThingsApi
+from provisioner_client.simulator.maas.machines.acts import Acts, find_reference
+from provisioner_client.simulator.maas.machines.lifecycle import Lifecycle
+from provisioner_client.simulator.maas.machines.park import MachinePark
+from provisioner_client.simulator.maas.machines.script_sets import ScriptSets
+from provisioner_client.simulator.maas.machines.site_machines import plain_machines, read_site
 from provisioner_client.simulator.maas.places import POOL, ZONE, Places
-from provisioner_client.simulator.maas.script_sets import ScriptSets
-from provisioner_client.simulator.maas.site_machines import plain_machines, read_site
 from provisioner_client.simulator.maas.tables import MAAS_SCHEMA, MAAS_TABLES
 from provisioner_client.simulator.maas.tags import Tags
-from provisioner_client.simulator.maas.things_api import ThingsApi
 from provisioner_client.simulator.maas.world import MaasWorld
 from provisioner_client.simulator.scripts import ScriptBook
 from provisioner_client.simulator.settings import Settings

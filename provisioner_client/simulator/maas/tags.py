@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from provisioner_client.simulator.journal import split_reference
-from provisioner_client.simulator.maas.answers import BASE, BadParameters, Form, Refused, first, no_such
-from provisioner_client.simulator.maas.machine import Machine
-from provisioner_client.simulator.maas.park import MachinePark
+from provisioner_client.simulator.maas.http.answers import BASE, BadParameters, Form, Refused, first, no_such
+from provisioner_client.simulator.maas.machines.machine import Machine
+from provisioner_client.simulator.maas.machines.park import MachinePark
 from provisioner_client.simulator.store import Store
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")

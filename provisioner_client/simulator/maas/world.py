@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from provisioner_client.simulator.errors import BadAdminRequest
-from provisioner_client.simulator.maas.acts import Acts
 from provisioner_client.simulator.maas.cost import CostBook
-from provisioner_client.simulator.maas.course import MAAS_SCRIPTS
 from provisioner_client.simulator.maas.events import EventLedger
-from provisioner_client.simulator.maas.park import MachinePark
+from provisioner_client.simulator.maas.machines.acts import Acts
+from provisioner_client.simulator.maas.machines.course import MAAS_SCRIPTS
+from provisioner_client.simulator.maas.machines.park import MachinePark
 from provisioner_client.simulator.maas.places import POOL, ZONE, Places
 from provisioner_client.simulator.scripts import ScriptForm
 from provisioner_client.simulator.settings import Settings

@@ -7,9 +7,9 @@ import zlib
 import sqlalchemy as sa
 from alembic import op
 
-from design_rendering.digests import node_digests
+from design_rendering.changes.digests import node_digests
 from design_rendering.documents import load_documents
-from design_rendering.drydock_nodes import nodes_from_documents
+from design_rendering.kinds.drydock_nodes import nodes_from_documents
 from strategy_lib.errors import StrategyLibError
 
 revision = "0003"

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from design_rendering.digests import VERSION
+from design_rendering.changes.digests import VERSION
 from site_store.migrations import counting_0006
 from site_store.migrations.digests_0006 import DIGESTS, StoredDesigns, insert_objects, with_labels
 

@@ -19,7 +19,7 @@ from site_engine.controller.controller import NAME
 from site_engine.monitoring.notifications import NotDelivered
 from site_store import ActionState, Lease, OutboxRecord, SiteStore
 from slipway_cli.courier import courier
-from strategy_lib.notifications import Target
+from strategy_lib.parsing.notifications import Target
 from tests.integration.api.conftest import PASSWORD
 from tests.integration.api.test_service import assert_failure
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from design_rendering import load_documents, read_design, rendered_documents
-from design_rendering.slipway_nodes import read_slipway_nodes
+from design_rendering.kinds.slipway_nodes import read_slipway_nodes
 from design_rendering.validation import validate
 from slipway_cli.main import main
 from tests.conftest import ROOT

@@ -12,8 +12,8 @@ from sqlalchemy import insert
 from site_store import OperationStatus, SiteStore
 from site_store.tables import node, node_error
 from strategy_lib.outcome import Outcome
+from strategy_lib.parsing.schema_check import check_data
 from strategy_lib.phase import Phase
-from strategy_lib.schema_check import check_data
 from tests.integration.api.airflow_runs import commit, create, plan
 from tests.integration.api.test_service import assert_failure
 

@@ -12,7 +12,7 @@ from site_store import ActionRecord, ActionState, SiteStore
 from slipway_airflow import connections
 from slipway_api import airflow_access as access
 from slipway_api.actions.notes import notes_of_action
-from strategy_lib.report_text import render
+from strategy_lib.reports.report_text import render
 from tests.integration.api.test_service import assert_failure
 
 DETAILS = "/api/v1.0/notedetails"

@@ -13,7 +13,7 @@ from slipway_airflow import connections
 from slipway_api.actions.report import MOST_NODES, report_page
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Reason
-from strategy_lib.report import FailedStep, ReportedAction, ReportedGroup, ReportedNode, build_report
+from strategy_lib.reports.report import FailedStep, ReportedAction, ReportedGroup, ReportedNode, build_report
 from tests.integration.api.airflow_runs import ACTIONS
 from tests.integration.api.test_service import assert_failure
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from design_rendering.imported_site import imported_files
+from design_rendering.kinds.imported_site import imported_files
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from site_engine.controller.follow import follow_site
 from site_engine.operations.reconcile import record_late_results

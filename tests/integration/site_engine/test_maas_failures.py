@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from provisioner_client.maas.api_key import ApiKey
-from provisioner_client.maas.driver import DriverSettings
 from provisioner_client.maas.provisioner import MaasProvisioner
+from provisioner_client.maas.tasks.driver import DriverSettings
 from provisioner_client.retry import RetryPolicy
-from provisioner_client.simulator.maas.auth import DEFAULT_KEY
+from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from site_store import SiteStore
 from strategy_lib.goals.node_errors import NodeError
 from strategy_lib.phase import Phase

@@ -16,7 +16,7 @@ from site_engine.errors import AccountRefused, AirflowApiError
 from site_engine.monitoring.notifications import GIVEN_UP_AFTER, SEND_EVERY, NotDelivered, send_notifications
 from site_engine.monitoring.owners import AIRFLOW_INTERVAL, airflow_owner, list_owners, provisioner_owner
 from site_store import ActionState, Lease, OutboxRecord, SiteStore
-from strategy_lib.notifications import Target
+from strategy_lib.parsing.notifications import Target
 from tests.support.stores import new_store
 
 SITE = "alpha"

@@ -14,7 +14,7 @@ from site_engine.monitoring.metric_samples import read_samples
 from site_engine.monitoring.metrics import WATCHER_CHANGES
 from site_engine.watchers import DesignWatcher, Told
 from site_store import AccessRefused, BufferMode, Lease, OutboxRecord, SiteStore
-from strategy_lib.notifications import Target
+from strategy_lib.parsing.notifications import Target
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 from tests.support.stores import new_store

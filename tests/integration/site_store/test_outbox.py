@@ -8,7 +8,7 @@ import pytest
 
 from site_store import ActionState, EventNotFound, Lease, LeaseLost, SiteStore
 from site_store.status.outbox import write_notification
-from strategy_lib.notifications import NotificationKind
+from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.phase import GroupState, Reason
 from tests.integration.site_store.desk import Desk, yaml
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario

@@ -9,7 +9,7 @@ import pytest
 
 from site_engine.groups.turns import place_taker
 from site_store import GroupTurn, OperationStatus, PlaceTaken, PlannedGroup, SiteStore, StepState
-from strategy_lib.group_plan import GroupPlan
+from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.strategy import Group, Ready

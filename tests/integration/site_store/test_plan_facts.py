@@ -15,8 +15,8 @@ from site_store.designs.site_groups import write_site_groups
 from site_store.nodes.plan_facts import TIMED
 from site_store.tables import node
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS
 from strategy_lib.phase import Phase
-from strategy_lib.site_settings import DEFAULT_SETTINGS
 from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, want
 from tests.integration.site_store.test_trees import counted_statements

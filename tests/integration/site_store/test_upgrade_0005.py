@@ -14,10 +14,10 @@ from alembic.config import Config
 from sqlalchemy import Connection, MetaData, inspect, text
 
 import site_store
-from design_rendering.digests import node_digests
+from design_rendering.changes.digests import node_digests
+from design_rendering.changes.objects import ObjectKey
 from design_rendering.documents import load_documents
-from design_rendering.drydock_nodes import nodes_from_documents
-from design_rendering.objects import ObjectKey
+from design_rendering.kinds.drydock_nodes import nodes_from_documents
 from site_store import SiteStore
 from site_store.sql.address import resolve
 from site_store.sql.database import Database, create_sqlite_file

@@ -21,7 +21,7 @@ from site_engine.provisioners import ProvisionerConnection
 from site_store import ApprovalAnswer, StepState
 from slipway_airflow import group_trigger, trigger_waits
 from slipway_airflow.group_trigger import GroupTrigger
-from strategy_lib.configuration import DeploymentConfiguration
+from strategy_lib.parsing.configuration import DeploymentConfiguration
 from strategy_lib.phase import GroupState, Phase
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator

@@ -17,7 +17,7 @@ from design_rendering.documents import (
     find_documents,
     load_documents,
 )
-from design_rendering.yaml_reader import Limits
+from design_rendering.reading.yaml_reader import Limits
 from strategy_lib.errors import Problem
 
 # What takes longer than this has no bound.

@@ -6,7 +6,7 @@ import pytest
 
 from design_rendering.design import read_design
 from design_rendering.documents import Document, load_documents
-from design_rendering.health_urls import node_urls
+from design_rendering.kinds.health_urls import node_urls
 from design_rendering.validation import validate
 from strategy_lib.errors import StrategyLibError
 

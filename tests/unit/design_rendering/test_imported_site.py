@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from design_rendering import load_documents, read_design, rendered_documents
-from design_rendering.imported_site import ImportedMachine, imported_files
-from design_rendering.slipway_nodes import SlipwayNode, read_slipway_nodes
+from design_rendering.kinds.imported_site import ImportedMachine, imported_files
+from design_rendering.kinds.slipway_nodes import SlipwayNode, read_slipway_nodes
 from design_rendering.validation import validate
 from strategy_lib.selectors import resolve
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from design_rendering.documents import load_documents
-from design_rendering.provisioner_kinds import provisioner_problems
+from design_rendering.kinds.provisioner_kinds import provisioner_problems
 
 SITE = "schema: slipway/Site/v1\nmetadata: {{name: s}}\ndata: {{provisioner: {0}}}\n---\n"
 OWN = "schema: slipway/Node/v1\nmetadata: {name: n1}\ndata: {}\n---\n"

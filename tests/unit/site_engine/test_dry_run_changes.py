@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from design_rendering.document_changes import Change as Changed
-from design_rendering.document_changes import DocumentChange, FieldChange
+from design_rendering.changes.document_changes import Change as Changed
+from design_rendering.changes.document_changes import DocumentChange, FieldChange
 from site_engine.plans.differences import NodeDifference
 from site_engine.plans.dry_run_changes import fold_changes
 from site_engine.plans.site_plans import GroupChanges, PlannedNode, SitePlan
 from strategy_lib.goals.update import Change
 from strategy_lib.phase import Verdict
-from strategy_lib.report import Report, ReportedAction, from_dict, to_dict
-from strategy_lib.report_text import render
+from strategy_lib.reports.report import Report, ReportedAction, from_dict, to_dict
+from strategy_lib.reports.report_text import render
 
 PROFILE = "drydock/HostProfile/v1"
 NEW_IMAGE = FieldChange("$.data.image", Changed.MODIFIED, ["jammy"], ["noble"])

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from site_engine.monitoring.metrics import METRICS, Shape
-from strategy_lib.notifications import NotificationKind
+from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.status.words import Status
 from tests.conftest import ROOT
 

@@ -10,7 +10,7 @@ import pytest
 
 from site_engine.monitoring.notifications import headline, message_of, pause_before, text_of
 from site_store import OutboxRecord
-from strategy_lib.notifications import NotificationKind
+from strategy_lib.parsing.notifications import NotificationKind
 
 
 def event(kind: str, group: str | None = None, /, **data: Any) -> OutboxRecord:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from design_rendering.changes.digests import VERSION
 from design_rendering.design import Design
-from design_rendering.digests import VERSION
 from site_engine.actions.admission import judge_out_of_use
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import parse_parameters
@@ -23,13 +23,13 @@ from site_engine.plans.planning import (
     plan_action,
 )
 from site_store import NodeRecord, PlannedGroup
-from strategy_lib.configuration import DeploymentConfiguration
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.node import nodes_from_inventory
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.parsing.configuration import DeploymentConfiguration
+from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.phase import Reason
 from strategy_lib.strategy import Group
-from strategy_lib.strategy_parser import parse_strategy
 
 NODES = nodes_from_inventory(
     [{"name": name, "tags": [], "labels": {}, "rack": rack} for name, rack in (("b", "r1"), ("a", "r1"), ("c", "r2"))]

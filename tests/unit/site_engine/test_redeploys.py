@@ -12,7 +12,7 @@ from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import parse_parameters
 from site_engine.plans.planning import Plan, plan_action, simulate_plan
 from site_store import NodeRecord
-from strategy_lib.group_plan import GroupPlan
+from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
 from tests.support.sites import group, node, site

@@ -15,7 +15,7 @@ from site_store.nodes.node_records import NodeTasks
 from site_store.records import GroupRecord, ReportInput
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import NODE_STEPS, GroupState, Phase, Reason, Verdict
-from strategy_lib.report import Report
+from strategy_lib.reports.report import Report
 from strategy_lib.strategy import Group
 from tests.unit.site_engine.records import CREATED, record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from design_rendering.digests import VERSION
+from design_rendering.changes.digests import VERSION
 from site_store import migrations
 
 
@@ -14,5 +14,5 @@ def test_rule_38_the_newest_migration_of_digests_writes_those_of_today() -> None
     newest = max(path.stem for path in Path(migrations.__file__).parent.glob("digests_*.py"))
     written = import_module(f"{migrations.__name__}.{newest}").DIGESTS
     assert written == int(VERSION), (
-        f"design_rendering.digests has the version {VERSION}: write a migration that computes the stored digests anew"
+        f"design_rendering.changes.digests has the version {VERSION}: write a migration that computes digests anew"
     )

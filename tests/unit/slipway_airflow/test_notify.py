@@ -8,7 +8,7 @@ import pytest
 from airflow.providers.smtp.notifications.smtp import SmtpNotifier
 
 from slipway_airflow.operators.notify import NotifierError, known_notifiers, make_notifier
-from strategy_lib.notifications import Notifier
+from strategy_lib.parsing.notifications import Notifier
 
 MESSAGE = {
     "text": "Site <b>north</b>: verdict {{ conn.slipway_provisioner.password }}",

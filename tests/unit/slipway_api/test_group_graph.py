@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from slipway_api.pages.group_graph import draw
-from slipway_api.pages.status_bar import bar, count_words
+from slipway_api.pages.drawings.group_graph import draw
+from slipway_api.pages.drawings.status_bar import bar, count_words
 from strategy_lib.status.entry import Blame, Entry, EntryKind, GroupDetails, Role
 from strategy_lib.status.words import Status
 

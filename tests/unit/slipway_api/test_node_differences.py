@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from design_rendering.document_changes import Change, DocumentChange, FieldChange
+from design_rendering.changes.document_changes import Change, DocumentChange, FieldChange
 from slipway_api.documents.node_differences import MOST_FIELDS, Comparisons, Shown, shown_differences
 
 KEY = ("store", "alpha", "n1", 1, 2)

@@ -14,7 +14,7 @@ from api_client.slipway import SlipwayClient
 from site_engine.monitoring.notifications import NotDelivered
 from site_store import Lease, OutboxRecord
 from slipway_cli.courier import courier, run_id_of
-from strategy_lib.notifications import Notifier, Target, Webhook
+from strategy_lib.parsing.notifications import Notifier, Target, Webhook
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 EVENT = OutboxRecord(1, "01EVENT", "north", "verdict", None, None, MOMENT, {})

@@ -11,12 +11,12 @@ import yaml
 from click.testing import Result
 
 from design_rendering.documents import load_documents
-from design_rendering.drydock_nodes import nodes_from_documents
+from design_rendering.kinds.drydock_nodes import nodes_from_documents
 from slipway_cli.command_group import LazyGroup
 from slipway_cli.main import COMMANDS, SERVER, main
 from strategy_lib import simulate
 from strategy_lib.node import nodes_from_inventory
-from strategy_lib.strategy_parser import parse_strategy
+from strategy_lib.parsing.strategy_parser import parse_strategy
 
 DOCS = Path(__file__).parents[3] / "docs"
 STRATEGY_DOC = (DOCS / "strategy.md").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from api_client.session import ApiRefused, ApiSession
 from api_client.slipway import GroupProgress, RunProgress, SlipwayClient
 from slipway_cli.demo.command import failed_tasks
 from slipway_cli.embedded.errors import EmbeddedError
-from slipway_cli.follow import AirflowGone, Clock, follow
+from slipway_cli.terminal.follow import AirflowGone, Clock, follow
 
 URL = "http://127.0.0.1:1"
 RUN = f"{URL}/api/v2/dags/deploy_site/dagRuns/r"
@@ -63,7 +63,7 @@ def test_an_airflow_that_is_away_for_a_while_is_told_once(
 def test_a_run_that_airflow_does_not_begin_is_told_once(
     wire: responses.RequestsMock, said: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slipway_cli.follow._BEGINNING", -1.0)
+    monkeypatch.setattr("slipway_cli.terminal.follow._BEGINNING", -1.0)
     for state in ("queued", "queued", "success"):
         wire.get(RUN, json={"state": state})
     wire.get(PROGRESS, json={"action": {"state": "pending"}, "groups": []})

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from api_client.slipway import GroupProgress, RunProgress
-from slipway_cli.progress import Frame, open_view
-from slipway_cli.progress_table import describe, table_lines
+from slipway_cli.terminal.progress import Frame, open_view
+from slipway_cli.terminal.progress_table import describe, table_lines
 
 
 def group(state: str, phase: str | None = None, reason: str | None = None, **counts: int) -> GroupProgress:

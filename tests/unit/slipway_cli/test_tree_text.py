@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slipway_cli.tree_text import Sheet, tree_changes, tree_lines
+from slipway_cli.terminal.tree_text import Sheet, tree_changes, tree_lines
 from strategy_lib.status.words import Status, roll_up
 
 REF = "action/01ARZ3NDEKTSV4RRFFQ69G5FAV"

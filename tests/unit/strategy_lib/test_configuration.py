@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from strategy_lib.configuration import DeploymentConfiguration, parse_configuration
 from strategy_lib.errors import ConfigurationError
+from strategy_lib.parsing.configuration import DeploymentConfiguration, parse_configuration
 
 
 def test_rule_22_nothing_given_is_all_defaults() -> None:

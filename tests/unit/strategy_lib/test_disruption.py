@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategy_lib.criteria import SuccessCriteria
-from strategy_lib.disruption import shortfalls
+from strategy_lib.groups.disruption import shortfalls
 from strategy_lib.node import Node
 from strategy_lib.strategy import Group, Selector, Strategy
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lib.health_url import parse_health_url
-from strategy_lib.site_settings import SiteSettingsError, parse_site_settings
+from strategy_lib.parsing.health_url import parse_health_url
+from strategy_lib.parsing.site_settings import SiteSettingsError, parse_site_settings
 
 
 @pytest.mark.parametrize(

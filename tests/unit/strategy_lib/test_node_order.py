@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from strategy_lib.errors import StrategyError
+from strategy_lib.groups.node_order import node_edges, require_order
 from strategy_lib.node import Node, nodes_from_inventory
-from strategy_lib.node_order import node_edges, require_order
+from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.simulation import simulate
 from strategy_lib.strategy import strategy_to_data
-from strategy_lib.strategy_parser import parse_strategy
 
 ROLES = {"gw1": "gateway", "gw2": "gateway", "n1": "worker", "n2": "worker"}
 NODES = nodes_from_inventory([{"name": name, "labels": {"role": role}} for name, role in ROLES.items()])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from strategy_lib.notifications import (
+from strategy_lib.parsing.notifications import (
     NotificationKind,
     Notifications,
     NotificationsError,

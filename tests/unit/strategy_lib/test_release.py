@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from strategy_lib.groups.release import plan_release
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.release import plan_release
 
 C = NodeCondition
 

@@ -11,7 +11,7 @@ import pytest
 from strategy_lib.criteria import SuccessCriteria, evaluate
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
-from strategy_lib.report import (
+from strategy_lib.reports.report import (
     FailedStep,
     Report,
     ReportedAction,
@@ -22,7 +22,7 @@ from strategy_lib.report import (
     from_dict,
     to_dict,
 )
-from strategy_lib.report_text import render
+from strategy_lib.reports.report_text import render
 from strategy_lib.verdict import GroupCounts
 
 STARTED = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

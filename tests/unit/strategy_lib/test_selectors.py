@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from strategy_lib.node import Node
+from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.selectors import NodeIndex, resolve
-from strategy_lib.strategy_parser import parse_strategy
 
 NODES = (
     Node("n1", frozenset({"control"}), {"ucp": "enabled", "url": "a:b"}, "r1"),

@@ -11,8 +11,8 @@ from design_rendering.design import read_design
 from design_rendering.documents import load_documents
 from design_rendering.validation import validate
 from strategy_lib.errors import StrategyLibError
-from strategy_lib.schema_check import schema
-from strategy_lib.site_settings import (
+from strategy_lib.parsing.schema_check import schema
+from strategy_lib.parsing.site_settings import (
     DEFAULT_SETTINGS,
     SITE_SETTINGS_SCHEMA,
     SiteSettings,

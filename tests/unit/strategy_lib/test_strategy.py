@@ -10,6 +10,7 @@ import pytest
 from design_rendering.documents import load_documents
 from strategy_lib.approval import Approval, ApprovalMoment
 from strategy_lib.errors import StrategyError
+from strategy_lib.parsing.strategy_parser import group_from_data, parse_label, parse_strategy
 from strategy_lib.strategy import (
     Group,
     Label,
@@ -20,7 +21,6 @@ from strategy_lib.strategy import (
     strategy_to_data,
     targeted_strategy,
 )
-from strategy_lib.strategy_parser import group_from_data, parse_label, parse_strategy
 
 
 def group(name: str, *depends_on: str, **more: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from design_rendering.documents import load_documents
 from strategy_lib.node import Node
-from strategy_lib.strategy_parser import parse_strategy
+from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.warnings import strategy_warnings
 
 NODES = (

@@ -11,7 +11,8 @@ import httpx
 import pytest
 
 from site_store import SiteStore
-from slipway_api.pages import node_states, set_states
+from slipway_api.pages import node_states
+from slipway_api.pages.forms import set_states
 from tests.integration.api.pages.conftest import UI, Open
 from tests.integration.api.pages.test_actions import text_of
 from tests.integration.api.pages.test_nodes import rows

@@ -24,7 +24,7 @@ def test_a_viewer_reads_what_an_update_would_do_and_sees_no_button(
     assert "What an update of alpha would do" in said
     assert "3 nodes to add" in said
     assert said.index("control") < said.index("compute")
-    assert "none was read yet" in said
+    assert "No list of the provisioner was read yet" in said
     assert re.findall(r"<form|<button|class=\"button", answer.text) == []
     assert f'href="{UI}/sites/alpha/plan"' in viewer.get("/sites/alpha").text
 

@@ -12,7 +12,7 @@ import pytest
 from provisioner_client.designs import DesignSource
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.protocol import ProvisionerTask, TaskState
-from provisioner_client.simulator.maas.auth import DEFAULT_KEY, parse_key
+from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY, parse_key
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from strategy_lib.phase import Phase
 from tests.support.maas_clients import design, wire

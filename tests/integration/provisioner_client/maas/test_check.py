@@ -9,7 +9,7 @@ import requests
 from airflow.sdk import Connection
 
 from provisioner_client.errors import AuthenticationFailed
-from provisioner_client.simulator.maas.auth import DEFAULT_KEY
+from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from slipway_airflow.hook import MaasHook
 from tests.integration.provisioner_client.maas.conftest import CLERK
 from tests.support.maas_clients import URL, Wire, client

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from site_engine.trees.status_trees import action_tree, tree_to_dict
 from site_store import PlannedGroup
+from strategy_lib.parsing.schema_check import check_data
 from strategy_lib.phase import Phase, Reason
-from strategy_lib.schema_check import check_data
 from strategy_lib.strategy import Group
 from tests.integration.site_engine.trees.tree_scenario import child
 from tests.integration.site_store.scenario import Scenario, outcome

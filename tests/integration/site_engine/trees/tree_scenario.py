@@ -11,8 +11,8 @@ from site_engine.trees.status_trees import action_tree, site_tree, tree_to_dict
 from site_store import ActionRecord, OperationStatus
 from site_store.tables import revision, site_group, site_group_node, task
 from site_store.tables import site as site_table
+from strategy_lib.parsing.schema_check import check_data
 from strategy_lib.phase import Phase
-from strategy_lib.schema_check import check_data
 from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
 
 AIRFLOW, PROVISIONER = "airflow:deploy_site", "provisioner:drydock"

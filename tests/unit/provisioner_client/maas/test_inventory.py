@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from design_rendering.imported_site import ImportedMachine
+from design_rendering.kinds.imported_site import ImportedMachine
 from provisioner_client.maas.inventory import Inventory, inventory
 from provisioner_client.maas.machine import read_machine
 from provisioner_client.maas.selection import LabelWords

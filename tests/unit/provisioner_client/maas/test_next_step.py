@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from provisioner_client.maas.machine import Machine, Status, read_machine
-from provisioner_client.maas.next_step import Act, next_step
-from provisioner_client.maas.progress import Progress
+from provisioner_client.maas.tasks.next_step import Act, next_step
+from provisioner_client.maas.tasks.progress import Progress
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import NODE_STEPS, SUBMITTED_PHASES, Phase
 

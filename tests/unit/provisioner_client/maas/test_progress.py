@@ -6,7 +6,7 @@ import pytest
 
 from provisioner_client.maas.events import ACQUIRE, CHANGED, COMMISSION, DEPLOY, RELEASE, Event, read_events
 from provisioner_client.maas.machine import Machine, Status
-from provisioner_client.maas.progress import Progress, progress_by_status, progress_of, reason_of_status
+from provisioner_client.maas.tasks.progress import Progress, progress_by_status, progress_of, reason_of_status
 
 REFERENCE = "slipway-a-1"
 

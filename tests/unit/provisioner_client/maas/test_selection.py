@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from design_rendering.slipway_nodes import SlipwayNode
+from design_rendering.kinds.slipway_nodes import SlipwayNode
 from provisioner_client.maas.machine import Machine, Status
 from provisioner_client.maas.selection import LabelWords, select
 from strategy_lib.strategy import Label, Selector

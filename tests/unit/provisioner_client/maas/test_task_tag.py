@@ -7,7 +7,7 @@ import json
 import pytest
 
 from provisioner_client.errors import ProvisionerProtocolError
-from provisioner_client.maas.task_tag import Order, Settled, TaskTag, is_tag_name, read_tag
+from provisioner_client.maas.tasks.task_tag import Order, Settled, TaskTag, is_tag_name, read_tag
 
 TAG = TaskTag(
     "slipway-a-1",

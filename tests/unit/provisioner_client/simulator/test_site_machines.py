@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from provisioner_client.simulator.errors import SimulatorError
-from provisioner_client.simulator.maas.site_machines import SiteMachine, read_site
+from provisioner_client.simulator.maas.machines.site_machines import SiteMachine, read_site
 from tests.conftest import ROOT
 
 DATA = ROOT / "slipway_cli" / "data"

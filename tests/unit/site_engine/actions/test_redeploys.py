@@ -7,7 +7,7 @@ import pytest
 from site_engine.actions.admission import Ground, judge_parameters, judge_redeploys
 from site_engine.actions.kinds import KINDS, Override
 from site_engine.actions.parameters import ActionParameters
-from strategy_lib.site_settings import DEFAULT_SETTINGS, SiteSettings
+from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings
 
 UPDATE = KINDS["update_site"]
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from api_client.session import ApiError, ApiRefused, ApiSession
 from api_client.slipway import SlipwayClient
 from slipway_cli.demo.command import DEMO, stop_interrupted_demos
-from slipway_cli.follow import Clock
+from slipway_cli.terminal.follow import Clock
 
 ACTIONS = "http://127.0.0.1:1/slipway/api/v1.0/actions"
 

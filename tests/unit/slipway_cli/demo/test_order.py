@@ -9,7 +9,7 @@ from slipway_cli import SlipwayCliError
 from slipway_cli.demo.order import FORGIVEN_FAILURE, read_order
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.main import main
-from slipway_cli.online.profiles import ProfileError
+from slipway_cli.online.server.profiles import ProfileError
 from slipway_cli.output import Refused
 
 NODE = "schema: drydock/BaremetalNode/v1\nmetadata: {name: %s}\ndata: {}\n---\n"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from design_rendering import load_documents, read_design, rendered_documents
-from design_rendering.slipway_nodes import read_slipway_nodes
+from design_rendering.kinds.slipway_nodes import read_slipway_nodes
 from design_rendering.validation import validate
 
 

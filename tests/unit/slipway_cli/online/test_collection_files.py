@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from design_rendering.documents import load_documents
 from slipway_cli.files import Source
-from slipway_cli.online.collection_files import Collection, UploadCache, collection_of, joined, version_of
-from slipway_cli.online.server_config import ServerConfig
+from slipway_cli.online.documents.collection_files import Collection, UploadCache, collection_of, joined, version_of
+from slipway_cli.online.server.server_config import ServerConfig
 
 LINES = st.lists(st.sampled_from(["---", "a: 1", "# b", "", "- c", "..."]), max_size=6)
 CONTENTS = st.builds(lambda lines, end: ("\n".join(lines) + end).encode(), LINES, st.sampled_from(["", "\n", "\n\n"]))

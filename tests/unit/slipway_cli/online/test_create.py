@@ -176,7 +176,7 @@ def test_without_a_terminal_it_goes_on_where_deployed_nodes_are_left_alone(slipw
 def test_on_a_terminal_deployed_nodes_are_asked_about(
     slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch, answer: str, status: int
 ) -> None:
-    monkeypatch.setattr("slipway_cli.online.create.is_terminal", lambda: True)
+    monkeypatch.setattr("slipway_cli.online.actions.create.is_terminal", lambda: True)
     server.foresee(withheld=("n2",))
     if status == 0:
         server.on("POST", "/actions", action(), 201)
@@ -212,7 +212,7 @@ def test_what_left_the_design_is_not_erased_unasked(
 def test_rule_11_nodes_that_would_be_erased_first_are_asked_about(
     slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slipway_cli.online.create.is_terminal", lambda: True)
+    monkeypatch.setattr("slipway_cli.online.actions.create.is_terminal", lambda: True)
     server.foresee(released=("n3",))
     result = slipway("create", "action", "update_site", stdin="n\n")
     assert result.exit_code == 1

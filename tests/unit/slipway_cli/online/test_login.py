@@ -13,7 +13,7 @@ import pytest
 import requests
 import responses
 
-from slipway_cli.online.profiles import Login
+from slipway_cli.online.server.profiles import Login
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import API, URL
 
@@ -86,7 +86,7 @@ def test_where_a_password_comes_from(
 
 
 def test_no_option_takes_a_password() -> None:
-    from slipway_cli.online.login import login
+    from slipway_cli.online.server.login import login
 
     takes_text = [p.opts for p in login.params if isinstance(p, click.Option) and not p.is_flag and p.expose_value]
     assert takes_text == [["-u", "--user"], ["--profile"]]

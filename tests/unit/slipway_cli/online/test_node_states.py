@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slipway_cli.online import node_states
+from slipway_cli.online.sites import node_states
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import API, AT, Server
 

@@ -10,8 +10,8 @@ import requests
 import yaml
 from rich.console import Console
 
-from slipway_cli.online.collection_files import Collection
-from slipway_cli.online.server import Message, in_files, level_of, messages_of, print_messages, sentence
+from slipway_cli.online.documents.collection_files import Collection
+from slipway_cli.online.server.server import Message, in_files, level_of, messages_of, print_messages, sentence
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import API, TOKEN, URL, Server
 

@@ -92,7 +92,7 @@ def test_wrong_use(slipway: Slipway, server: Server, options: tuple[str, ...]) -
 
 @pytest.fixture
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slipway_cli.tree_follow._REST", 0.0)
+    monkeypatch.setattr("slipway_cli.terminal.tree_follow._REST", 0.0)
 
 
 @pytest.mark.usefixtures("_hurry")

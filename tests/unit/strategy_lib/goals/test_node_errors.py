@@ -19,8 +19,8 @@ from strategy_lib.goals.node_errors import (
     read_code,
     standing_of,
 )
+from strategy_lib.parsing.schema_check import check_data, schema
 from strategy_lib.phase import Phase
-from strategy_lib.schema_check import check_data, schema
 
 FAILED = NodeError(
     ErrorCode.PROVISIONER,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from strategy_lib.parsing.schema_check import check_data, schema
 from strategy_lib.phase import GroupState, Reason
-from strategy_lib.schema_check import check_data, schema
 from strategy_lib.status.entry import Blame, Entry, EntryKind, EntryType, Role, entry_to_dict
 from strategy_lib.status.leaf import OwnerRecord
 from strategy_lib.status.tree import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from provisioner_client.simulator.maas.auth import DEFAULT_KEY, parse_key
+from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY, parse_key
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from tests.support.maas_calls import MaasCaller, in_process
 from tests.support.maas_in_process import Admin, admin_of, simulated_maas

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from provisioner_client.simulator.errors import SimulatorError
-from provisioner_client.simulator.maas.site_machines import SiteMachine, read_site
+from provisioner_client.simulator.maas.machines.site_machines import SiteMachine, read_site
 from tests.support import deviations
 from tests.support.maas_calls import MaasCaller, over_http
 from tests.support.maas_reference import IS_HERE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner_client.simulator.maas import statuses
-from provisioner_client.simulator.maas.filters import FILTERS, NOT_PLAYED
+from provisioner_client.simulator.maas.http.filters import FILTERS, NOT_PLAYED
+from provisioner_client.simulator.maas.machines import statuses
 from provisioner_client.simulator.machines import MachineStatus
 from tests.integration.provisioner_client.simulator.maas.conftest import Admin
 from tests.support.maas_calls import MaasCaller

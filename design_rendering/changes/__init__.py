@@ -1,0 +1,1 @@
+"""Objects and digests of a design, and what differs between two."""

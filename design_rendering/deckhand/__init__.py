@@ -1,0 +1,1 @@
+"""Deckhand's rules: layers, replacement, substitution, and the order of rendering."""

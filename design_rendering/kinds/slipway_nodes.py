@@ -1,0 +1,236 @@
+"""The nodes that Slipway's own documents describe: what the site, their sets and they themselves say, put together."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from design_rendering.documents import Document, DocumentError, find_document, find_documents
+from design_rendering.kinds.slipway_kinds import (
+    NODE_MAKERS,
+    NODE_SCHEMA,
+    NODE_SET_SCHEMA,
+    SHAPES,
+    SITE_SCHEMA,
+    USER_DATA_SCHEMA,
+)
+from strategy_lib.did_you_mean import did_you_mean
+from strategy_lib.errors import InventoryError, Problem
+from strategy_lib.node import NO_LABELS, NO_TAGS, label_texts
+from strategy_lib.parsing.json_path import extend
+from strategy_lib.parsing.schema_check import check_data
+
+HOST_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+# What the nearest of node, sets and site says; the names that documents and `SlipwayNode` have for it.
+_VALUES: Final = {
+    "rack": "rack",
+    "image": "image",
+    "kernel": "kernel",
+    "ephemeral": "ephemeral",
+    "network": "network_layout",
+    "storage": "storage_layout",
+    "erase": "erase",
+}
+_OF_USER_DATA: Final = {
+    "$.data": "must be a mapping with the user data as a text under content",
+    "$.data.content": "must be a text of 1 to 1048576 characters",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SlipwayNode:
+    """A machine as its site, its sets and its own document describe it.
+
+    Attributes
+    ----------
+    name : its host name in MAAS, without the domain.
+    tags, labels, rack : by these groups select it.
+    image, kernel : what is deployed, as MAAS calls it; None: what the connection, or MAAS, takes by itself.
+    ephemeral : the image runs from memory.
+    user_data : the text that it gets at its first boot, a secret; None: it gets none.
+    network_layout, storage_layout : names of layouts that MAAS knows; None: as the machine is set up there.
+    erase : what a release does to its disks: `none`, `quick`, `secure` or `full`; None: what the connection says.
+    address : its IP address, with or without the length of the prefix, None where the design does not state it.
+    """
+
+    name: str
+    tags: frozenset[str] = NO_TAGS
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS, hash=False)
+    rack: str | None = None
+    image: str | None = None
+    kernel: str | None = None
+    ephemeral: bool = False
+    user_data: str | None = field(default=None, repr=False)
+    network_layout: str | None = None
+    storage_layout: str | None = None
+    erase: str | None = None
+    address: str | None = None
+
+
+def read_slipway_nodes(documents: Sequence[Document]) -> dict[str, SlipwayNode]:
+    """Return the nodes of a rendered design by name, in document order.
+
+    A value is the node's own; else that of the last of its sets that has one; else the site's default. Tags are joined,
+    labels are merged one by one. An empty value (`null`) counts: the node has none then.
+
+    Raises `StrategyLibError` with everything that is wrong, also with what a node names and the design does not have:
+    nothing may be deployed by half.
+    """
+    nodes, missing = slipway_nodes(documents)
+    if missing:
+        raise DocumentError(missing)
+    return nodes
+
+
+def slipway_nodes(documents: Sequence[Document]) -> tuple[dict[str, SlipwayNode], list[Problem]]:
+    """Return the nodes of a rendered design, or of a part of one, and an error for each thing that is not there.
+
+    What a missing set or missing user data would have given is left out.
+
+    Raises `StrategyLibError` with everything that is wrong in the documents themselves.
+    """
+    read = _Kinds.of(documents)
+    layers = _Layers(read)
+    return {name: layers.node(document) for name, document in read.nodes.items()}, layers.missing
+
+
+def site_provisioner(documents: Sequence[Document]) -> str | None:
+    """Return the kind of provisioner that the site's document names; None without one, or where it names none.
+
+    Raises `DocumentError`: there are two such documents.
+    """
+    document = find_document(documents, SITE_SCHEMA)
+    said = document.data.get("provisioner") if document is not None and isinstance(document.data, Mapping) else None
+    return said if isinstance(said, str) else None
+
+
+def shape_problems(document: Document) -> list[Problem]:
+    """Return what is wrong with a document of these kinds by itself; nothing for documents of other kinds."""
+    shape = SHAPES.get(document.schema)
+    if shape is None or document.abstract:
+        return []
+    problems = check_data(shape, document.data, document)
+    if document.schema == USER_DATA_SCHEMA:
+        # A sentence about a value may repeat it, and this is a secret.
+        said = {} if isinstance(document.data, Mapping) and "content" not in document.data else _OF_USER_DATA
+        problems = [replace(one, message=said.get(one.path, one.message)) for one in problems]
+    if document.schema == NODE_SCHEMA:
+        if HOST_NAME.fullmatch(document.name) is None:
+            message = "must be a host name: letters, digits and -, at most 63 of them, without the domain"
+            problems.append(document.problem("$.metadata.name", message))
+        if not problems and "address" in document.data and _interface(document.data["address"]) is None:
+            message = "must be an IP address, with or without the length of its prefix, such as 10.0.3.7/24"
+            problems.append(document.problem("$.data.address", message))
+        if not problems:
+            sets: list[str] = document.data.get("sets", [])
+            problems += [
+                document.problem(extend("$.data.sets", place), f"{name!r} is named twice; keep one of them")
+                for place, name in enumerate(sets)
+                if name in sets[:place]
+            ]
+    return problems
+
+
+def stated_address(data: Any) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface | None:
+    """Return the address in the data of a node, None where there is none, or what is no address."""
+    return _interface(data.get("address")) if isinstance(data, Mapping) else None
+
+
+def _interface(text: object) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface | None:
+    try:
+        return ipaddress.ip_interface(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """The documents of these kinds, each with the right shape."""
+
+    site: Document | None
+    nodes: Mapping[str, Document]
+    sets: Mapping[str, Document]
+    user_data: Mapping[str, Document]
+
+    @staticmethod
+    def of(documents: Sequence[Document]) -> _Kinds:
+        """Sort them by kind. Raises `InventoryError` with what is wrong, `DocumentError` with names that are twice."""
+        its = [document for document in documents if document.schema in NODE_MAKERS]
+        problems = [problem for document in its for problem in shape_problems(document)]
+        if problems:
+            raise InventoryError(problems)
+        nodes, sets, user_data = (
+            find_documents(its, kind) for kind in (NODE_SCHEMA, NODE_SET_SCHEMA, USER_DATA_SCHEMA)
+        )
+        return _Kinds(find_document(its, SITE_SCHEMA), nodes, sets, user_data)
+
+
+class _Layers:
+    """Lays what site, sets and node say over each other, and notes what they name and is not there."""
+
+    def __init__(self, kinds: _Kinds) -> None:
+        self.missing: list[Problem] = []
+        self._kinds = kinds
+        # Thousands of nodes have the same sets: what these give together is put together once.
+        self._inherited: dict[tuple[str, ...], tuple[Mapping[str, Any], frozenset[str], Mapping[str, str]]] = {}
+        self._contents: dict[str, str | None] = {}
+
+    def node(self, document: Document) -> SlipwayNode:
+        data: Mapping[str, Any] = document.data
+        names = tuple(data.get("sets", ()))
+        if names not in self._inherited:
+            self._inherited[names] = self._of_sets(names)
+        for name in names:
+            if name not in self._kinds.sets:
+                self._miss(document, extend("$.data.sets", names.index(name)), NODE_SET_SCHEMA, name, self._kinds.sets)
+        values, tags, labels = self._inherited[names]
+        values = {**values, **_own(data)}
+        tags = tags.union(data["tags"]) if data.get("tags") else tags
+        labels = {**labels, **label_texts(data["labels"])} if data.get("labels") else labels
+        said = {name: values[key] for key, name in _VALUES.items() if values.get(key) is not None}
+        content = self._content(document, values.get("user_data"))
+        return SlipwayNode(document.name, tags, labels, user_data=content, address=data.get("address"), **said)
+
+    def _of_sets(self, names: Iterable[str]) -> tuple[Mapping[str, Any], frozenset[str], Mapping[str, str]]:
+        site: Mapping[str, Any] = {} if self._kinds.site is None else self._kinds.site.data
+        values = dict(site.get("defaults", {}))
+        labels = label_texts(site.get("labels"))
+        tags = NO_TAGS
+        for name in names:
+            if name in self._kinds.sets:
+                data = self._kinds.sets[name].data
+                values |= _own(data)
+                tags = tags.union(data.get("tags", ()))
+                labels = {**labels, **label_texts(data.get("labels"))}
+        return values, tags, labels
+
+    def _content(self, document: Document, name: str | None) -> str | None:
+        """Return the text of the user data of this name; where it is missing, it is so once for all nodes."""
+        if name is None:
+            return None
+        if name not in self._contents:
+            there = self._kinds.user_data.get(name)
+            self._contents[name] = None if there is None else there.data["content"]
+            if there is None:
+                self._miss(
+                    self._namer(document, name), "$.data.user_data", USER_DATA_SCHEMA, name, self._kinds.user_data
+                )
+        return self._contents[name]
+
+    def _namer(self, node: Document, name: str) -> Document:
+        """Return the document that names this user data for a node."""
+        named = [self._kinds.sets[each] for each in node.data.get("sets", ()) if each in self._kinds.sets]
+        makers = [node, *reversed(named)]
+        return next((one for one in makers if one.data.get("user_data") == name), self._kinds.site or node)
+
+    def _miss(self, document: Document, path: str, schema: str, name: str, there: Mapping[str, Document]) -> None:
+        path = path if document.schema != SITE_SCHEMA else "$.data.defaults.user_data"
+        hint = did_you_mean(name, list(there)) if there else "there is none at all"
+        self.missing.append(document.problem(path, f"there is no {schema} named {name!r}; {hint}"))
+
+
+def _own(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: data[key] for key in (*_VALUES, "user_data") if key in data}

@@ -1,0 +1,1 @@
+"""YAML in and out, with lines; nested data; what is found wrong."""

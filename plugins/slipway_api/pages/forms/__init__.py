@@ -1,0 +1,1 @@
+"""Forms: each says what it will do, and does it when that is confirmed."""

@@ -1,0 +1,1 @@
+"""The states of nodes: the published view, one node, what administrators set."""

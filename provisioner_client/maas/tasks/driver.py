@@ -1,0 +1,404 @@
+"""Does what is due of a task, machine by machine: after a look at the ledger, never twice, never on a stranger's.
+
+Any process may do it, with what stands in the task's tag; only user data comes from the design.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from design_rendering.kinds.slipway_nodes import SlipwayNode
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    ProvisionerError,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+)
+from provisioner_client.maas.api import BATCH, MaasApi
+from provisioner_client.maas.machine import FAILED, Machine, Status
+from provisioner_client.maas.selection import LabelWords
+from provisioner_client.maas.tasks.deploy_turn import DeployTurn, TurnLost
+from provisioner_client.maas.tasks.ledger import Ledger
+from provisioner_client.maas.tasks.next_step import Act, NextStep, next_step
+from provisioner_client.maas.tasks.progress import reason_of_status
+from provisioner_client.maas.tasks.refusals import doubt_about, refusal_of
+from provisioner_client.maas.tasks.relabelling import relabel
+from provisioner_client.maas.tasks.task_tag import Order, Settled
+from provisioner_client.protocol import unguarded
+from strategy_lib.phase import Phase
+
+log = logging.getLogger(__name__)
+
+SENDINGS: Final = 2
+"""How often a request is sent at most whose answer was lost, and which the ledger does not have once it is settled."""
+ERASE: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "none": (),
+    "quick": (("erase", "true"), ("quick_erase", "true")),
+    "secure": (("erase", "true"), ("secure_erase", "true")),
+    "full": (("erase", "true"),),
+}
+"""How a release erases disks, by our word for it."""
+
+FRESH: Final = 10.0
+"""Seconds for which a look at a machine counts: when its turn comes later, somebody else may have it."""
+_NEWEST: Final = 100
+"""So many of a machine's newest events are looked at for the reason of a status that it had before our task."""
+_EXPLAINED: Final = FAILED | {Status.BROKEN}
+
+Nodes = Callable[[], Mapping[str, SlipwayNode]]
+
+
+@dataclass(frozen=True, slots=True)
+class DriverSettings:
+    """How machines are acted on.
+
+    Parameters
+    ----------
+    parallel : how many machines this account deploys at once at most.
+    recommission : whether a machine that is Ready is commissioned again.
+    settle : seconds for which a request whose answer was lost may still take effect.
+    words : how labels are written as tags.
+    """
+
+    parallel: int = 8
+    recommission: bool = True
+    settle: float = 120.0
+    words: LabelWords = field(default_factory=LabelWords)
+
+
+@dataclass(slots=True)
+class _Doubt:
+    """A request whose answer was lost: until when it may take effect, how often it was sent, and that for a person."""
+
+    until: float
+    sendings: int
+    said: str
+    status: int | None
+
+
+class Driver:
+    """Acts on the machines of tasks.
+
+    Parameters
+    ----------
+    api : of the site.
+    settings : see there.
+    now : seconds since any moment.
+    turn : to deploy, among all processes.
+    """
+
+    def __init__(self, api: MaasApi, settings: DriverSettings, now: Callable[[], float], turn: DeployTurn) -> None:
+        self._api = api
+        self._settings = settings
+        self._now = now
+        self._turn = turn
+        self.is_kept_waiting = False
+        """Whether, at the last look, another process had its turn to deploy."""
+        self._advanced_at = now()
+        self._doubts: dict[tuple[str, str], _Doubt] = {}
+        self._waits: dict[tuple[str, str], str] = {}
+
+    def doubtful_for(self, ledger: Ledger) -> float | None:
+        """Return after how many seconds a lost request of a task is settled; None: none was lost.
+
+        One that was settled before `advance` was called last, and was not sent again by it, waits for a place, or for
+        what MAAS is at: that is no doubt any more.
+        """
+        names = set(ledger.unsent())
+        ends = [
+            doubt.until
+            for (reference, name), doubt in self._doubts.items()
+            if reference == ledger.tag.reference and name in names and doubt.until > self._advanced_at
+        ]
+        return max(0.0, min(ends) - self._now()) if ends else None
+
+    def advance(self, ledger: Ledger, phase: Phase, nodes: Nodes | None, guard: Callable[[], None]) -> None:
+        """Do what is due for those machines that were not acted on yet, and keep what is settled by that.
+
+        Parameters
+        ----------
+        ledger : of the task, just read.
+        nodes : gives the design's nodes; without them machines that get user data wait for somebody who has it.
+        guard : called right before each request that changes anything.
+
+        Raises
+        ------
+        ProvisionerError : MAAS could not be asked. What was sent until then stays so.
+        """
+        settled: dict[str, Settled] = {}
+        self.is_kept_waiting, self._advanced_at = False, self._now()
+        try:
+            if phase is Phase.RELABEL:
+                self._relabel(ledger, nodes, guard, settled)
+            else:
+                self._act_on_all(ledger, phase, nodes, guard, settled)
+        except ProvisionerError:
+            with suppress(ProvisionerError):
+                self.keep(ledger, settled, guard)
+            raise
+        finally:
+            self.rest(ledger)
+        self.keep(ledger, settled, guard)
+
+    def give_up(self, ledger: Ledger, phase: Phase) -> None:
+        """Settle what was not begun of a task for which nobody waits any more, unless another process may be at it.
+
+        What it sends at this moment would be seen too late. It is for who asks when nothing of `submit` may be lost.
+        """
+        if phase is Phase.DEPLOY and not self._turn.take():
+            return
+        try:
+            ledger.read()
+            why = "its turn had not come when nobody waited for it any more: nothing was done"
+            self.keep(ledger, {name: Settled(False, why) for name in ledger.unsent()}, unguarded)
+        finally:
+            self.rest(ledger)
+
+    def rest(self, ledger: Ledger) -> None:
+        """Let other processes deploy, unless a deploy of ours may still begin of which the ledger does not know."""
+        unsent = set(ledger.unsent())
+        lost = (key for key, doubt in self._doubts.items() if self._now() < doubt.until)
+        if not any(reference != ledger.tag.reference or name in unsent for reference, name in lost):
+            self._turn.end()
+
+    def _act_on_all(
+        self,
+        ledger: Ledger,
+        phase: Phase,
+        nodes: Nodes | None,
+        guard: Callable[[], None],
+        settled: dict[str, Settled],
+    ) -> None:
+        unsent = ledger.unsent()
+        queue = [name for name in unsent if not self._is_doubtful(ledger, name)]
+        if phase is not Phase.DEPLOY:
+            self._act_on_queue(ledger, phase, queue, len(queue), nodes, guard, settled)
+        elif queue:
+            self.is_kept_waiting = not self._turn.take()
+            if self.is_kept_waiting:
+                log.info("%s: another process is sending deploys to MAAS; the next look goes on", ledger.tag.reference)
+                return
+            # What was lost may be deployed in a moment.
+            places = self._settings.parallel - self._api.deploying() - (len(unsent) - len(queue))
+            with suppress(TurnLost):
+                self._act_on_queue(ledger, phase, queue, places, nodes, self._turn.guarded(guard), settled)
+
+    def _act_on_queue(
+        self,
+        ledger: Ledger,
+        phase: Phase,
+        queue: Sequence[str],
+        places: int,
+        nodes: Nodes | None,
+        guard: Callable[[], None],
+        settled: dict[str, Settled],
+    ) -> None:
+        while queue and places > 0:
+            batch, queue = queue[: min(places, BATCH)], queue[min(places, BATCH) :]
+            machines, looked = self._machines(ledger, batch), self._now()
+            for name in batch:
+                if self._now() - looked > FRESH:
+                    machines = self._machines(ledger, [name])
+                machine = machines.get(name)
+                step = self._step(phase, machine, ledger, name)
+                if step.act is Act.SETTLE:
+                    settled[name] = Settled(step.ok, self._explained(step, machine))
+                elif step.act is Act.WAIT:
+                    self._note_wait(ledger, name, step.why)
+                elif self._act(ledger, phase, name, step, nodes, guard, settled):
+                    places -= 1
+
+    def _act(
+        self,
+        ledger: Ledger,
+        phase: Phase,
+        name: str,
+        step: NextStep,
+        nodes: Nodes | None,
+        guard: Callable[[], None],
+        settled: dict[str, Settled],
+    ) -> bool:
+        """Act on one machine; return whether anything was sent for it."""
+        order, reference = ledger.tag.orders[name], ledger.tag.reference
+        user_data = None
+        if order.user_data and step.act in (Act.ALLOCATE, Act.DEPLOY):
+            if nodes is None:
+                return False
+            node = nodes().get(name)
+            user_data = None if node is None else node.user_data
+            if user_data is None:
+                said = f"the design does not have the user data of {name} any more, and it is not deployed without"
+                settled[name] = Settled(False, said)
+                return False
+        key = (reference, name)
+        doubt = self._doubts.get(key)
+        if doubt is not None and doubt.sendings >= SENDINGS:
+            settled[name] = Settled(False, doubt.said)
+            return False
+        sent, is_lost = step.act, False
+        try:
+            if step.act is Act.ALLOCATE:
+                self._send(guard, lambda: self._api.allocate(order.system_id, reference))
+            sent = Act.DEPLOY if step.act is Act.ALLOCATE else step.act
+            for operation, fields in _requests(sent, order, reference, user_data):
+                self._send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
+        except AuthenticationFailed as refusal:
+            if refusal.status == 401:
+                raise
+            self._refused(ledger, phase, name, sent, refusal, settled)
+        except ProvisionerRefused as refusal:
+            if refusal.answered:
+                self._refused(ledger, phase, name, sent, refusal, settled)
+            else:
+                is_lost = True
+                self._note_doubt(key, refusal, doubt_about(sent, name, order.system_id, refusal))
+        except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
+            if isinstance(trouble, ProvisionerUnavailable) and not trouble.reached:
+                raise
+            is_lost = True
+            self._note_doubt(key, trouble, doubt_about(sent, name, order.system_id, trouble))
+        if is_lost:
+            # Where MAAS does not answer at all, the other machines keep their turns.
+            ledger.read()
+        return True
+
+    def _send(self, guard: Callable[[], None], send: Callable[[], None]) -> None:
+        """Send a request; once more only after what certainly had no effect."""
+        http = self._api.http
+        for attempt in range(1, http.retry.attempts + 1):
+            guard()
+            try:
+                return self._turn.carry(send)
+            except ProvisionerUnavailable as trouble:
+                # A conflict of MAAS's transactions, or no connection at all: nothing was done.
+                if attempt == http.retry.attempts or not (trouble.status == 409 or not trouble.reached):
+                    raise
+                http.pause(attempt, trouble)
+        return None
+
+    def _refused(
+        self,
+        ledger: Ledger,
+        phase: Phase,
+        name: str,
+        sent: Act,
+        refusal: ProvisionerRefused,
+        settled: dict[str, Settled],
+    ) -> None:
+        """Find out why a machine was refused: another process was faster, or another user owns it now."""
+        ledger.read()
+        known = ledger.progress(name)
+        if known.sent:
+            return
+        machine = self._machines(ledger, [name]).get(name)
+        step = self._step(phase, machine, ledger, name)
+        if step.act is Act.WAIT or (known.acquired and sent is Act.ALLOCATE):
+            # What MAAS is at ends by itself, and another process that was faster goes on: the next look will tell.
+            return
+        if step.act is Act.SETTLE and not step.ok:
+            settled[name] = Settled(False, self._explained(step, machine))
+        else:
+            settled[name] = Settled(False, refusal_of(sent, name, ledger.tag.orders[name].system_id, refusal))
+
+    def _explained(self, step: NextStep, machine: Machine | None) -> str:
+        """Return why a machine is settled; of one that cannot be used as it is also what MAAS wrote down of that."""
+        if step.ok or machine is None or machine.status not in _EXPLAINED:
+            return step.why
+        if machine.is_owned_by_other(self._api.account):
+            return step.why
+        try:
+            reason = reason_of_status(self._api.newest_events(machine.system_id, _NEWEST))
+        except ProvisionerError as trouble:
+            log.info("why %s is %s cannot be read: %s", machine.name, machine.shown, trouble)
+            return step.why
+        return f"{step.why}; MAAS says: {reason}" if reason else step.why
+
+    def _note_wait(self, ledger: Ledger, name: str, why: str) -> None:
+        """Say in the log what is waited for, once."""
+        key = (ledger.tag.reference, name)
+        if self._waits.get(key) != why:
+            self._waits[key] = why
+            log.warning("%s", why)
+
+    def _note_doubt(self, key: tuple[str, str], trouble: ProvisionerError, said: str) -> None:
+        before = self._doubts.get(key)
+        sendings = before.sendings + 1 if before is not None else 1
+        log.warning("%s: no answer about %s (%s): the ledger of events will tell", key[0], key[1], trouble)
+        until = self._now() + self._settings.settle
+        self._doubts[key] = _Doubt(until, sendings, said, trouble.status)
+
+    def _is_doubtful(self, ledger: Ledger, name: str) -> bool:
+        doubt = self._doubts.get((ledger.tag.reference, name))
+        return doubt is not None and self._now() < doubt.until
+
+    def _step(self, phase: Phase, machine: Machine | None, ledger: Ledger, name: str) -> NextStep:
+        doubt = self._doubts.get((ledger.tag.reference, name))
+        if (
+            phase is Phase.PREPARE
+            and doubt is not None
+            and doubt.status == 500
+            and machine is not None
+            and machine.status is Status.NEW
+            and machine.owner == self._api.account
+        ):
+            # What is left of a commissioning whose power action failed: it was tried, and is not tried again.
+            return NextStep(Act.SETTLE, ok=False, why=doubt.said)
+        settings = self._settings
+        known = ledger.progress(name)
+        return next_step(phase, machine, known, self._api.account, recommission=settings.recommission)
+
+    def _machines(self, ledger: Ledger, names: Sequence[str]) -> dict[str, Machine]:
+        ids = {ledger.tag.orders[name].system_id: name for name in names}
+        return {ids[one.system_id]: one for one in self._api.machines_of("id", ids) if one.system_id in ids}
+
+    def _relabel(
+        self, ledger: Ledger, nodes: Nodes | None, guard: Callable[[], None], settled: dict[str, Settled]
+    ) -> None:
+        names = ledger.unsent()
+        if nodes is None or not names:
+            return
+        machines = self._machines(ledger, names)
+        wanted = {}
+        for name in names:
+            step = self._step(Phase.RELABEL, machines.get(name), ledger, name)
+            if step.act is Act.SETTLE:
+                settled[name] = Settled(step.ok, step.why)
+            else:
+                wanted[name] = machines[name]
+        settled |= relabel(self._api, self._settings.words, wanted, nodes(), guard)
+
+    def keep(self, ledger: Ledger, settled: Mapping[str, Settled], guard: Callable[[], None]) -> None:
+        """Write down in the tag what needs no look at the ledger, so that every process says the same of it."""
+        if not settled:
+            return
+        guard()
+        current = self._api.task(ledger.tag.reference) or ledger.tag
+        ledger.tag = current.settle(settled)
+        self._api.rewrite_tag(ledger.tag.reference, ledger.tag.comment())
+
+
+def _requests(act: Act, order: Order, reference: str, user_data: str | None) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the operations on a machine that carry out an act, each with its fields."""
+    if act is Act.COMMISSION:
+        return [("commission", [])]
+    comment = ("comment", reference)
+    if act is Act.RELEASE:
+        return [("release", [comment, *ERASE.get(order.erase, ())])]
+    fields = [comment]
+    fields += [(key, text) for key, text in (("distro_series", order.image), ("hwe_kernel", order.kernel)) if text]
+    if order.ephemeral:
+        fields.append(("ephemeral_deploy", "true"))
+    if user_data is not None:
+        fields.append(("user_data", base64.b64encode(user_data.encode()).decode()))
+    first: list[tuple[str, list[tuple[str, str]]]] = []
+    if order.network:
+        first.append(("restore_networking_configuration", []))
+    if order.storage:
+        first.append(("set_storage_layout", [("storage_layout", order.storage)]))
+    return [*first, ("deploy", fields)]

@@ -1,0 +1,209 @@
+"""What is told of a task of MAAS, in the values of the protocol: the task, its tree, and the evidence (rule 13)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from provisioner_client.errors import ProvisionerError
+from provisioner_client.http_errors import one_line
+from provisioner_client.maas.api import MaasApi
+from provisioner_client.maas.machine import Machine, Status
+from provisioner_client.maas.tasks.ledger import Ledger
+from provisioner_client.maas.tasks.progress import messages_of
+from provisioner_client.protocol import ProvisionerTask, TaskMessage, TaskResult, TaskState, TaskTree
+from strategy_lib.goals.node_errors import join_messages
+from strategy_lib.outcome import Evidence
+
+log = logging.getLogger(__name__)
+
+_MOST_RESULTS: Final = 20
+"""Of so many failed machines the scripts' results are asked for; of the others the events say enough."""
+_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "prepare_nodes": ("commissioning", "testing"),
+    "deploy_nodes": ("installation",),
+}
+_KINDS_OF_STATUS: Final[Mapping[Status, tuple[str, ...]]] = {
+    Status.FAILED_COMMISSIONING: ("commissioning",),
+    Status.FAILED_TESTING: ("testing",),
+    Status.FAILED_DEPLOYMENT: ("installation",),
+}
+"""Whose results say why a machine has a status that it had before our task."""
+_BAD: Final = ("failed", "timed out", "degraded", "aborted")
+
+
+def verdicts(ledger: Ledger) -> dict[str, tuple[bool | None, str]]:
+    """Return for each node whether it came to what was asked for (None: it is not over), and why not."""
+    tag = ledger.tag
+    found: dict[str, tuple[bool | None, str]] = {}
+    for name in dict.fromkeys([*tag.orders, *tag.settled]):
+        known, settled = ledger.progress(name), tag.settled.get(name)
+        if known.ended:
+            found[name] = (known.ok, known.why)
+        elif settled is not None and (settled.is_over or not known.sent):
+            found[name] = (settled.ok, settled.why)
+        else:
+            unknown = "a status that this version of Slipway does not know, and waits for"
+            found[name] = (None, f"{name} is {known.waits_at} in MAAS, {unknown}" if known.waits_at else "")
+    return found
+
+
+def task_of(ledger: Ledger) -> ProvisionerTask:
+    """Return the task; its lists are empty until it is over."""
+    found = verdicts(ledger)
+    over = ledger.is_over()
+    good = {name for name, (ok, _) in found.items() if ok}
+    # Only deploys wait for a place; what waits for the machines themselves is under way.
+    is_queued = ledger.tag.action == "deploy_nodes" and not ledger.is_begun()
+    state = TaskState.COMPLETE if over else TaskState.QUEUED if is_queued else TaskState.RUNNING
+    said = [
+        TaskMessage(one_line(why), error=ok is False, context=name or None, at=None)
+        for name, (ok, why) in found.items()
+        if why
+    ]
+    return ProvisionerTask(
+        task_id=ledger.tag.reference,
+        action=ledger.tag.action,
+        state=state,
+        result=_result(len(good), len(found)) if over else TaskResult.INCOMPLETE,
+        successes=frozenset(good - {""}) if over else frozenset(),
+        failures=frozenset(set(found) - good - {""}) if over else frozenset(),
+        messages=tuple(said),
+        reference=ledger.tag.reference,
+    )
+
+
+def tree_of(ledger: Ledger, node: str | None, waits: Mapping[str, str]) -> TaskTree:
+    """Return the task with one below it for each machine, or for one machine: its events.
+
+    `waits` says what machines wait for that were not acted on yet, by the name of the node.
+    """
+    root, found = task_of(ledger), verdicts(ledger)
+    found |= {name: (None, why) for name, why in waits.items() if found.get(name) == (None, "")}
+    names = [name for name in found if name and node in (None, name)]
+    kept = tuple(message for message in root.messages if node is None or message.context in (None, node))
+    children = tuple(_below(ledger, name, *found[name]) for name in names)
+    return TaskTree(replace(root, messages=kept), frozenset(names), children=children)
+
+
+def evidence_of(
+    ledger: Ledger | None,
+    machines: Mapping[str, Machine] | None,
+    sent: Collection[str],
+    why: Mapping[str, str],
+    waits: Mapping[str, str] | None = None,
+) -> Evidence:
+    """Return what is known of the nodes that were sent.
+
+    Parameters
+    ----------
+    ledger : the task's; None: it is gone, and so over.
+    machines : as they are now, by the name of the node; None: they could not be listed.
+    why : more of the reasons of failures, by the name of the node.
+    waits : what machines wait for that were not acted on yet, by the name of the node.
+    """
+    listed = machines or {}
+    condition = {name: machine.condition for name, machine in listed.items()}
+    words = {name: machine.shown for name, machine in listed.items()}
+    if ledger is None:
+        return Evidence(over=True, condition=condition, status_names=words, listed=True)
+    over, found = ledger.is_over(), verdicts(ledger)
+    messages = {name: text for name, (_, text) in found.items() if name in sent and text}
+    messages |= {name: text for name, text in (waits or {}).items() if name in found and found[name][0] is None}
+    spoilt: dict[str, str] = {}
+    if ledger.tag.action == "deploy_nodes":
+        half = (name for name, machine in listed.items() if machine.is_half_released)
+        spoilt |= {name: f"the machine is {words[name]}: it has no operating system" for name in half}
+    if machines is not None and ledger.tag.action in _KINDS:
+        # A machine that is released for good may be deleted with that.
+        gone = (name for name, (ok, _) in found.items() if ok and name in sent and name not in machines)
+        spoilt |= {name: f"{name} is no longer in the site's part of MAAS" for name in gone}
+    messages |= spoilt
+    good = frozenset(name for name, (ok, _) in found.items() if ok and name).difference(spoilt)
+    bad = frozenset(name for name, (ok, _) in found.items() if name and (ok is False or (ok and name in spoilt)))
+    texts = {}
+    for name, more in why.items():
+        joined = join_messages(text for text in (messages.get(name, ""), more) if text)
+        if "\n" in joined:
+            texts[name] = joined
+    return Evidence(
+        over=over,
+        reported_success=good if over else frozenset(),
+        reported_failure=bad if over else frozenset(),
+        child_success=frozenset() if over else good,
+        child_failure=frozenset() if over else bad,
+        condition=condition,
+        status_names=words,
+        messages={name: one_line(text) for name, text in messages.items()},
+        texts=texts,
+        listed=True,
+    )
+
+
+def reasons(api: MaasApi, ledger: Ledger, sent: Collection[str], machines: Mapping[str, Machine]) -> dict[str, str]:
+    """Return which scripts have failed on machines that failed, now or before our task, in MAAS's words."""
+    told = {}
+    failed = [name for name, (ok, _) in verdicts(ledger).items() if ok is False and name in sent]
+    for name in failed[:_MOST_RESULTS]:
+        kinds = _kinds(api, ledger, name, machines.get(name))
+        try:
+            found = [one for kind in kinds for one in api.results(ledger.tag.orders[name].system_id, kind)]
+        except ProvisionerError as trouble:
+            log.info("the scripts' results of %s cannot be read: %s", name, trouble)
+            break
+        said = [text for one in found for text in _script_texts(one)]
+        if said:
+            told[name] = "; ".join(said)
+    return told
+
+
+def _kinds(api: MaasApi, ledger: Ledger, name: str, machine: Machine | None) -> tuple[str, ...]:
+    """Return whose results say why a machine failed; none of a machine that is another's, or another site's, by now."""
+    if machine is None or machine.is_owned_by_other(api.account):
+        return ()
+    if ledger.progress(name).sent:
+        return _KINDS.get(ledger.tag.action, ())
+    if machine.status is None:
+        return ()
+    return _KINDS_OF_STATUS.get(machine.status, ())
+
+
+def _script_texts(data: Mapping[str, Any]) -> list[str]:
+    listed = data.get("results")
+    texts = []
+    for one in listed if isinstance(listed, list) else []:
+        word = one_line(one.get("status_name") or "") if isinstance(one, dict) else ""
+        if word.lower().startswith(_BAD) and not one.get("suppressed"):
+            status = one.get("exit_status")
+            ended = f" (exit status {status})" if isinstance(status, int) and status else ""
+            texts.append(f"script {one_line(one.get('name') or '?')}: {word}{ended}")
+    return texts
+
+
+def _below(ledger: Ledger, name: str, ok: bool | None, why: str) -> TaskTree:
+    tag, known = ledger.tag, ledger.progress(name)
+    events = ledger.events(name)
+    told = messages_of(name, known, events)
+    if why and not any(message.error for message in told) and ok is not True:
+        told = (*told, TaskMessage(one_line(why), error=ok is False, context=name, at=None))
+    state = TaskState.COMPLETE if ok is not None else TaskState.RUNNING if known.sent else TaskState.QUEUED
+    task = ProvisionerTask(
+        task_id=f"{tag.reference}/{name}",
+        action=tag.action,
+        state=state,
+        result=TaskResult.INCOMPLETE if ok is None else _result(int(ok), 1),
+        successes=frozenset({name}) if ok else frozenset(),
+        failures=frozenset({name}) if ok is False else frozenset(),
+        messages=told,
+        reference=tag.reference,
+    )
+    created = events[0].created if events else None
+    return TaskTree(task, frozenset({name}), created=created, updated=events[-1].created if events else None)
+
+
+def _result(good: int, of: int) -> TaskResult:
+    if good == of:
+        return TaskResult.SUCCESS
+    return TaskResult.PARTIAL_SUCCESS if good else TaskResult.FAILURE

@@ -1,0 +1,154 @@
+"""What one client has read of one task: its tag, and the events of its machines, of which each is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from provisioner_client.maas.api import MaasApi
+from provisioner_client.maas.events import Event
+from provisioner_client.maas.machine import Machine
+from provisioner_client.maas.tasks.progress import Progress, progress_by_status, progress_of
+from provisioner_client.maas.tasks.task_tag import ACTIONS, Settled, TaskTag
+from strategy_lib.phase import Phase
+
+OVERLAP: Final = 100
+"""So many numbers before the newest event are read again: MAAS gives out numbers before it writes events down."""
+
+_NOTHING: Final = Progress()
+
+
+class Ledger:
+    """A task of named machines, as far as it is known.
+
+    Parameters
+    ----------
+    api : of the site.
+    tag : the task.
+    now : seconds since any moment.
+    """
+
+    def __init__(self, api: MaasApi, tag: TaskTag, now: Callable[[], float]) -> None:
+        self.tag = tag
+        self.seen_at = now()
+        self._api = api
+        self._now = now
+        self._listed_at = self.seen_at
+        self._events: dict[str, list[Event]] = {order.system_id: [] for order in tag.orders.values()}
+        self._read_to: dict[str, int] = dict.fromkeys(self._events, tag.since)
+        self._known: dict[str, Progress] = {name: Progress() for name in tag.orders}
+
+    @property
+    def known_for(self) -> float:
+        """Seconds since this client has first seen the task."""
+        return self._now() - self.seen_at
+
+    def progress(self, name: str) -> Progress:
+        """Return how far a machine is, as of the last reading."""
+        return self._known.get(name, _NOTHING)
+
+    def events(self, name: str) -> list[Event]:
+        """Return a machine's events since the task began, as far as they were read."""
+        order = self.tag.orders.get(name)
+        return [] if order is None else self._events[order.system_id]
+
+    def unsent(self) -> list[str]:
+        """Return the nodes that were neither acted on nor settled, in the order of the task."""
+        return [name for name in self._open() if not self._known[name].sent]
+
+    def is_over(self) -> bool:
+        """Whether every node was settled, or has come to its end."""
+        return next(self._open(), None) is None
+
+    def is_begun(self) -> bool:
+        """Whether anything was done to any node, or settled."""
+        return bool(self.tag.settled) or any(one.sent or one.acquired for one in self._known.values())
+
+    def read(self) -> None:
+        """Read what has happened to the nodes that are not over since the last reading."""
+        names = list(self._open())
+        groups: dict[int, list[str]] = {}
+        for name in names:
+            system_id = self.tag.orders[name].system_id
+            groups.setdefault(self._read_to[system_id], []).append(system_id)
+        # Those that are over are read no more, so that nearly all others stand at one place.
+        for after, ids in groups.items():
+            events = self._api.events(ids, max(self.tag.since, after - OVERLAP))
+            self._take(events)
+            newest = events[-1].id if events else after
+            self._read_to |= dict.fromkeys(ids, max(newest, after))
+        for name in names:
+            self._conclude(name)
+
+    def read_all(self) -> None:
+        """Read the events of all nodes from the beginning, for people to look at, also of those that were settled."""
+        self._take(self._api.events(self._events, self.tag.since))
+        for name in self.tag.orders:
+            self._conclude(name)
+
+    def compare(self, every: float) -> dict[str, Settled]:
+        """Look at the machines themselves now and then: a ledger may have been cut, and then says nothing more.
+
+        Returns
+        -------
+        dict
+            What is known by that, and by no event: others have to be told.
+        """
+        waiting = {self.tag.orders[name].system_id: name for name in self._open() if self._known[name].sent}
+        if not waiting or self._now() - self._listed_at < every:
+            return {}
+        self._listed_at = self._now()
+        machines = {machine.system_id: machine for machine in self._api.machines_of("id", waiting)}
+        # What has ended since the events were read stands there by now.
+        self.read()
+        listed = {name: machines.get(system_id) for system_id, name in waiting.items() if not self._known[name].ended}
+        self.conclude_by_status(listed)
+        self._conclude_deleted([name for name, machine in listed.items() if machine is None])
+        known = {name: self._known[name] for name in listed}
+        return {name: Settled(one.ok, one.why, is_over=True) for name, one in known.items() if one.ended}
+
+    def conclude_by_status(self, machines: Mapping[str, Machine | None]) -> None:
+        """Take in what machines say that were looked at after their events; None: it is gone."""
+        for name, machine in machines.items():
+            known = self._known[name]
+            if machine is not None:
+                self._known[name] = progress_by_status(self.tag.action, known, machine)
+            elif known.sent and not known.ended:
+                self._known[name] = replace(
+                    known, ended=True, why="the machine is no longer in the site's part of MAAS"
+                )
+
+    def _conclude_deleted(self, names: Collection[str]) -> None:
+        """Take in that a release has ended with the machine: MAAS deletes those that it has composed by itself.
+
+        With a machine go all its events; one that was only moved to elsewhere keeps them.
+        """
+        if self.tag.action != ACTIONS[Phase.DESTROY] or not names:
+            return
+        ids = {name: self.tag.orders[name].system_id for name in names}
+        there = {event.system_id for event in self._api.events(ids.values(), self.tag.since)}
+        for name, system_id in ids.items():
+            if system_id not in there:
+                self._known[name] = replace(self._known[name], ok=True, why="")
+
+    def _take(self, events: Iterable[Event]) -> None:
+        known = {event.id for listed in self._events.values() for event in listed}
+        changed = set()
+        for event in events:
+            if event.id not in known:
+                self._events[event.system_id].append(event)
+                changed.add(event.system_id)
+        for system_id in changed:
+            self._events[system_id].sort(key=lambda event: event.id)
+
+    def _conclude(self, name: str) -> None:
+        if not self._known[name].ended:
+            self._known[name] = progress_of(self.tag.action, self.tag.reference, self._api.account, self.events(name))
+
+    def _open(self) -> Iterator[str]:
+        for name in self.tag.orders:
+            known, settled = self._known[name], self.tag.settled.get(name)
+            # What was sent counts, whatever another process has settled meanwhile, unless it saw more than events.
+            if not known.ended and (settled is None or (known.sent and not settled.is_over)):
+                yield name

@@ -1,0 +1,263 @@
+"""Starting a task once, whatever is lost on the way (rule 12): its tag first, then each machine's turn."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from design_rendering.kinds.slipway_nodes import SlipwayNode
+from provisioner_client.designs import DesignSource
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    ProvisionerError,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+    SubmissionRefused,
+    SubmissionUncertain,
+)
+from provisioner_client.maas.api import MaasApi
+from provisioner_client.maas.design import NODE, Design, DesignReader, by_name
+from provisioner_client.maas.machine import Machine
+from provisioner_client.maas.tasks.driver import Driver
+from provisioner_client.maas.tasks.ledger import Ledger
+from provisioner_client.maas.tasks.task_tag import ACTIONS, Order, Settled, TaskTag
+from strategy_lib.phase import Phase
+
+log = logging.getLogger(__name__)
+
+_WITHOUT_DESIGN = (Phase.DESTROY, Phase.RELEASE, Phase.PREPARE)
+"""What is removed from a site need not stand in any design any more."""
+_REPEATED = (Phase.PREPARE, Phase.DESTROY, Phase.RELEASE)
+"""What MAAS does a second time if it is asked again; it deploys an allocated machine once."""
+_TURNS = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds between looks at whether it is our turn to deploy: to send eight deploys takes MAAS about ten."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionSettings:
+    """What a task is made of and how patiently it is sent.
+
+    Parameters
+    ----------
+    image, erase : for nodes whose design names none.
+    settle : seconds for which a request may still take effect after its answer was lost.
+    first_look : seconds before the first look after a lost answer; each further wait is twice as long.
+    """
+
+    image: str = ""
+    erase: str = "none"
+    settle: float = 120.0
+    first_look: float = 1.0
+
+
+class Submission:
+    """Makes tasks, and gives their machines their turns.
+
+    Parameters
+    ----------
+    api, driver, designs : of the site.
+    settings : see there.
+    sleep, now : wait for so many seconds; seconds since any moment.
+    """
+
+    def __init__(
+        self,
+        api: MaasApi,
+        driver: Driver,
+        designs: DesignReader,
+        settings: SubmissionSettings,
+        sleep: Callable[[float], None],
+        now: Callable[[], float],
+    ) -> None:
+        self._api, self._driver, self._designs, self._settings = api, driver, designs, settings
+        self._sleep, self._now = sleep, now
+        self._older_tags: set[str] = set()
+
+    def of_site(self, phase: Phase, check: Callable[[], Settled], reference: str, guard: Callable[[], None]) -> TaskTag:
+        """Make a task of the whole site, which is over as soon as it is there: `check` says what came of it."""
+        tag = self._known(reference)
+        if tag is None:
+            tag = self._make(TaskTag(reference, ACTIONS[phase], "", 0, {}, {"": check()}), guard)
+        return _checked(tag, phase)
+
+    def of_nodes(
+        self,
+        phase: Phase,
+        design: DesignSource,
+        names: Sequence[str],
+        reference: str,
+        guard: Callable[[], None],
+        sent_ago: float | None,
+    ) -> Ledger:
+        """Make a task of these nodes, or join it, and give each machine its turn.
+
+        Deploys for which there is no place stay unsent, as does what waits for MAAS.
+        """
+        found = None if sent_ago is None else self._known(reference)
+        tag = _checked(found or self._make(self._planned(phase, design, names, reference), guard), phase)
+        ledger = Ledger(self._api, tag, self._now)
+        ledger.read()
+        if ledger.is_over():
+            return ledger
+        if found is not None and phase in _REPEATED and sent_ago is not None:
+            # What an earlier process has sent may still take effect: a machine would be commissioned twice, or released
+            # when it is deployed again.
+            self._look_until(ledger, self._settings.settle - sent_ago)
+        guard()
+        ids = [order.system_id for order in tag.orders.values()]
+        added = self._api.tag_machines(reference, add=ids)
+        if added != len(ids):
+            log.warning("MAAS has tagged %d of %d machines with %s: the others are gone", added, len(ids), reference)
+        self._drive(ledger, phase, design, guard)
+        self._sweep(reference, guard)
+        return ledger
+
+    def _planned(self, phase: Phase, source: DesignSource, names: Sequence[str], reference: str) -> TaskTag:
+        design = self._design(phase, source)
+        if design.problems and phase not in _WITHOUT_DESIGN:
+            raise SubmissionRefused(f"the design is not valid: {'; '.join(design.problems[:5])}")
+        found = by_name(self._api.machines_of("hostname", names))
+        orders, settled = {}, {}
+        for name in names:
+            same = found.get(name, [])
+            if phase is Phase.DEPLOY and name not in design.nodes:
+                settled[name] = Settled(False, f"the design has no {NODE} {name}: nothing says what to deploy")
+            elif len(same) == 1:
+                orders[name] = self._order(phase, same[0], design.nodes.get(name))
+            else:
+                many = f"{len(same)} machines" if same else "no machine"
+                settled[name] = Settled(False, f"MAAS has {many} {name} in {self._api.limits}")
+        prefix = f"{reference.partition('-')[0]}-"
+        self._older_tags = {one for same in found.values() for each in same for one in each.tags}
+        self._older_tags = {one for one in self._older_tags if one.startswith(prefix)}
+        since = self._api.newest_event([order.system_id for order in orders.values()])
+        return TaskTag(reference, ACTIONS[phase], design.digest, since, orders, settled)
+
+    def _design(self, phase: Phase, source: DesignSource) -> Design:
+        try:
+            return self._designs.read(source)
+        except ProvisionerUnavailable:
+            if phase in _WITHOUT_DESIGN:
+                return Design("")
+            raise
+
+    def _order(self, phase: Phase, machine: Machine, node: SlipwayNode | None) -> Order:
+        order = Order(machine.system_id, machine.commissioning_result)
+        if phase in (Phase.DESTROY, Phase.RELEASE):
+            return replace(order, erase=(node.erase if node is not None else None) or self._settings.erase)
+        if phase is not Phase.DEPLOY or node is None:
+            return order
+        return replace(
+            order,
+            image=node.image or self._settings.image,
+            kernel=node.kernel or "",
+            storage=node.storage_layout or "",
+            network=node.network_layout or "",
+            ephemeral=node.ephemeral,
+            user_data=node.user_data is not None,
+        )
+
+    def _make(self, tag: TaskTag, guard: Callable[[], None]) -> TaskTag:
+        """Make the tag of a task, which MAAS takes once; who comes second gets the first one's.
+
+        Raises `SubmissionRefused`: MAAS takes no such tag; `SubmissionUncertain`: no answer says whether it is there.
+        """
+        uncertain, attempts = False, self._api.http.retry.attempts
+        for attempt in range(1, attempts + 1):
+            guard()
+            try:
+                self._api.make_tag(tag.reference, tag.comment())
+                return tag
+            except AuthenticationFailed:
+                raise
+            except ProvisionerRefused as refusal:
+                found = self._known(tag.reference)
+                if found is not None:
+                    return found
+                if refusal.answered and not uncertain:
+                    raise SubmissionRefused(refusal.detail, status=refusal.status, answered=True) from refusal
+                raise SubmissionUncertain(f"reference {tag.reference}: {refusal.detail}") from refusal
+            except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
+                if not isinstance(trouble, ProvisionerUnavailable) or trouble.reached:
+                    uncertain = True
+                    found = self._known(tag.reference)
+                    if found is not None:
+                        return found
+                if attempt == attempts:
+                    if uncertain:
+                        raise SubmissionUncertain(f"reference {tag.reference}: {trouble.detail}") from trouble
+                    raise
+                # Sent again without waiting: a tag is made once, whenever a lost request takes effect.
+                self._api.http.pause(attempt, trouble)
+        raise AssertionError("the last attempt returns or raises")  # pragma: no cover
+
+    def _known(self, reference: str) -> TaskTag | None:
+        try:
+            return self._api.task(reference)
+        except (AuthenticationFailed, SubmissionUncertain):
+            raise
+        except ProvisionerError as trouble:
+            raise SubmissionUncertain(f"reference {reference}: {trouble.detail}", status=trouble.status) from trouble
+
+    def _drive(self, ledger: Ledger, phase: Phase, design: DesignSource, guard: Callable[[], None]) -> None:
+        """Give each machine its turn; what may have been lost is looked for until it can take no effect any more."""
+        turns = iter(_TURNS)
+        while True:
+            self._driver.advance(ledger, phase, lambda: self._designs.read(design).nodes, guard)
+            ledger.read()
+            self._driver.rest(ledger)
+            waits = self._driver.doubtful_for(ledger)
+            if waits is None and self._driver.is_kept_waiting and (delay := next(turns, None)) is not None:
+                self._sleep(delay)
+                continue
+            if waits is None:
+                return
+            self._look_until(ledger, waits, all_lost=True)
+
+    def _look_until(self, ledger: Ledger, seconds: float, *, all_lost: bool = False) -> None:
+        """Read the ledger again and again for so long, or until everything that may be lost is seen there."""
+        for delay in _delays(self._settings.first_look, seconds):
+            if not ledger.unsent() or (all_lost and self._driver.doubtful_for(ledger) is None):
+                return
+            self._sleep(delay)
+            ledger.read()
+
+    def _sweep(self, reference: str, guard: Callable[[], None]) -> None:
+        """Delete the tags of earlier tasks of these machines that are over: their results were taken in long ago.
+
+        It is housekeeping: what cannot be deleted now is deleted by the next task of these machines.
+        """
+        names, self._older_tags = self._older_tags - {reference}, set()
+        for name in sorted(names):
+            try:
+                tag = self._api.task(name)
+                if tag is None:
+                    continue
+                ledger = Ledger(self._api, tag, self._now)
+                ledger.read()
+                if ledger.is_over():
+                    guard()
+                    self._api.delete_tag(name)
+            except ProvisionerProtocolError:
+                continue  # somebody else's tag
+            except ProvisionerError as trouble:
+                log.info("tags of earlier tasks stay in MAAS for now: %s", trouble)
+                return
+
+
+def _checked(tag: TaskTag, phase: Phase) -> TaskTag:
+    if tag.action != ACTIONS[phase]:
+        raise ProvisionerRefused(f"reference {tag.reference} belongs to another task, {tag.action}")
+    return tag
+
+
+def _delays(first: float, seconds: float) -> Iterator[float]:
+    delay = first
+    while seconds > delay:
+        yield delay
+        seconds -= delay
+        delay *= 2
+    if seconds > 0:
+        yield seconds

@@ -1,0 +1,1 @@
+"""MAAS's API over HTTP: signatures, forms, filters, routes, answers."""

@@ -1,0 +1,1 @@
+"""MAAS's machines: statuses, what actions do, and how they are shown."""

@@ -1,0 +1,284 @@
+"""What MAAS's operations do with a machine (commission, acquire, deploy, release, abort), and who may do so."""
+
+from __future__ import annotations
+
+import time
+
+from provisioner_client.simulator.maas.events import MARKED_FAILED, EventLedger
+from provisioner_client.simulator.maas.http.answers import BadParameters, Form, Refused, first, forbidden, is_true
+from provisioner_client.simulator.maas.http.auth import User
+from provisioner_client.simulator.maas.images import chosen_image
+from provisioner_client.simulator.maas.machines.acts import Acts, find_reference
+from provisioner_client.simulator.maas.machines.course import (
+    POWER_SECONDS,
+    Pace,
+    behaviour_of,
+    course,
+    power_failure,
+    rescue,
+)
+from provisioner_client.simulator.maas.machines.machine import DEBUG, ERROR, INFO, Machine, Step
+from provisioner_client.simulator.maas.machines.park import MachinePark
+from provisioner_client.simulator.maas.machines.script_sets import COMMISSIONING, INSTALLATION, TESTING, ScriptSets
+from provisioner_client.simulator.maas.machines.statuses import (
+    AFTER_TESTS,
+    COMMISSIONABLE,
+    NO_WAY_BACK,
+    RELEASABLE,
+    RELEASED_ALREADY,
+    TESTABLE,
+)
+from provisioner_client.simulator.maas.tags import Tags
+from provisioner_client.simulator.machines import MachineStatus as S
+from provisioner_client.simulator.machines import Work
+from provisioner_client.simulator.scripts import Behaviour, Script, ScriptBook, choose_script
+from provisioner_client.simulator.settings import Settings
+from provisioner_client.simulator.store import Store
+
+BMC_TROUBLE = "Failed talking to node's BMC: Connection timed out"
+_UNAVAILABLE = "{} cannot be performed because of the current state of the machine."
+_KNOWN_TESTS = frozenset({"none", "commissioning", "smartctl-validate", "stress-ng-cpu-short"})
+
+
+class PowerTrouble(Refused):
+    """The BMC does not answer: 500. What was changed before stays changed."""
+
+    def __init__(self) -> None:
+        super().__init__(500, BMC_TROUBLE)
+
+
+class Lifecycle:
+    """All methods are called inside a transaction of the store; they raise `Refused` before they change anything."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        park: MachinePark,
+        events: EventLedger,
+        sets: ScriptSets,
+        acts: Acts,
+        tags: Tags,
+    ) -> None:
+        self._settings, self._park, self._events = settings, park, events
+        self._sets, self._acts, self._tags = sets, acts, tags
+        self._scripts = ScriptBook(store)
+
+    @property
+    def power_delay(self) -> float:
+        """Real seconds that a power action takes."""
+        return POWER_SECONDS / self._settings.speed
+
+    def commission(self, user: User, machine: Machine, form: Form) -> None:
+        """Start commissioning.
+
+        Raises `Refused` (400) in a wrong state, and `PowerTrouble`, which leaves a New machine with an owner.
+        """
+        if not user.is_admin:
+            raise forbidden()
+        if machine.status not in COMMISSIONABLE or machine.unknown_status:
+            raise BadParameters({"__all__": [_UNAVAILABLE.format("Commissioning")]})
+        tests = [one for value in form.get("testing_scripts", ()) for one in value.split(",") if one]
+        if unknown := set(tests) - _KNOWN_TESTS:
+            said = f"Select a valid choice. {min(unknown)} is not one of the available choices."
+            raise BadParameters({"testing_scripts": [said]})
+        script, attempt = self._script(machine, Work.PREPARE, machine.prepares + 1)
+        self._events.requested(machine, "User starting node commissioning", user.name)
+        machine.prepares, machine.owner = attempt, user.name
+        if behaviour_of(script, attempt) is Behaviour.POWER:
+            self._park.become(machine, S.COMMISSIONING)
+            self._power_trouble(machine, S.NEW)
+            raise PowerTrouble
+        self._acts.begin(Work.PREPARE, machine, self._tags.task_of(machine))
+        self._park.become(machine, S.COMMISSIONING)
+        machine.commissioning_id = self._sets.begin(machine.system_id, COMMISSIONING)
+        tested = "none" not in tests
+        if tested:
+            machine.testing_id = self._sets.begin(machine.system_id, TESTING)
+        stages = ("commissioning", "testing") if tested else ("commissioning",)
+        power = "on" if is_true(form, "enable_ssh") else "off"
+        ready = Step(0, status=S.READY, power=power, events=((INFO, "Ready", ""),), fields={"owner": None})
+        self._park.follow(machine, course(stages, ready, script, attempt, self._pace(machine)))
+
+    def acquire(self, user: User, machine: Machine, agent_name: str, comment: str) -> None:
+        """Allocate a machine that is Ready.
+
+        Raises `Refused` (409) in any other status.
+        """
+        if machine.status is not S.READY or machine.unknown_status:
+            raise Refused(409, f"No machine with system ID {machine.system_id} available.")
+        self._events.requested(machine, "User acquiring node", user.name, comment)
+        machine.owner, machine.agent_name = user.name, agent_name
+        self._park.become(machine, S.ALLOCATED)
+
+    def deploy(self, user: User, machine: Machine, form: Form) -> None:
+        """Start a deployment; a Ready machine is acquired in the same transaction.
+
+        Raises `Refused`: 403 for somebody else's machine (but not for an administrator), 409 in a wrong status, 400 for
+        an unknown image or a machine without a network, 503 where there are no addresses.
+        """
+        if machine.status is not S.READY and machine.owner != user.name and not user.is_admin:
+            raise forbidden()
+        if machine.status not in (S.READY, S.ALLOCATED) or machine.unknown_status:
+            said = machine.unknown_status or machine.status
+            raise Refused(409, f"Can't deploy a machine that is in the '{said}' state")
+        image = chosen_image(form)
+        is_ephemeral = is_true(form, "ephemeral_deploy")
+        attempt = machine.deploys + 1
+        script, attempt = self._script(machine, Work.DEPLOY, attempt)
+        behaviour = behaviour_of(script, attempt)
+        if behaviour is Behaviour.NO_NETWORK:
+            raise BadParameters({"network": ["Node must be configured to use a network"]})
+        if behaviour is Behaviour.NO_ADDRESSES:
+            raise Refused(503, "No more IPs available in subnet: 10.0.0.0/24.")
+        comment = first(form, "comment")
+        if machine.status is S.READY:
+            self.acquire(user, machine, first(form, "agent_name"), comment)
+        self._events.requested(machine, "User starting deployment", user.name, comment)
+        self._acts.begin(Work.DEPLOY, machine, find_reference(comment, machine.agent_name))
+        machine.deploys = attempt
+        machine.osystem, machine.distro_series = image
+        machine.hwe_kernel, machine.ephemeral_deploy = first(form, "hwe_kernel") or None, is_ephemeral
+        machine.installation_id = self._sets.begin(machine.system_id, INSTALLATION)
+        self._park.become(machine, S.DEPLOYING)
+        if behaviour is Behaviour.POWER:
+            said = f"Node could not be powered on: {BMC_TROUBLE}"
+            self._park.follow(machine, power_failure(S.DEPLOYING, said, self._pace(machine)))
+            return
+        deployed = Step(0, status=S.DEPLOYED, events=((INFO, "Deployed", ""),), fields={"netboot": False})
+        self._park.follow(machine, course(("deploying",), deployed, script, attempt, self._pace(machine)))
+
+    def release(self, user: User, machine: Machine, form: Form, *, can_erase: bool = True) -> bool:
+        """Start a release, and return whether anything was done: a Ready or Releasing machine is left alone.
+
+        Raises `Refused`: 403 for a locked or somebody else's machine, 409 in a wrong status; and `PowerTrouble`,
+        which leaves the machine half released: Deployed, without an operating system.
+        """
+        self.check_release(user, machine)
+        if machine.status in RELEASED_ALREADY:
+            return False
+        erase = can_erase and is_true(form, "erase")
+        script, attempt = self._script(machine, Work.DESTROY, machine.destroys + 1)
+        comment, before = first(form, "comment"), machine.status
+        # A release that erases is written down as an erasing.
+        self._events.requested(machine, "User erasing disk" if erase else "User releasing node", user.name, comment)
+        machine.destroys = attempt
+        machine.agent_name, machine.osystem, machine.distro_series = "", "", ""
+        machine.owner_data, machine.netboot, machine.ephemeral_deploy, machine.hwe_kernel = {}, True, False, None
+        if behaviour_of(script, attempt) is Behaviour.POWER:
+            self._park.become(machine, S.RELEASING)
+            # There is no way back to Deploying.
+            self._power_trouble(machine, S.RELEASING_FAILED if before is S.DEPLOYING else before)
+            raise PowerTrouble
+        self._acts.begin(Work.DESTROY, machine, find_reference(comment))
+        after = S.READY if machine.commissioning_id is not None else S.NEW
+        freed = {"owner": None, "installation_id": None}
+        if erase:
+            self._park.become(machine, S.DISK_ERASING)
+            end = Step(0, status=after, power="off", fields=freed)
+            pace = self._pace(machine)
+            self._park.follow(machine, course(("erasing", "releasing"), end, script, attempt, pace))
+        elif machine.power_state == "off" and behaviour_of(script, attempt) is Behaviour.OK:
+            # There is nothing to wait for: it is free with the answer.
+            for name, value in freed.items():
+                setattr(machine, name, value)
+            self._park.follow(machine, [])
+            self._park.become(machine, S.RELEASING)
+            self._park.become(machine, after)
+            if machine.composed:
+                self._park.remove(machine)
+        else:
+            self._park.become(machine, S.RELEASING)
+            end = Step(0, status=after, power="off", events=((DEBUG, "Node powered off", ""),), fields=freed)
+            self._park.follow(machine, course(("releasing",), end, script, attempt, self._pace(machine), power=""))
+        return True
+
+    def check_release(self, user: User, machine: Machine) -> None:
+        """Raise `Refused` if the user may not release a machine, or not in this status."""
+        if machine.locked or (machine.owner not in (None, user.name) and not user.is_admin):
+            raise forbidden()
+        if machine.status not in RELEASABLE | RELEASED_ALREADY or machine.unknown_status:
+            status = machine.unknown_status or machine.status
+            raise Refused(409, f"Machine(s) cannot be released in its current state: {machine.system_id} ('{status}')")
+
+    def abort(self, user: User, machine: Machine, comment: str) -> None:
+        """End what is under way, if it can be: Commissioning → New, Deploying → Allocated.
+
+        Tests that follow a commissioning are cut short, and the machine is Ready as if it had passed them.
+
+        Raises `Refused` (409) for anything else that is under way, such as a release.
+        """
+        if machine.owner not in (None, user.name) and not user.is_admin:
+            raise forbidden()
+        endings = {
+            S.COMMISSIONING: ("User aborting node commissioning", S.NEW),
+            S.TESTING: ("User aborting node testing", S.READY),
+            S.DEPLOYING: ("User aborting deployment", S.ALLOCATED),
+            S.DISK_ERASING: ("User aborting disk erasing", S.FAILED_DISK_ERASING),
+        }
+        if machine.status not in endings:
+            said = f"Cannot abort in current state: node {machine.system_id} is in state {machine.status}."
+            raise Refused(409, said)
+        kind, after = endings[machine.status]
+        if machine.status is S.TESTING and machine.previous_status is not S.COMMISSIONING:
+            after = NO_WAY_BACK.get(machine.previous_status, machine.previous_status)
+        self._events.requested(machine, kind, user.name, comment)
+        for set_id in (machine.commissioning_id, machine.testing_id, machine.installation_id):
+            self._sets.end(set_id, "Aborted", "", time.time())
+        if after in (S.NEW, S.READY):
+            machine.owner = None
+        machine.power_state = "off"
+        self._park.follow(machine, [])
+        self._park.become(machine, after)
+
+    def test(self, user: User, machine: Machine) -> None:
+        """Start testing; a broken or failed machine that passes is Ready, any other is what it was.
+
+        Raises `BadParameters` in a wrong state.
+        """
+        if machine.status not in TESTABLE or machine.unknown_status:
+            raise BadParameters({"__all__": [_UNAVAILABLE.format("Testing")]})
+        self._events.requested(machine, "User starting node testing", user.name)
+        before = machine.status
+        machine.testing_id = self._sets.begin(machine.system_id, TESTING)
+        self._park.become(machine, S.TESTING)
+        after = AFTER_TESTS.get(before, before)
+        end = Step(0, status=after, fields={"owner": None} if after in (S.NEW, S.READY) else {})
+        self._park.follow(machine, course(("testing",), end, None, 1, self._pace(machine)))
+
+    def enter_rescue_mode(self, user: User, machine: Machine) -> None:
+        """Boot a machine into rescue mode; it remembers what it was."""
+        self._events.requested(machine, "User starting rescue mode", user.name)
+        machine.before_rescue = machine.status
+        self._park.become(machine, S.ENTERING_RESCUE_MODE)
+        self._park.follow(machine, rescue(S.RESCUE_MODE, self._pace(machine)))
+
+    def exit_rescue_mode(self, user: User, machine: Machine) -> None:
+        """Bring a machine back to what it was before."""
+        self._events.requested(machine, "User stopping rescue mode", user.name)
+        self._park.become(machine, S.EXITING_RESCUE_MODE)
+        self._park.follow(machine, rescue(machine.before_rescue, self._pace(machine)))
+
+    def power(self, machine: Machine, state: str) -> None:
+        """Turn a machine on or off, some seconds from now; what it has before it goes on as it would."""
+        at = time.time() + self.power_delay
+        turned = Step(at, power=state, events=((DEBUG, f"Node powered {state}", ""),))
+        before = [one for one in machine.steps if one.at is not None and one.at <= at]
+        self._park.follow(machine, [*before, turned, *machine.steps[len(before) :]])
+
+    def _power_trouble(self, machine: Machine, after: S) -> None:
+        """Undo a change of status only: what else was changed stays."""
+        self._events.add(
+            machine, ERROR, "Failed to power on node" if after is S.NEW else "Failed to power off node", BMC_TROUBLE
+        )
+        machine.power_state = "error"
+        self._park.follow(machine, [])
+        self._park.become(machine, after)
+        if after is not S.NEW:
+            self._events.add(machine, ERROR, MARKED_FAILED, BMC_TROUBLE)
+
+    def _script(self, machine: Machine, phase: Work, attempt: int) -> tuple[Script | None, int]:
+        return choose_script(self._scripts.all(), machine.hostname, phase, attempt), attempt
+
+    def _pace(self, machine: Machine) -> Pace:
+        return Pace(time.time(), self._settings.speed, self._settings.seed, machine.hostname)

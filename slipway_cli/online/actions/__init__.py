@@ -1,0 +1,1 @@
+"""Commands for actions: start, watch, control, report."""

@@ -1,0 +1,256 @@
+"""`slipway create`: an action, its parameters, and what is asked before servers lose what is on them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import click
+
+from api_client.slipway import VALIDATION_TIMEOUT
+from site_engine.actions.kinds import KINDS, ActionKind, Override, kind_of
+from slipway_cli.online.actions.control import follow_to_the_end
+from slipway_cli.online.documents.configdocs import create_configdocs
+from slipway_cli.online.server.completion import NODES
+from slipway_cli.online.server.online_command import TargetGroup, answered, confirm, node_names, online, show_answer
+from slipway_cli.online.server.server import Failed, SiteServer, print_messages
+from slipway_cli.online.sites.reporters import create_reporter
+from slipway_cli.options import REVISION, examples, option_alias, site_state_option
+from slipway_cli.output import console, listed
+
+_MOST = 20
+"""How many warnings, and how many notes, are printed beside a new action."""
+_NOT_LOGGED_IN = 401
+
+
+def _override_options(command: Callable[..., None]) -> Callable[..., None]:
+    for override in reversed(Override):
+        name = f"--{override.value.replace('_', '-')}"
+        command = click.option(name, override.value, is_flag=True, help=override.description)(command)
+    return command
+
+
+@click.command(
+    "action",
+    context_settings=option_alias("dryrun", "dry-run"),
+    epilog=examples(
+        "slipway create action deploy_site --follow",
+        "slipway create action redeploy_server --target-node r1-compute-07 --follow",
+        "slipway create action update_site --param target_nodes=n1,n2 --dry-run",
+    ),
+)
+@click.argument("kind", type=click.Choice(tuple(KINDS)))
+@click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
+@click.option(
+    "--target-node",
+    "-n",
+    "targets",
+    multiple=True,
+    type=NODES,
+    metavar="NODE",
+    help="Only this node; may be repeated, or a,b.",
+)
+@click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
+@click.option(
+    "--max-parallel-groups",
+    type=click.IntRange(1, 16),
+    metavar="NUMBER",
+    help="So many groups run at the same time.  [the site's settings]",
+)
+@click.option("--force", is_flag=True, help="All of --redo-done, --ignore-older-tasks, --below-criteria.")
+@_override_options
+@click.option("--dry-run", is_flag=True, help="Only find out what would be done.")
+@click.option("--allow-intermediate-commits", is_flag=True, help="deploy_site: pass over revisions never deployed.")
+@click.option("--continue-on-fail", is_flag=True, help="Start although the revision is not valid, if it can be read.")
+@site_state_option
+@click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask where servers are deployed already.")
+@click.option("--yes-destroy", is_flag=True, help="Do not ask for the site's name before nodes are destroyed.")
+@online
+def create_action(
+    server: SiteServer,
+    output: str,
+    kind: str,
+    params: tuple[str, ...],
+    targets: tuple[str, ...],
+    revision: int | None,
+    max_parallel_groups: int | None,
+    force: bool,
+    redo_done: bool,
+    ignore_older_tasks: bool,
+    below_criteria: bool,
+    allow_redeploy: bool,
+    many_redeploys: bool,
+    prune: bool,
+    dry_run: bool,
+    allow_intermediate_commits: bool,
+    continue_on_fail: bool,
+    site_state: dict[str, int] | None,
+    following: bool,
+    yes: bool,
+    yes_destroy: bool,
+) -> None:
+    """Start an action on the site.
+
+    deploy_site deploys all nodes that are not deployed as wanted, update_site those that are new or no longer as they
+    were left. redeploy_server destroys and deploys the target nodes anew, relabel_nodes renews their labels,
+    destroy_nodes erases them.
+
+    With --allow-redeploy, deploy_site and update_site also destroy and deploy anew what is deployed in another design,
+    a batch of each group after the other.
+
+    update_site also gives new labels in place. With --prune it destroys, after its groups, the nodes that are no longer
+    in the design; else it names them.
+
+    Where nodes are deployed already and not as wanted, deploy_site and update_site tell which they would touch and
+    which not, and ask. Without a terminal they go on, unless deployed nodes would be touched: then give --yes.
+
+    With --follow it shows the groups as they proceed, and ends with the verdict: 0 success, 1 failure. Ctrl-C ends the
+    following and not the action (130).
+    """
+    if targets and not node_names(",".join(targets)):
+        # Left out, it would mean the whole site.
+        raise click.UsageError("--target-node names no node: write --target-node NODE")
+    options = {
+        "target_nodes": node_names(",".join(targets)),
+        "revision": revision,
+        "max_parallel_groups": max_parallel_groups,
+        "force": force,
+        "redo_done": redo_done,
+        "ignore_older_tasks": ignore_older_tasks,
+        "below_criteria": below_criteria,
+        "allow_redeploy": allow_redeploy,
+        "many_redeploys": many_redeploys,
+        "prune": prune,
+        "dry_run": dry_run,
+        "continue-on-fail": continue_on_fail,
+    }
+    parameters = _parameters(params, options)
+    nodes, known = node_names(parameters.get("target_nodes")), kind_of(kind)
+    if known.targeted and not nodes:
+        raise click.UsageError(f"{kind} needs its nodes: --target-node NODE, once for each, or NODE,NODE")
+    body: dict[str, Any] = {"name": kind} | ({"parameters": parameters} if parameters else {})
+    body |= {"site_state": site_state} if site_state is not None else {}
+    query = {"allow-intermediate-commits": allow_intermediate_commits}
+    said: frozenset[str] = frozenset()
+    if str(parameters.get("dry_run", "")).lower() != "true":
+        if known.is_destructive and not (yes if known.has_groups else yes_destroy):
+            # Nobody is asked about what is refused then, such as a node that is out of use.
+            server.send("POST", "/actions/preview", query, json=body, timeout=VALIDATION_TIMEOUT)
+            _confirm(server, known, nodes)
+        prunes = str(parameters.get(Override.PRUNE.value, "")).lower() == "true"
+        if not known.targeted and (not yes or (prunes and not yes_destroy)):
+            said = _confirm_deployed(server, query, body, yes, yes_destroy)
+    answer = server.send("POST", "/actions", query, json=body, timeout=VALIDATION_TIMEOUT)
+    if following:
+        action = answer.json()
+        _warn(action, said)
+        follow_to_the_end(server, action, output)
+
+    def table(created: Any) -> None:
+        _warn(created, said)
+        name = f"action/{created['id']}"
+        click.echo(
+            f"{name}: {kind} of site {server.where.site}, revision {created.get('revision')}: "
+            f"{created['action_lifecycle']}"
+        )
+        click.echo(f"next: slipway describe {name} --follow; slipway stop {name}")
+
+    show_answer(answer, output, table)
+
+
+def _warn(created: Mapping[str, Any], said: Collection[str]) -> None:
+    """Print the warnings of a new action, but what was said before it was asked for."""
+    fresh = [one for one in created.get("warnings") or [] if one.get("message") not in said]
+    print_messages(console(stderr=True), fresh, most=_MOST)
+
+
+def _parameters(params: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of `--param` and of the other options; one that is given twice is a mistake."""
+    found: dict[str, Any] = {}
+    for text in params:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise click.UsageError(f"--param {text}: write KEY=VALUE")
+        if key in found:
+            raise click.UsageError(f"--param {key} is given twice")
+        found[key] = value
+    for key, value in options.items():
+        if value not in (None, False, []):
+            if key in found:
+                raise click.UsageError(f"{key} is given twice, as --param and as an option of its own")
+            found[key] = value
+    return found
+
+
+def _confirm(server: SiteServer, kind: ActionKind, nodes: Sequence[str]) -> None:
+    """Ask before servers lose what is on them. Raises `Failed`: the answer is no, or there is none."""
+    site = server.where.site
+    about = f"{listed(nodes, 50)} of site {site} at {server.where.url} will be erased"
+    if kind.has_groups:
+        confirm(f"{about} and deployed anew. Go on?", "--yes")
+    else:
+        _confirm_by_name(site, about)
+
+
+def _confirm_by_name(site: str, about: str) -> None:
+    """Have the name of the site typed. Raises `Failed`: it is another, or nobody can be asked."""
+    with answered("--yes-destroy"):
+        typed = click.prompt(f"{about}. Type the name of the site to go on", err=True)
+    if typed != site:
+        raise Failed(f"that is not {site!r}: nothing was done")
+
+
+def _confirm_deployed(
+    server: SiteServer, query: Mapping[str, Any], body: Mapping[str, Any], yes: bool, yes_destroy: bool
+) -> frozenset[str]:
+    """Say what becomes of nodes that are deployed already, or left the design, and ask. Returns what it said.
+
+    Raises `Failed`: the answer is no; or nobody can be asked, and deployed nodes would be touched.
+    """
+    try:
+        answer = server.send("POST", "/actions/preview", query, json=body, timeout=VALIDATION_TIMEOUT).json()
+    except Failed as error:
+        if error.status is None or error.status >= 500 or error.status == _NOT_LOGGED_IN:
+            raise
+        # The request that creates the action says what is wrong, with all messages.
+        return frozenset()
+    found = answer.get("preview") or {}
+    removed = found.get("removed") or []
+    touched = [name for name in found.get("deployed") or [] if name not in removed]
+    notable = touched or any(found.get(part) for part in ("withheld", "out_of_use", "released", "refused"))
+    if not notable and not removed:
+        return frozenset()
+    notes = answer.get("notes") or []
+    said = frozenset(str(one.get("message")) for one in notes)
+    print_messages(console(stderr=True), notes)
+    site = server.where.site
+    if removed and not yes_destroy:
+        _confirm_by_name(site, f"{listed(removed, 50)} of site {site} at {server.where.url} will be erased")
+    if yes or not notable:
+        return said
+    if not is_terminal():
+        if touched:
+            raise Failed(
+                f"nothing was done: {listed(touched, 50)} of site {site} would be touched though deployed already, and "
+                "there is no terminal to ask (--yes goes on without asking)"
+            )
+        return said
+    confirm(f"{answer['name']} of site {site} at {server.where.url}: go on?", "--yes")
+    return said
+
+
+def is_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty()
+
+
+@click.group(cls=TargetGroup)
+def create() -> None:
+    """Put documents into the buffer, start an action, or make a reporter."""
+
+
+create.add_command(create_configdocs)
+create.add_command(create_action)
+create.add_command(create_reporter)

@@ -1,0 +1,142 @@
+"""`slipway plan deploy_site|update_site`: what an action would do now. The server says it, and starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from api_client.slipway import VALIDATION_TIMEOUT
+from slipway_cli.online.server.completion import NODES
+from slipway_cli.online.server.online_command import node_names, online, show_answer
+from slipway_cli.online.server.server import SiteServer, print_messages
+from slipway_cli.options import REVISION, examples, site_state_option
+from slipway_cli.output import console, counted, listed, printable
+from slipway_cli.terminal.node_changes import print_changes
+from slipway_cli.terminal.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members, print_rounds
+from strategy_lib.duration import duration_words
+from strategy_lib.phase import Verdict
+
+
+@click.command(
+    "plan",
+    epilog=examples(
+        "slipway plan update_site",
+        "slipway plan update_site --explain",
+        "slipway plan deploy_site --site lab-7 --fresh",
+    ),
+)
+@click.argument("kind", type=click.Choice(PLANNED_KINDS))
+@click.option("--fresh", is_flag=True, help="Ask the provisioner for its list of nodes; else the last one is used.")
+@click.option(
+    "--target-node", "-n", "targets", multiple=True, type=NODES, metavar="NODE", help="Only this node; or a,b."
+)
+@click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
+@click.option("--max-parallel-groups", type=click.IntRange(1, 16), metavar="NUMBER", help="So many groups at once.")
+@click.option("--redo-done", is_flag=True, help="Also nodes that are as wanted.")
+@click.option("--allow-redeploy", is_flag=True, help="Also nodes that are deployed in another design.")
+@click.option("--many-redeploys", is_flag=True, help="More of these than the site's settings allow.")
+@click.option("--prune", is_flag=True, help="Also destroy nodes that are no longer in the design.")
+@click.option("--explain", is_flag=True, help="Also every field that differs, and which edges of the order are used.")
+@click.option("--allow-intermediate-commits", is_flag=True, help="deploy_site: pass over revisions never deployed.")
+@site_state_option
+@online
+def plan_action(
+    server: SiteServer,
+    output: str,
+    kind: str,
+    fresh: bool,
+    targets: tuple[str, ...],
+    revision: int | None,
+    max_parallel_groups: int | None,
+    redo_done: bool,
+    allow_redeploy: bool,
+    many_redeploys: bool,
+    prune: bool,
+    explain: bool,
+    allow_intermediate_commits: bool,
+    site_state: dict[str, int] | None,
+) -> None:
+    """Show what an action would do now, node by node and group by group, if every node succeeded. Nothing is started.
+
+    It uses the provisioner's list of nodes that was read last, and says how old that is. The exit status is 1
+    where the action would fail all the same.
+    """
+    parameters: dict[str, Any] = {
+        key: value
+        for key, value in (
+            ("target_nodes", node_names(",".join(targets))),
+            ("revision", revision),
+            ("max_parallel_groups", max_parallel_groups),
+            ("redo_done", redo_done),
+            ("allow_redeploy", allow_redeploy),
+            ("many_redeploys", many_redeploys),
+            ("prune", prune),
+        )
+        if value
+    }
+    body: dict[str, Any] = {"name": kind} | ({"parameters": parameters} if parameters else {})
+    body |= {"site_state": site_state} if site_state is not None else {}
+    query = {"fresh": True if fresh else None, "allow-intermediate-commits": allow_intermediate_commits}
+    answer = server.send("POST", "/actions/plan", query, json=body, timeout=VALIDATION_TIMEOUT)
+    show_answer(answer, output, lambda planned: _show(console(), planned, explain=explain))
+    raise SystemExit(0 if answer.json()["verdict"] == Verdict.SUCCESS else 1)
+
+
+def _show(target: Console, planned: Mapping[str, Any], *, explain: bool) -> None:
+    used = planned["listed"]
+    age = duration_words(used["age"])
+    heading = f"{planned['name']} of site {planned['site']}, revision {planned['revision']}"
+    target.print(Text(printable(heading), style="bold"))
+    seen = (
+        f"by the list of {used['connection']} of {age} ago, with {counted(used['nodes'], 'node')} (--fresh renews it)"
+    )
+    target.print(Text(printable(seen), style="dim"), soft_wrap=True)
+    groups = _groups(planned)
+    if groups:
+        print_groups(target, groups, "Submitted")
+        target.print()
+        print_members(target, groups)
+        # A server of an earlier version says nothing of it.
+        schedule = planned.get("schedule") or {"waves": (), "seconds": None, "note": None}
+        print_rounds(target, schedule["waves"])
+        target.print()
+        _print_duration(target, schedule)
+    print_changes(target, planned["changes"], explain=explain)
+    for submission in planned["submissions"]:
+        if submission["group"] is None:
+            target.print(Text(f"{submission['phase']}: {listed(submission['nodes'])}"), soft_wrap=True)
+    print_messages(target, planned["notes"])
+    good = planned["verdict"] == Verdict.SUCCESS
+    verdict = f"{planned['verdict'].upper()}: {planned['verdict_text']}"
+    target.print(Text(printable(verdict), style="bold green" if good else "bold red"), soft_wrap=True)
+
+
+def _print_duration(target: Console, schedule: Mapping[str, Any]) -> None:
+    if schedule["seconds"] is not None and schedule["waves"]:
+        words = f"about {duration_words(schedule['seconds'])}, by the newest operations on the site"
+        target.print(Text(words, style="dim"), soft_wrap=True)
+    if schedule["note"]:
+        target.print(Text(printable(schedule["note"]), style="yellow"), soft_wrap=True)
+
+
+def _groups(planned: Mapping[str, Any]) -> list[PlannedGroup]:
+    submitted: dict[str, dict[str, int]] = {}
+    for submission in planned["submissions"]:
+        if submission["group"] is not None and submission["phase"] is not None:
+            phases = submitted.setdefault(submission["group"], {})
+            phases[submission["phase"]] = phases.get(submission["phase"], 0) + len(submission["nodes"])
+    return [
+        PlannedGroup(
+            group["name"],
+            position,
+            group["critical"],
+            group["depends_on"],
+            group["nodes"],
+            ", ".join(f"{phase} {number}" for phase, number in submitted.get(group["name"], {}).items()) or "nothing",
+        )
+        for position, group in enumerate(planned["groups"], start=1)
+    ]

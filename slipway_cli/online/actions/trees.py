@@ -1,0 +1,129 @@
+"""`slipway describe action/<id> --tree` and `describe site/<name>`: how it stands, entry by entry."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+from urllib.parse import quote
+
+import click
+import requests
+from rich.text import Text
+
+from api_client.slipway import SlipwayClient
+from slipway_cli.online.actions.control import INTERRUPTED_EXIT
+from slipway_cli.online.server.completion import SITE
+from slipway_cli.online.server.online_command import online, show_answer
+from slipway_cli.online.server.server import SiteServer, translated_errors
+from slipway_cli.options import examples
+from slipway_cli.output import OutputFormat, console
+from slipway_cli.terminal.follow import Absence, Clock
+from slipway_cli.terminal.tree_follow import WAIT, follow_tree, open_tree_view, verdict_line
+from slipway_cli.terminal.tree_header import action_header_lines, site_header_lines
+from slipway_cli.terminal.tree_text import Sheet, tree_lines
+
+ALL = "all"
+_DEPTH = re.compile(r"[0-9]{1,3}|all")
+_ANSWER = WAIT + 15.0
+"""Seconds for one answer."""
+
+
+class Depth(click.ParamType[str]):
+    """How many levels of a tree: a number, or all."""
+
+    name = "depth"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if _DEPTH.fullmatch(value) is None:
+            self.fail(f"{value!r} is neither a number from 0 to 999 nor `all`", param, ctx)
+        return value
+
+
+DEPTH = Depth()
+
+
+def show_tree(server: SiteServer, path: str, output: str, depth: str | None, ref: str = "") -> None:
+    """Print a tree as it is now.
+
+    Parameters
+    ----------
+    path : of the tree in the API.
+    depth : how many levels; None: as many as the server finds useful.
+    ref : the action's name in commands.
+    """
+    answer = server.get(path, depth=depth)
+    if depth == ALL:
+        if output == OutputFormat.TABLE:
+            _print(_joined(answer), ref)
+        else:
+            click.echo(answer.content, nl=False)
+        return
+    show_answer(answer, output, lambda tree: _print(tree, ref))
+
+
+def _joined(answer: requests.Response) -> dict[str, Any]:
+    """Put a tree together that came as one entry a line."""
+    lines = (json.loads(line) for line in answer.iter_lines() if line)
+    tree: dict[str, Any] = next(lines)
+    by_path: dict[tuple[str, ...], dict[str, Any]] = {}
+    for entry in lines:
+        path = tuple(entry["path"])
+        if path and path[:-1] not in by_path:
+            # It came while the lines were read: what is above it is not among them.
+            continue
+        by_path[path] = entry
+        entry["children"] = []
+        entry.pop("left_out", None)
+        if path:
+            by_path[path[:-1]]["children"].append(entry)
+    return {**tree, "root": by_path[()]}
+
+
+def _print(tree: Mapping[str, Any], ref: str) -> None:
+    target = console()
+    header = tree["header"]
+    for line in action_header_lines(header) if ref else site_header_lines(header):
+        target.print(line, soft_wrap=True)
+    sheet = Sheet(target.width, ascii_only=target.options.ascii_only, ref=ref)
+    for line in tree_lines(tree["root"], sheet):
+        target.print(line, soft_wrap=True)
+
+
+def follow_tree_to_the_end(server: SiteServer, action_id: str, output: str, depth: str | None) -> NoReturn:
+    """Show an action's tree until it is over; exit with 0 for success, 1 for failure.
+
+    Raises `SystemExit` always, unless the server is lost, which raises `Failed`.
+    """
+    documents = output != OutputFormat.TABLE
+    clock, ref = Clock(console(stderr=documents)), f"action/{action_id}"
+    absence = Absence(clock.say, advice=f"The action goes on; look again with `slipway describe {ref} --tree --follow`")
+    try:
+        with (
+            translated_errors(server.where),
+            contextlib.closing(server.new_session(_ANSWER)) as session,
+            open_tree_view(clock, ref, documents=documents) as view,
+        ):
+            tree = follow_tree(SlipwayClient(session), action_id, depth, view, absence)
+    except KeyboardInterrupt:
+        click.echo(f"\n{ref} goes on. Stop it: slipway stop {ref}", err=True)
+        raise SystemExit(INTERRUPTED_EXIT) from None
+    header = tree["header"]
+    clock.screen.print(verdict_line(header), soft_wrap=True)
+    if header.get("has_report"):
+        clock.screen.print(Text(f"The report: slipway report {ref}", "dim"), soft_wrap=True)
+    raise SystemExit(0 if header["state"] == "success" else 1)
+
+
+@click.command("site", epilog=examples("slipway describe site/lab-7", "slipway describe site --depth 2"))
+@click.argument("name", required=False, type=SITE)
+@click.option("--depth", type=DEPTH, metavar="N|all", help="How many levels below the site: 2 has the nodes.  [1]")
+@online
+def describe_site(server: SiteServer, output: str, name: str | None, depth: str | None) -> None:
+    """Show how a site stands: its groups and nodes, what is wanted against what is done.
+
+    Without NAME it is the site of the other commands (--site).
+    """
+    show_tree(server, f"/sites/{quote(name or server.where.site, safe='')}/tree", output, depth)

@@ -1,0 +1,138 @@
+"""Which server, which site and which token a command uses: options first, then the environment, then the profile."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from slipway_cli.embedded.home import find_running
+from slipway_cli.embedded.settings import DEFAULT_HOME
+from slipway_cli.online.server.profiles import Folder, Profile, ProfileError
+from slipway_cli.output import listed
+
+DEFAULT_SITE = "default"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """A server as this command uses it.
+
+    Attributes
+    ----------
+    site_named : the user named the site; else it is the one that is meant without a name.
+    user : the user of the token; None where none is named.
+    token : None before there is one.
+    profile : the name of its profile, None where it was named in another way.
+    login : the command that gets a token for it.
+    advice : what to do when this turns out to be the wrong server, or not to be there.
+    """
+
+    url: str
+    site: str
+    user: str | None = None
+    token: str | None = None
+    profile: str | None = None
+    login: str = "slipway login"
+    advice: str = ""
+    site_named: bool = True
+
+    @property
+    def site_option(self) -> list[str]:
+        """The words by which a command that is shown means this site too: none where no site was named."""
+        return ["--site", self.site] if self.site_named else []
+
+    def __repr__(self) -> str:
+        return f"Installation(url={self.url!r}, site={self.site!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A server, who named it, and what names another one."""
+
+    server: Profile
+    said: str
+    others: str
+    profile: str | None = None
+
+
+def server_config(
+    profile: str | None, site: str | None, environ: Mapping[str, str] | None = None, *, with_token: bool = True
+) -> ServerConfig:
+    """Find out which server is meant.
+
+    `--profile` and `SLIPWAY_PROFILE` win over `SLIPWAY_URL`, which wins over the profile in use. Without any of them
+    it is the Slipway that `slipway up` runs in this `SLIPWAY_HOME`. If none runs there, there is no server: a password
+    is never sent to a program that only listens at a usual address. `SLIPWAY_TOKEN` wins over the stored login.
+
+    Raises `ProfileError`: no server is meant, there is no such profile, an address is none, or a file cannot be used.
+    """
+    env = os.environ if environ is None else environ
+    folder = Folder.of(env)
+    named = _named(profile, env, folder)
+    url = checked_url(named.server.url)
+    token, user = env.get("SLIPWAY_TOKEN"), named.server.user
+    if with_token and not token:
+        login = folder.login(url, user)
+        if login is not None:
+            token, user = login.token, login.user
+    given = site or env.get("SLIPWAY_SITE") or named.server.site
+    chosen = given or DEFAULT_SITE
+    if _NAME.fullmatch(chosen) is None:
+        raise ProfileError(f"{chosen!r} is no name of a site: use up to 64 letters, digits, _ . and -")
+    return ServerConfig(
+        url=url,
+        site=chosen,
+        user=user,
+        token=token,
+        profile=named.profile,
+        login=f"slipway login --profile {profile}" if profile else "slipway login",
+        advice=f"{named.said}; {named.others}",
+        site_named=bool(given),
+    )
+
+
+def _named(profile: str | None, env: Mapping[str, str], folder: Folder) -> _Named:
+    name = profile or env.get("SLIPWAY_PROFILE")
+    current, profiles = folder.profiles()
+    if name:
+        by = "" if profile else ", which SLIPWAY_PROFILE names"
+        return _Named(
+            folder.profile(name), f"The server is that of profile {name}{by}", "--profile names another", name
+        )
+    if env.get("SLIPWAY_URL"):
+        others = "that variable, or --profile, names another"
+        return _Named(Profile(env["SLIPWAY_URL"]), "The server is the one in SLIPWAY_URL", others)
+    if current is not None and current in profiles:
+        said = f"The server is that of profile {current}, which is in use"
+        others = "--profile, `slipway profile use` or SLIPWAY_URL name another"
+        return _Named(profiles[current], said, others, current)
+    home = Path(env.get("SLIPWAY_HOME") or DEFAULT_HOME).expanduser()
+    running = find_running(home)
+    if running is None:
+        known = f"`slipway profile use NAME` ({listed(profiles)}), " if profiles else ""
+        raise ProfileError(
+            f"no server is named, and no `slipway up` runs here (in {home}, see SLIPWAY_HOME): start one with "
+            f"`make up` or `slipway up`, or name a server with {known}`slipway profile add NAME URL` or SLIPWAY_URL"
+        )
+    said = "No server was named, so it is the one that `slipway up` runs here"
+    return _Named(Profile(running.url), said, "`slipway profile add` or SLIPWAY_URL name another")
+
+
+def checked_url(url: str) -> str:
+    """Return the address without a slash at its end. Raises `ProfileError`: it is no address of a web server."""
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or parts.query or parts.fragment:
+        raise ProfileError(f"{url!r} is not the address of a server; write for example https://airflow.example.org")
+    if parts.username or parts.password:
+        raise ProfileError("an address is kept and shown: leave user and password out of it, and use `slipway login`")
+    # The address of the API is that of the same server.
+    return re.sub(r"/slipway(/.*)?$", "", url.rstrip("/"))

@@ -1,0 +1,1 @@
+"""Commands for sites and their nodes."""

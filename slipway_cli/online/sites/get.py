@@ -1,0 +1,253 @@
+"""`slipway get`: lists and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, quote, urlsplit
+
+import click
+import requests
+from rich.text import Text
+
+from slipway_cli.online.server.online_command import (
+    TargetGroup,
+    echo_documents,
+    format_time,
+    online,
+    show_answer,
+    show_data,
+)
+from slipway_cli.online.server.server import Failed, SiteServer
+from slipway_cli.online.sites.node_states import get_node_state, get_site_state
+from slipway_cli.online.sites.reporters import get_reporters
+from slipway_cli.online.sites.site_objects import get_audit, get_objects
+from slipway_cli.online.sites.status_lists import get_nodes, get_owners, get_sites, new_sheet, status_text
+from slipway_cli.options import VERSION, examples
+from slipway_cli.output import OutputFormat, console, printable, table
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+STATUS_TYPES = ("nodes-provision-status", "machines-power-state")
+_MOST_WITH_STATUS = 100
+_STYLES = {"Complete": "green", "Failed": "red", "Processing": "cyan", "Paused": "yellow"}
+
+
+@click.group(cls=TargetGroup, epilog=examples("slipway get actions"))
+def get() -> None:
+    """List sites, nodes, owners, actions, documents, objects, revisions, audits, workflows and statuses."""
+
+
+_OTHERS = (get_sites, get_nodes, get_owners, get_reporters, get_objects, get_audit, get_site_state, get_node_state)
+for _command in _OTHERS:
+    get.add_command(_command)
+
+
+def _version_options(command: Command) -> Command:
+    for flag, name, what in (
+        ("-s", "successful-site-action", "the last deployment that succeeded"),
+        ("-l", "last-site-action", "the last deployment"),
+        ("-b", "buffer", "what is in the buffer"),
+        ("-c", "committed", "what is committed"),
+    ):
+        command = click.option(
+            flag, f"--{name}", "versions", flag_value=name.replace("-", "_"), multiple=True, help=f"Of {what}."
+        )(command)
+    return click.option(
+        "--version", "named", type=VERSION, multiple=True, metavar="VERSION", help="A version, or a revision's number."
+    )(command)
+
+
+@get.command("actions", epilog=examples("slipway get actions", "slipway get actions --site lab-7 -o json"))
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
+@online
+def get_actions(server: SiteServer, output: str, limit: int) -> None:
+    """List the newest actions of the site, newest first."""
+
+    def rows(actions: Any) -> None:
+        columns = ("Action", "Name", "Lifecycle", "Status", "Rev", "Created (UTC)", "Updated (UTC)", "User", "Steps")
+        result = table(*columns, "Verdict", right=("Rev",), folds=("Verdict",))
+        sheet = new_sheet()
+        for action in actions:
+            life = action.get("action_lifecycle") or ""
+            steps = [step.get("state") for step in action.get("steps") or []]
+            good, bad = steps.count("success"), steps.count("failed")
+            result.add_row(
+                action["id"],
+                action["name"],
+                Text(life, style=_STYLES.get(life, "")),
+                status_text(action.get("status"), sheet),
+                str(action.get("revision") or ""),
+                format_time(action.get("datetime")),
+                format_time(action.get("last_updated")),
+                printable(action.get("user") or ""),
+                f"{good}/{len(steps)}" + (f", {bad} failed" if bad else ""),
+                printable(action.get("verdict") or ""),
+            )
+        _print(result, actions, f"site {server.where.site} has no action yet")
+
+    # How each stands is told of so many at once.
+    answer = server.get("/actions", limit=min(limit, _MOST_WITH_STATUS), status=True)
+    if limit <= _MOST_WITH_STATUS or "next" not in answer.links:
+        show_answer(answer, output, rows)
+    else:
+        actions = answer.json()
+        asked = _MOST_WITH_STATUS
+        while "next" in answer.links and asked < limit:
+            # The service leaves out what this user may not see: the place is in the link alone.
+            (before,) = parse_qs(urlsplit(answer.links["next"]["url"]).query)["before"]
+            answer = server.get("/actions", limit=min(limit - asked, _MOST_WITH_STATUS), status=True, before=before)
+            actions += answer.json()
+            asked += _MOST_WITH_STATUS
+        show_data(actions, output, rows)
+    _tell_of_older(answer, output)
+
+
+@get.command("configdocs", epilog=examples("slipway get configdocs", "slipway get configdocs --collection design -c"))
+@click.option("--collection", metavar="NAME", help="Show this collection's documents instead.")
+@_version_options
+@click.option("--cleartext-secrets", is_flag=True, help="Show secrets, and the text exactly as it was written.")
+@online
+def get_configdocs(
+    server: SiteServer,
+    output: str,
+    collection: str | None,
+    versions: tuple[str, ...],
+    named: tuple[str, ...],
+    cleartext_secrets: bool,
+) -> None:
+    """Compare two versions by collection (committed and buffer unless told otherwise), or show a collection."""
+    wanted = [*versions, *named]
+    if collection is not None:
+        _show_documents(server, f"/configdocs/{quote(collection, safe='')}", _one(wanted), cleartext_secrets, output)
+        return
+    if cleartext_secrets:
+        raise click.UsageError("--cleartext-secrets is about --collection, which is not given")
+    if len(wanted) not in (0, 2):
+        raise click.UsageError("name two versions, or none")
+
+    def rows(statuses: Any) -> None:
+        result = table(
+            "Collection", "Base", "Base revision", "New", "New revision", right=("Base revision", "New revision")
+        )
+        for item in statuses:
+            result.add_row(
+                item["collection_name"],
+                f"{item['base_version']}: {item['base_status']}",
+                str(item.get("base_revision") or ""),
+                f"{item['new_version']}: {item['new_status']}",
+                # The buffer is no revision; the API has the number that its commit would get.
+                "" if item["new_version"] == "buffer" else str(item.get("new_revision") or ""),
+            )
+        _print(result, statuses, f"site {server.where.site} has no documents yet: slipway create configdocs --help")
+
+    show_answer(server.get("/configdocs", versions=wanted or None), output, rows)
+
+
+@get.command("renderedconfigdocs", epilog=examples("slipway get renderedconfigdocs -c"))
+@_version_options
+@click.option("--cleartext-secrets", is_flag=True, help="Show secrets.")
+@online
+def get_renderedconfigdocs(
+    server: SiteServer, output: str, versions: tuple[str, ...], named: tuple[str, ...], cleartext_secrets: bool
+) -> None:
+    """Show the documents with layering and substitution applied, as the provisioner gets them."""
+    _show_documents(server, "/renderedconfigdocs", _one([*versions, *named]), cleartext_secrets, output)
+
+
+@get.command("revisions", epilog=examples("slipway get revisions --limit 10"))
+@click.option("--limit", type=click.IntRange(1, 500), default=50, show_default=True, help="How many at most.")
+@online
+def get_revisions(server: SiteServer, output: str, limit: int) -> None:
+    """List the revisions of the site, newest first: who committed them, and what they are."""
+
+    def rows(revisions: Any) -> None:
+        result = table("Revision", "Created", "User", "Collections", "What", right=("Revision",), folds=("What",))
+        for item in revisions:
+            what = [*item["versions"]]
+            if item.get("rollback_of"):
+                what.append(f"goes back to {item['rollback_of']}")
+            if item.get("forced"):
+                what.append(f"forced: {len(item['problems'])} problems overridden")
+            if item.get("by_policy"):
+                what.append(f"changed by policy: {', '.join(item['by_policy'])}")
+            names = ", ".join(each["name"] for each in item["collections"])
+            result.add_row(
+                str(item["revision"]), format_time(item["created"]), printable(item["user"]), names, ", ".join(what)
+            )
+        _print(result, revisions, f"site {server.where.site} has no revision yet: slipway commit configdocs")
+
+    answer = server.get("/revisions", limit=limit)
+    show_answer(answer, output, rows)
+    _tell_of_older(answer, output)
+
+
+@get.command("workflows", epilog=examples("slipway get workflows --since 2026-03-01"))
+@click.option("--since", metavar="TIME", help="From when on, as ISO 8601.  [30 days ago]")
+@click.option("--until", metavar="TIME", help="Up to when.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="How many at most.")
+@online
+def get_workflows(server: SiteServer, output: str, since: str | None, until: str | None, limit: int) -> None:
+    """List the DAG runs that Airflow has of Slipway's actions, of all sites, newest first."""
+
+    def rows(workflows: Any) -> None:
+        result = table("Workflow", "State", "Started", "Ended", "Run")
+        for item in workflows:
+            result.add_row(
+                item["workflow_id"],
+                item["state"],
+                format_time(item["start_date"]),
+                format_time(item["end_date"]),
+                item["run_id"],
+            )
+        _print(result, workflows, "there is no workflow")
+
+    answer = server.get("/workflows", since=since, until=until, limit=limit)
+    show_answer(answer, output, rows)
+    _tell_of_older(answer, output)
+
+
+@get.command("site-statuses", epilog=examples("slipway get site-statuses -s machines-power-state"))
+@click.option("-s", "--status-type", "types", type=click.Choice(STATUS_TYPES), multiple=True, help="Only this one.")
+@online
+def get_site_statuses(server: SiteServer, output: str, types: tuple[str, ...]) -> None:
+    """Ask the site's provisioner what it knows of the machines, now."""
+
+    def rows(statuses: Any) -> None:
+        provision = {item["hostname"]: item["status"] for item in statuses.get("nodes_provision_status") or []}
+        power = {item["hostname"]: item["power_state"] for item in statuses.get("machines_powerstate") or []}
+        result = table("Node", "Status", "Power")
+        for name in sorted(provision.keys() | power.keys()):
+            result.add_row(
+                printable(name), printable(str(provision.get(name, ""))), printable(str(power.get(name) or ""))
+            )
+        _print(result, provision or power, "the provisioner knows no machine")
+
+    show_answer(server.get("/site_statuses", filters=",".join(types) or None), output, rows)
+
+
+def _one(versions: list[str]) -> str | None:
+    if len(versions) > 1:
+        raise click.UsageError("name one version")
+    return versions[0] if versions else None
+
+
+def _show_documents(server: SiteServer, path: str, version: str | None, cleartext: bool, output: str) -> None:
+    """Print documents: of the version that is named, else of the buffer, else of what is committed."""
+    secrets = {"cleartext-secrets": True if cleartext else None}
+    try:
+        answer = server.get(path, version=version or "buffer", **secrets)
+    except Failed as error:
+        if version is not None or error.status != 404:
+            raise
+        answer = server.get(path, version="committed", **secrets)
+    echo_documents(answer.text, output)
+
+
+def _tell_of_older(answer: requests.Response, output: str) -> None:
+    if output == OutputFormat.TABLE and "next" in answer.links:
+        console().print(Text("older ones are left out: see --limit", style="dim"))
+
+
+def _print(rows: Any, found: Iterable[Any], nothing: str) -> None:
+    console().print(rows if found else Text(nothing))

@@ -1,0 +1,192 @@
+"""`slipway get sites`, `get nodes` and `get owners`: how things stand, in lists."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import click
+from rich.text import Text
+
+from slipway_cli.online.server.completion import GROUP_OF_SITE, NODES
+from slipway_cli.online.server.online_command import format_duration, format_time, online, show_data
+from slipway_cli.online.server.server import Failed, SiteServer
+from slipway_cli.options import examples
+from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
+from slipway_cli.terminal.progress_table import status_style
+from slipway_cli.terminal.tree_text import Sheet, status_counts
+from strategy_lib.did_you_mean import did_you_mean
+from strategy_lib.duration import duration_words
+from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
+from strategy_lib.status.words import Status, status_from
+
+_MOST = 1000
+"""Nodes in one answer."""
+_ROWS = 100
+"""Nodes in a table, unless more are asked for."""
+
+
+def status_text(value: str | None, sheet: Sheet) -> Text:
+    """Return a status with its symbol and colour; None: nothing is kept."""
+    if value is None:
+        return Text("not known", "dim")
+    status = status_from(value)
+    return Text(f"{sheet.symbol(status)} {status}", status_style(status))
+
+
+def new_sheet() -> Sheet:
+    """Return the sheet for standard output."""
+    target = console()
+    return Sheet(target.width, ascii_only=target.options.ascii_only)
+
+
+@click.command("sites", epilog=examples("slipway get sites", "slipway get sites -o json"))
+@online
+def get_sites(server: SiteServer, output: str) -> None:
+    """List all sites: revision committed and done, nodes as wanted, the running action and the last verdict."""
+    answer = server.get("/sites")
+    found = answer.json()
+    while "next" in answer.links:
+        answer = server.get("/sites", after=found[-1]["name"])
+        found += answer.json()
+
+    def show(sites: Any) -> None:
+        sheet = new_sheet()
+        columns = ("Site", "Status", "Committed", "Done", "As wanted", "Nodes", "Running", "Last action")
+        rows = table(*columns, right=("Committed", "Done"), folds=("Nodes", "Last action"))
+        for site in sites:
+            running, last = site["running"], site["last"]
+            verdict = f"{last['kind']}: {last['verdict'] or last['state']}" if last else ""
+            rows.add_row(
+                site["name"],
+                status_text(site["status"], sheet),
+                str(site["revision_committed"] or ""),
+                str(site["revision_done"] or ""),
+                f"{site['nodes_as_wanted']}/{site['nodes']}",
+                status_counts(site, sheet),
+                f"action/{running['id']}" if running else "",
+                printable(verdict),
+            )
+        console().print(rows if sites else Text("there is no site yet: slipway create configdocs --help"))
+        for line in _stopped_repair(sites):
+            click.echo(printable(line))
+
+    show_data(found, output, show)
+
+
+def _stopped_repair(sites: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield who has stopped the repair of all sites, or of which site."""
+    stops = {site["name"]: site["repair_stopped"] for site in sites if site["repair_stopped"]}
+    everywhere = next((stop for stop in stops.values() if stop["all_sites"]), None)
+    shown = stops if everywhere is None else {"": everywhere}
+    for name, stop in shown.items():
+        where = f"site {name}" if name else "all sites"
+        why = f": {stop['reason']}" if stop["reason"] else ""
+        yield f"repair of {where} is stopped by {stop['by']} since {format_time(stop['at'])} UTC{why}"
+
+
+@click.command(
+    "nodes", epilog=examples("slipway get nodes --status error", "slipway get nodes --rack r1 --where power=off")
+)
+@click.argument("name", required=False, type=NODES)
+@click.option("--group", metavar="NAME", type=GROUP_OF_SITE, help="Only of this group.")
+@click.option("--rack", metavar="NAME", help="Only in this rack.")
+@click.option("--status", type=click.Choice([status.value for status in Status]), help="Only those that stand so.")
+@click.option("--where", "filters", multiple=True, metavar="COLUMN=TEXT", help="Only where a column has this text.")
+@click.option("--sort", metavar="COLUMN", help="By this column; with a minus before it, from its end.  [node]")
+@click.option("--limit", type=click.IntRange(min=1), help=f"How many at most.  [a table: {_ROWS}; else all]")
+@online
+def get_nodes(
+    server: SiteServer,
+    output: str,
+    name: str | None,
+    group: str | None,
+    rack: str | None,
+    status: str | None,
+    filters: tuple[str, ...],
+    sort: str | None,
+    limit: int | None,
+) -> None:
+    """List the nodes of the site: how they stand, what is wanted and done, and what the provisioner said last.
+
+    With NAME only those whose name contains it.
+    """
+    query = {"group": group, "rack": rack, "status": status, "q": name, "where": list(filters) or None, "sort": sort}
+    path = f"/sites/{quote(server.where.site, safe='')}/nodes"
+    most = limit or (_ROWS if output == OutputFormat.TABLE else sys.maxsize)
+    found = server.get(path, **query, limit=min(most, _MOST)).json()
+    while found["after"] is not None and len(found["nodes"]) < most:
+        rest = min(most - len(found["nodes"]), _MOST)
+        page = server.get(path, **query, limit=rest, after=found["after"]).json()
+        found |= {"nodes": found["nodes"] + page["nodes"], "after": page["after"]}
+    if group is not None and not found["nodes"]:
+        _require_group(server, group)
+    show_data(found, output, _show_nodes)
+
+
+def _require_group(server: SiteServer, name: str) -> None:
+    """Refuse a group that the site does not have. Raises `Failed`, with the nearest name."""
+    site = server.where.site
+    root = server.get(f"/sites/{quote(site, safe='')}/tree", depth=1).json()["root"]
+    known = [str(group["name"]) for group in root["children"]]
+    if name not in (*known, NO_GROUP, TO_BE_REMOVED):
+        raise Failed(f"site {site} has no group {name!r}; {did_you_mean(name, known, _few(known))}")
+
+
+def _few(known: Sequence[str]) -> str:
+    return f"it has {listed(known, 12)}" if known else "it has none"
+
+
+def _show_nodes(found: Mapping[str, Any]) -> None:
+    sheet, target, nodes = new_sheet(), console(), found["nodes"]
+    columns = ("Node", "Status", "Rack", "Wanted", "Done", "Provisioner", "Power", "Groups", "Message")
+    rows = table(*columns, right=("Wanted", "Done"), folds=("Groups", "Message"))
+    for node in nodes:
+        rows.add_row(
+            Text(printable(node["node"])),
+            status_text(node["status"], sheet),
+            Text(printable(node["rack"] or "")),
+            str(node["wanted_revision"] or ""),
+            str(node["done_revision"] or ""),
+            Text(printable(node["provisioner_status"] or "")),
+            Text(printable(node["power"] or "")),
+            Text(printable(", ".join(node["groups"]))),
+            Text(printable(node["message"] or node["error"] or "")),
+        )
+    target.print(rows if nodes else Text("no node is like that"))
+    if found["after"] is not None:
+        total = found["total"]
+        of = f"of {total}" if total <= _MOST else f"of more than {_MOST}"
+        target.print(Text(f"the first {counted(len(nodes), 'node')} {of}: see --limit", style="dim"))
+
+
+@click.command("owners", epilog=examples("slipway get owners"))
+@online
+def get_owners(server: SiteServer, output: str) -> None:
+    """List who is expected to work and to say so: Airflow's DAGs, provisioners, reporters. Silent ones come first."""
+
+    def show(body: Any) -> None:
+        sheet = new_sheet()
+        columns = ("Owner", "State", "Last seen (UTC)", "Ago", "Interval", "Sites", "Actions", "Detail")
+        rows = table(*columns, folds=("Sites", "Actions", "Detail"))
+        for owner in sorted(body["owners"], key=lambda one: bool(one["alive"])):
+            status = Status.SUCCESS if owner["alive"] else Status.UNRESPONSIVE
+            rows.add_row(
+                Text(printable(owner["name"])),
+                Text(f"{sheet.symbol(status)} {printable(owner['status'])}", status_style(status)),
+                format_time(owner["last_seen"]) or "never",
+                format_duration(owner["last_seen"], body["read_at"]),
+                duration_words(owner["interval"]),
+                Text(listed(owner["sites"])),
+                Text(listed([f"action/{action}" for action in owner["actions"]])),
+                Text(printable(owner["detail"] or "")),
+            )
+        console().print(rows if body["owners"] else Text("nobody is expected to do anything yet"))
+
+    found = server.get("/owners").json()
+    while found.get("after") is not None:
+        page = server.get("/owners", after=found["after"]).json()
+        found |= {"owners": found["owners"] + page["owners"], "after": page.get("after")}
+    show_data(found, output, show)

@@ -1,0 +1,1 @@
+"""What a terminal shows: tables, trees, progress. Most of it pure."""

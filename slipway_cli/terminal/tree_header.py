@@ -1,0 +1,63 @@
+"""What stands above a status tree on a terminal: whose it is, how it stands in words, and the time. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.text import Text
+
+from slipway_cli.output import counted, printable
+from slipway_cli.terminal.progress_table import elapsed_words
+
+_OVER = {"success": "bold green", "failed": "bold red", "cancelled": "bold red"}
+PAUSED = "paused: the group at work ends, no other starts"
+
+
+def is_over(header: Mapping[str, Any]) -> bool:
+    """Whether the action of a tree has ended."""
+    return header.get("state") not in ("pending", "running")
+
+
+def action_header_lines(header: Mapping[str, Any], since: float = 0.0) -> Iterator[Text]:
+    """Yield the lines above the tree of an action.
+
+    Parameters
+    ----------
+    since : seconds since the header was read.
+    """
+    revision = f", revision {header['revision']}" if header.get("revision") is not None else ""
+    words = f"{header['kind']} of site {header['site']}{revision}, by {header['user']}: {header['state']}"
+    yield Text(printable(words), "bold")
+    if header.get("superseded"):
+        yield Text(printable(str(header["superseded"])), "yellow")
+    if header.get("verdict"):
+        yield Text(printable(str(header["verdict"])), _OVER.get(str(header["state"]), ""))
+    running = header.get("state") == "running"
+    elapsed = header.get("elapsed")
+    if elapsed is not None and running:
+        elapsed += since
+    parts = [elapsed_words(elapsed, header.get("estimate") if running else None)]
+    if header.get("paused") and running:
+        parts.append(PAUSED)
+    if header.get("state") == "pending":
+        parts = ["waiting for Airflow to start it"]
+    said = "; ".join(part for part in parts if part)
+    if said:
+        yield Text(said, "dim")
+
+
+def site_header_lines(header: Mapping[str, Any]) -> Iterator[Text]:
+    """Yield the lines above the tree of a site."""
+    committed, done = header.get("revision_committed"), header.get("revision_done")
+    revisions = f"revision {committed} is committed" if committed is not None else "nothing is committed"
+    if done is not None:
+        revisions += ", and done" if done == committed else f", {done} is done"
+    nodes = f"{header['nodes_as_wanted']} of {counted(header['nodes'], 'node')} as wanted"
+    yield Text(printable(f"site {header['name']}: {revisions}; {nodes}"), "bold")
+    for title, action in (("running", header.get("running")), ("last", header.get("last"))):
+        if action:
+            verdict = f": {action['verdict']}" if action.get("verdict") else ""
+            yield Text(
+                printable(f"{title}: {action['kind']}, action/{action['id']}, {action['state']}{verdict}"), "dim"
+            )

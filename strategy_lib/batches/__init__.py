@@ -1,0 +1,1 @@
+"""Batches within a group (rules 40 and 59)."""

@@ -1,0 +1,1 @@
+"""The report of an action: values, changes of a dry run, text."""
