@@ -148,13 +148,15 @@ def _objections_to_node(site: SiteView, name: str, wanted: UserState) -> list[st
 
 
 def _too_many_groups(site: SiteView, nodes: frozenset[str]) -> str:
+    """Say which bound of the site's settings it is, and of the nodes that are set one that the user can set up."""
     most = site.max_groups_in_maintenance
+    setting = f"node_states.max_groups_in_maintenance is {most}"
     said = f"more than {most} group{'' if most == 1 else 's'} would have nodes that are set to another state than up"
     others = sorted(name for name, user in site.user.items() if user.state is not _A.UP and name not in nodes)
     if not others:
-        return said
+        return f"{said}: {setting}"
     more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-    return f"{said}; {others[0]}{more} {'are' if more else 'is'} already"
+    return f"{said}: {setting}, and {others[0]}{more} {'are' if more else 'is'} already"
 
 
 def _objections_to_maintenance(site: SiteView, nodes: frozenset[str]) -> list[str]:

@@ -113,8 +113,8 @@ def _standing(node: Mapping[str, Any], retry: Mapping[str, Any] | None) -> Itera
     wanted, done = node["wanted_revision"], node["done_revision"]
     facts = (
         ("Message", node["message"]),
-        ("Wanted", f"as in revision {wanted}" if wanted is not None else "no more"),
-        ("Done", f"as in revision {done}, {format_time(node['done_at'])} UTC" if done is not None else "never"),
+        ("Wanted", f"since revision {wanted}" if wanted is not None else "no more"),
+        ("Done", f"in revision {done}, {format_time(node['done_at'])} UTC" if done is not None else "never"),
         ("Groups", ", ".join(node["groups"])),
         ("Rack", node["rack"]),
         ("Error", node["error"] if node["error"] != node["message"] else None),

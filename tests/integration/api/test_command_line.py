@@ -217,7 +217,7 @@ def test_how_it_stands(committed: Slipway, store: SiteStore, airflow_runs: Airfl
     site = committed("describe", "site/default", "--depth", "2").stdout
     assert "site default: revision 1 is committed; 0 of 3 nodes as wanted\n" in site
     assert "· n3  pending" in site
-    assert "Wanted: as in revision 1\n" in committed("describe", "node/n1").stdout
+    assert "Wanted: since revision 1\n" in committed("describe", "node/n1").stdout
     assert identity in committed("describe", "node/n1").stdout
     assert "has no node 'n9'" in committed("describe", "node/n9", status=1).stderr
     assert "airflow:deploy_site" in committed("get", "owners").stdout

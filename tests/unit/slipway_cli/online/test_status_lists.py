@@ -220,7 +220,7 @@ def test_what_happened_to_a_node(slipway: Slipway, server: Server) -> None:
     assert slipway("describe", "node/n1").stdout.splitlines() == [
         "n1 of site default  ✗ error",
         "  Message: no PXE answer",
-        "  Wanted: as in revision 3",
+        "  Wanted: since revision 3",
         "  Done: never",
         "  Groups: control, all",
         "  Rack: r1",

@@ -58,14 +58,20 @@ def site(**facts: Any) -> SiteView:
             site(user={"c1": DISK}),
             ["w1"],
             DISK,
-            ("more than 1 group would have nodes that are set to another state than up; c1 is already",),
+            (
+                "more than 1 group would have nodes that are set to another state than up: "
+                "node_states.max_groups_in_maintenance is 1, and c1 is already",
+            ),
             id="maintenance: a second group",
         ),
         pytest.param(
             SITE,
             ["w1", "c1"],
             DISK,
-            ("more than 1 group would have nodes that are set to another state than up",),
+            (
+                "more than 1 group would have nodes that are set to another state than up: "
+                "node_states.max_groups_in_maintenance is 1",
+            ),
             id="maintenance: of two groups at once",
         ),
         pytest.param(
