@@ -143,7 +143,9 @@ class MachineApi:
         self._cost.count("other")
         machine = self._find(system_id)
         self._need_mine(call, machine)
-        self._need(machine, machine.status in LOCKABLE and not machine.locked, "lock")
+        if machine.locked:
+            raise Refused(409, "Machine is already locked")
+        self._need(machine, machine.status in LOCKABLE, "lock")
         machine.locked = True
         self._events.requested(machine, "User locking node", call.user.name, first(call.form, "comment"))
         self._park.touch(machine)
@@ -154,7 +156,8 @@ class MachineApi:
         self._cost.count("other")
         machine = self._find(system_id)
         self._need_mine(call, machine)
-        self._need(machine, machine.locked, "unlock")
+        if not machine.locked:
+            raise Refused(409, "Machine is not locked")
         machine.locked = False
         self._events.requested(machine, "User unlocking node", call.user.name, first(call.form, "comment"))
         self._park.touch(machine)

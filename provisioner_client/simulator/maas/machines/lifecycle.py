@@ -154,7 +154,7 @@ class Lifecycle:
         Raises `Refused`: 403 for a locked or somebody else's machine, 409 in a wrong status; and `PowerTrouble`,
         which leaves the machine half released: Deployed, without an operating system.
         """
-        self.check_release(user, machine)
+        self.check_release(user, machine, one=can_erase)
         if machine.status in RELEASED_ALREADY:
             return False
         erase = can_erase and is_true(form, "erase")
@@ -193,13 +193,16 @@ class Lifecycle:
             self._park.follow(machine, course(("releasing",), end, script, attempt, self._pace(machine), power=""))
         return True
 
-    def check_release(self, user: User, machine: Machine) -> None:
-        """Raise `Refused` if the user may not release a machine, or not in this status."""
+    def check_release(self, user: User, machine: Machine, *, one: bool = False) -> None:
+        """Raise `Refused` if the user may not release a machine, or not in this status; `one`: not of many."""
         if machine.locked or (machine.owner not in (None, user.name) and not user.is_admin):
             raise forbidden()
         if machine.status not in RELEASABLE | RELEASED_ALREADY or machine.unknown_status:
             status = machine.unknown_status or machine.status
-            raise Refused(409, f"Machine(s) cannot be released in its current state: {machine.system_id} ('{status}')")
+            if one:
+                raise Refused(409, f"Machine cannot be released in its current state ('{status}').")
+            said = f"Machine(s) cannot be released in their current state: {machine.system_id} ('{status}')."
+            raise Refused(409, said)
 
     def abort(self, user: User, machine: Machine, comment: str) -> None:
         """End what is under way, if it can be: Commissioning → New, Deploying → Allocated.

@@ -208,7 +208,7 @@ def test_tests_that_follow_a_commissioning_are_aborted_and_the_machine_is_ready(
 def test_a_locked_machine_is_refused_with_an_empty_body_whatever_is_asked_of_it(maas: MaasCaller) -> None:
     _deployed(maas, "m0001")
     assert maas.act("m0001", "lock").data["locked"] is True
-    assert maas.act("m0001", "lock").status == 409
+    assert maas.act("m0001", "lock").text == "Machine is already locked"
     before = maas.machine("m0001")
     where = f"machines/{before['system_id']}/"
     operations = ("release", "mark_broken", "abort", "deploy", "commission", "test", "rescue_mode", "power_off")
@@ -218,6 +218,8 @@ def test_a_locked_machine_is_refused_with_an_empty_body_whatever_is_asked_of_it(
     assert {(one.status, one.body) for one in answers} == {(403, b"")}
     assert maas.machine("m0001") == before
     assert maas.act("m0001", "unlock").data["locked"] is False
+    again = maas.act("m0001", "unlock")
+    assert (again.status, again.text) == (409, "Machine is not locked")
     assert maas.act("m0001", "release").status == 200
 
 
@@ -252,7 +254,9 @@ def test_releasing_many_is_all_or_none_and_erases_nothing(maas: MaasCaller) -> N
         maas.act(name, "deploy")
         maas.wait(name, "Deployed")
     ids = [maas.machine(name)["system_id"] for name in ("m0001", "m0002", "m0003")]
-    assert maas.post("machines/", "release", machines=ids).status == 409, "m0003 is New"
+    assert maas.act("m0003", "release").text == "Machine cannot be released in its current state ('New')."
+    refused = maas.post("machines/", "release", machines=ids)
+    assert (refused.status, f"{ids[2]} ('New')" in refused.text) == (409, True)
     assert {maas.machine(name)["status_name"] for name in ("m0001", "m0002")} == {"Deployed"}
     assert maas.post("machines/", "release", machines=ids[:2]).data == ids[:2]
     maas.wait("m0001", "Ready")
