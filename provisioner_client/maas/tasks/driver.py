@@ -246,7 +246,7 @@ class Driver:
             if step.act is Act.ALLOCATE:
                 self._send(guard, lambda: self._api.allocate(order.system_id, reference))
             sent = Act.DEPLOY if step.act is Act.ALLOCATE else step.act
-            for operation, fields in _requests(sent, order, reference, user_data):
+            for operation, fields in _requests(sent, order, reference, user_data, keeps=step.keeps):
                 self._send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
         except AuthenticationFailed as refusal:
             if refusal.status == 401:
@@ -383,10 +383,12 @@ class Driver:
         self._api.rewrite_tag(ledger.tag.reference, ledger.tag.comment())
 
 
-def _requests(act: Act, order: Order, reference: str, user_data: str | None) -> list[tuple[str, list[tuple[str, str]]]]:
+def _requests(
+    act: Act, order: Order, reference: str, user_data: str | None, *, keeps: bool
+) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the operations on a machine that carry out an act, each with its fields."""
     if act is Act.COMMISSION:
-        return [("commission", [])]
+        return [("commission", [("skip_networking", "1"), ("skip_storage", "1")] if keeps else [])]
     comment = ("comment", reference)
     if act is Act.RELEASE:
         return [("release", [comment, *ERASE.get(order.erase, ())])]

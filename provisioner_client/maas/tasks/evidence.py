@@ -184,7 +184,7 @@ def _script_texts(data: Mapping[str, Any]) -> list[str]:
 
 def _below(ledger: Ledger, name: str, ok: bool | None, why: str) -> TaskTree:
     tag, known = ledger.tag, ledger.progress(name)
-    events = ledger.events(name)
+    events = ledger.own_events(name)
     told = messages_of(name, known, events)
     if why and not any(message.error for message in told) and ok is not True:
         told = (*told, TaskMessage(one_line(why), error=ok is False, context=name, at=None))

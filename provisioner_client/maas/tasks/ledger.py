@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.events import Event
 from provisioner_client.maas.machine import Machine
-from provisioner_client.maas.tasks.progress import Progress, progress_by_status, progress_of
+from provisioner_client.maas.tasks.progress import Progress, events_of_task, progress_by_status, progress_of
 from provisioner_client.maas.tasks.task_tag import ACTIONS, Settled, TaskTag
 from strategy_lib.phase import Phase
 
@@ -52,6 +52,10 @@ class Ledger:
         """Return a machine's events since the task began, as far as they were read."""
         order = self.tag.orders.get(name)
         return [] if order is None else self._events[order.system_id]
+
+    def own_events(self, name: str) -> Sequence[Event]:
+        """Return those of a machine's events that are of the task: none from after its end."""
+        return events_of_task(self.tag.action, self.tag.reference, self._api.account, self.events(name))
 
     def unsent(self) -> list[str]:
         """Return the nodes that were neither acted on nor settled, in the order of the task."""

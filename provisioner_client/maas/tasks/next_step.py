@@ -26,11 +26,15 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The next step; `ok` and `why` are those of a node that is settled by it."""
+    """The next step; `ok` and `why` are those of a node that is settled by it.
+
+    `keeps`: the machine keeps its network and its storage as they are set up.
+    """
 
     act: Act
     ok: bool = False
     why: str = ""
+    keeps: bool = False
 
 
 _COMMISSIONED_FROM: Final = frozenset({Status.NEW, Status.FAILED_COMMISSIONING, Status.READY})
@@ -106,7 +110,8 @@ def _prepare(machine: Machine, *, recommission: bool) -> NextStep:
     if machine.status is Status.READY and not recommission:
         return NextStep(Act.SETTLE, ok=True, why="it was Ready, and the connection leaves such machines alone")
     if machine.status in _COMMISSIONED_FROM:
-        return NextStep(Act.COMMISSION)
+        # MAAS would set up anew what a person has set up of a Ready machine; of others there is nothing to keep.
+        return NextStep(Act.COMMISSION, keeps=machine.status is Status.READY)
     return _unfit(machine, "prepared")
 
 

@@ -19,6 +19,7 @@ _REQUESTS: Final[Mapping[str, tuple[str, ...]]] = {
     "deploy_nodes": (DEPLOY,),
     "destroy_nodes": RELEASE,
 }
+_BEGINS: Final = (COMMISSION, ACQUIRE, DEPLOY, *RELEASE)
 _UNDER_WAY: Final[Mapping[str, frozenset[Status]]] = {
     "prepare_nodes": frozenset({Status.COMMISSIONING, Status.TESTING}),
     "deploy_nodes": frozenset({Status.DEPLOYING}),
@@ -62,13 +63,34 @@ def progress_of(action: str, reference: str, account: str, events: Sequence[Even
     reference : the task's; our requests carry it as their comment, commissioning alone has no place for one.
     account : the name under which we ask.
     """
-    requests = _REQUESTS.get(action, ())
     acquired = any(event.type == ACQUIRE and event.mentions(reference) for event in events)
     for place, event in enumerate(events):
-        ours = event.is_by(account) if event.type == COMMISSION else event.mentions(reference)
-        if event.type in requests and ours:
+        if _is_request(event, action, reference, account):
             return _walk(action, events[place:], acquired)
     return Progress(acquired=acquired)
+
+
+def events_of_task(action: str, reference: str, account: str, events: Sequence[Event]) -> Sequence[Event]:
+    """Return the events up to the end of the task, and what was said of that: not what became of the machine later.
+
+    Parameters
+    ----------
+    action, reference, account, events : as for `progress_of`. All events where it was not acted on.
+    """
+    begun = ended = False
+    for place, event in enumerate(events):
+        if ended and (event.new_status is not None or event.type in _BEGINS):
+            return events[:place]
+        begun = begun or _is_request(event, action, reference, account)
+        if begun and event.new_status is not None:
+            status = STATUS_NAMES.get(event.new_status.lower())
+            ended = status is not None and status not in _UNDER_WAY[action]
+    return events
+
+
+def _is_request(event: Event, action: str, reference: str, account: str) -> bool:
+    ours = event.is_by(account) if event.type == COMMISSION else event.mentions(reference)
+    return event.type in _REQUESTS.get(action, ()) and ours
 
 
 def _walk(action: str, events: Sequence[Event], acquired: bool) -> Progress:

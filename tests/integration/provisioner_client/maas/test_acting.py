@@ -340,6 +340,22 @@ def test_labels_are_tags_of_machines_and_annotations_of_ours(run: Outcome, wire:
     assert data["workload_annotations"] == {"role": "compute"}
 
 
+def test_what_a_person_has_set_up_stays_when_a_machine_is_commissioned_again(
+    run: Outcome, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send, forms = wire.send, []
+
+    def note(request: requests.PreparedRequest) -> requests.Response:
+        if str(request.url).endswith("op-commission"):
+            forms.append(parse_qs(body_of(request)))
+        return send(request)
+
+    monkeypatch.setattr(wire, "send", note)
+    for number in range(2):
+        run(Phase.PREPARE, f"slipway-a-{number}", ["m0001"])
+    assert forms == [{}, {"skip_networking": ["1"], "skip_storage": ["1"]}]
+
+
 def test_tags_of_earlier_tasks_are_deleted_when_the_next_is_submitted(run: Outcome) -> None:
     for number, phase in enumerate((Phase.PREPARE, Phase.DEPLOY, Phase.DESTROY)):
         run(phase, f"slipway-a-{number}")
@@ -587,6 +603,68 @@ def test_scripts_of_a_machine_that_has_left_the_site_are_not_read(run: Outcome, 
         evidence = client().evidence("slipway-a-2", ["m0002"])
         assert evidence.reported_failure == {"m0002"}
         assert not any("/results/" in path for _, path in wire.seen), said
+
+
+def test_the_tree_of_a_task_says_nothing_of_what_others_do_later(run: Outcome) -> None:
+    run(Phase.PREPARE, "slipway-a-1", ["m0001"])
+    (machine,) = client()._api.machines_of("hostname", ["m0001"])
+    client(key=BOB)._api.allocate(machine.system_id, "theirs")
+    (tree,) = client().task_tree("slipway-a-1").children
+    said = [message.text for message in tree.task.messages]
+    assert any("Ready" in text for text in said)
+    assert not any("bob" in text for text in said)
+
+
+def test_a_key_that_is_revoked_in_the_middle_stops_all_and_with_it_back_all_goes_on(
+    run: Outcome, wire: Wire, admin: Admin, three: DesignSource, finish: Finish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send, revoked = wire.send, [False]
+
+    def revoke(request: requests.PreparedRequest) -> requests.Response:
+        if revoked[0]:
+            answer = requests.Response()
+            answer.status_code, answer.raw = 401, BytesIO(b"Invalid API key: simulator")
+            return answer
+        revoked[0] = str(request.url).endswith("op-commission")
+        return send(request)
+
+    monkeypatch.setattr(wire, "send", revoke)
+    worker = client()
+    with pytest.raises(AuthenticationFailed):
+        worker.submit(Phase.PREPARE, three, NAMES, "slipway-a-1", sent_ago=None)
+    for ask in (worker.task, client().find):
+        with pytest.raises(AuthenticationFailed):
+            ask("slipway-a-1")
+    monkeypatch.setattr(wire, "send", send)
+    client().submit(Phase.PREPARE, three, NAMES, "slipway-a-1", sent_ago=0.0)
+    assert finish(client(), "slipway-a-1", Phase.PREPARE).successes == set(NAMES)
+    assert [acts(admin, name)[0] for name in NAMES] == [1, 1, 1]
+
+
+def test_a_limiting_tag_that_is_deleted_in_the_middle_is_named_and_nothing_is_touched(
+    run: Outcome, admin: Admin, wire: Wire, three: DesignSource, finish: Finish
+) -> None:
+    api = client()._api
+    api.make_tag("lab", "")
+    api.tag_machines("lab", add=[one.system_id for one in api.machines()])
+    gone: list[str] = []
+
+    def delete(method: str, path: str, number: int) -> str:
+        if path.endswith("op-update_nodes") and not gone:
+            gone.append("lab")
+            api.delete_tag("lab")
+        return ""
+
+    wire.cut = delete
+    with pytest.raises(ProvisionerRefused, match="MAAS has no pool default and tag lab"):
+        client(tag="lab").submit(Phase.PREPARE, three, NAMES, "slipway-a-1", sent_ago=None)
+    assert [acts(admin, name)[0] for name in NAMES] == [0, 0, 0]
+    api.make_tag("lab", "")
+    api.tag_machines("lab", add=[one.system_id for one in api.machines()][:2])
+    client(tag="lab").submit(Phase.PREPARE, three, NAMES, "slipway-a-1", sent_ago=0.0)
+    task = finish(client(tag="lab"), "slipway-a-1", Phase.PREPARE)
+    assert task.successes == set(NAMES[:2])
+    assert [acts(admin, name)[0] for name in NAMES] == [1, 1, 0], "one is not in the site's part any more"
 
 
 def test_a_relabelling_leaves_the_tag_that_limits_the_site(run: Outcome, finish: Finish, admin: Admin) -> None:

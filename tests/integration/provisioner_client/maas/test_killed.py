@@ -9,7 +9,7 @@ import pytest
 from provisioner_client.designs import DesignSource
 from strategy_lib.phase import Phase
 from tests.integration.provisioner_client.maas.conftest import NAMES, Admin, Finish
-from tests.support.maas_clients import Killed, Wire, client
+from tests.support.maas_clients import Killed, Wire, client, design
 
 REFERENCE = "slipway-a-7"
 DONE = {Phase.PREPARE: "prepares", Phase.DEPLOY: "deploys", Phase.DESTROY: "destroys"}
@@ -68,6 +68,32 @@ def test_whatever_request_it_is_killed_at(
         assert acted(admin, phase) == [1, 1, 1], last
         doubles = admin("GET", "double-submissions")
         assert (doubles["overlapping"], doubles["same_reference"]) == ([], []), last
+
+
+def test_a_relabelling_that_is_killed_at_any_request_is_finished(
+    wire: Wire, ready: Callable[[Phase], None], finish: Finish
+) -> None:
+    source = design({"m0001": "{tags: [gpu], labels: {role: control}}", "m0002": "{labels: {role: compute}}"})
+    names, wanted = NAMES[:2], {"m0001": {"gpu", "role__control"}, "m0002": {"role__compute"}}
+    cuts = 0
+    while True:
+        ready(Phase.DEPLOY)
+        cuts += 1
+        wire.cut = lambda method, path, number, cuts=cuts: (  # type: ignore[misc]
+            "after" if method != "GET" and len(wire.changes) + 1 == cuts else ""
+        )
+        try:
+            client().submit(Phase.RELABEL, source, names, REFERENCE, sent_ago=None)
+        except Killed:
+            wire.cut = lambda method, path, number: ""
+            second = client()
+            assert second.find(REFERENCE) is not None
+            assert finish(second, REFERENCE, Phase.RELABEL, source).successes == set(names), cuts
+            found = {one.name: one.tags - {REFERENCE} for one in second._api.machines_of("hostname", names)}
+            assert {name: {tag for tag in tags if "slipway" not in tag} for name, tags in found.items()} == wanted
+        else:
+            break
+    assert cuts > 6, "two tags of the task, three new ones with their machines, and what is settled"
 
 
 @pytest.mark.parametrize("phase", PHASES)

@@ -147,6 +147,14 @@ def test_ready_machines_can_be_left_alone() -> None:
     assert next_step(Phase.PREPARE, at(S.NEW), Progress(), "slipway", recommission=False).act is Act.COMMISSION
 
 
+def test_a_machine_that_is_commissioned_again_keeps_its_network_and_its_storage() -> None:
+    keeps = {
+        status: next_step(Phase.PREPARE, at(status), Progress(), "slipway").keeps
+        for status in (S.NEW, S.FAILED_COMMISSIONING, S.READY)
+    }
+    assert keeps == {S.NEW: False, S.FAILED_COMMISSIONING: False, S.READY: True}
+
+
 def test_an_unknown_status_waits_and_is_named() -> None:
     strange = read_machine({"system_id": "x", "hostname": "w1", "status": 99, "status_name": "Sublimating"})
     for phase in (*SUBMITTED_PHASES, Phase.DESTROY):

@@ -6,7 +6,13 @@ import pytest
 
 from provisioner_client.maas.events import ACQUIRE, CHANGED, COMMISSION, DEPLOY, RELEASE, Event, read_events
 from provisioner_client.maas.machine import Machine, Status
-from provisioner_client.maas.tasks.progress import Progress, progress_by_status, progress_of, reason_of_status
+from provisioner_client.maas.tasks.progress import (
+    Progress,
+    events_of_task,
+    progress_by_status,
+    progress_of,
+    reason_of_status,
+)
 
 REFERENCE = "slipway-a-1"
 
@@ -157,6 +163,23 @@ def test_why_a_machine_has_its_status_is_what_was_said_of_the_last_change() -> N
     assert reason_of_status(told[:4]) == "", "what was asked for before it began is no reason"
     assert reason_of_status(told[:1]) == ""
     assert reason_of_status([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("action", "told", "own"),
+    [
+        ("prepare_nodes", (*PREPARED, ("Ready", ""), *DEPLOYED), 5),
+        ("prepare_nodes", (*PREPARED[:3], became("Dreaming"), became("Ready"), asked(ACQUIRE, "theirs")), 5),
+        ("deploy_nodes", (*DEPLOYED[:4], became("Allocated"), ("User aborting deployment", "(bob)"), became("New")), 6),
+        ("deploy_nodes", DEPLOYED[:3], 3),
+        ("deploy_nodes", (*PREPARED, became("Allocated (to bob)")), 5),
+    ],
+)
+def test_what_became_of_the_machine_later_is_none_of_the_task(
+    action: str, told: tuple[tuple[str, str], ...], own: int
+) -> None:
+    events = ledger(*told)
+    assert events_of_task(action, REFERENCE, "slipway", events) == events[:own]
 
 
 def test_strangers_events_are_dropped() -> None:
