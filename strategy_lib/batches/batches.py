@@ -260,7 +260,7 @@ class Batches:
     def _begin(self) -> Due | Stop | None:
         """Return the beginning of the next batch; None where no node is left that may go."""
         run, known = self._run, self._known
-        if not known.beside.isdisjoint(self._begun):
+        if any(map(self._is_under_way, self._begun)):
             # Its batch is not over: a group beside this one deploys what this one has prepared.
             return None
         while True:

@@ -154,6 +154,45 @@ def group(name: str, *depends_on: str, names: list[str], **facts: Any) -> dict[s
 SITE: Site = [{"name": f"n{i}"} for i in range(4)]
 
 
+@pytest.mark.parametrize(("fate", "reason"), [("success", None), ("failure", "canary"), ("unknown", "canary")])
+def test_rule_59_a_canary_that_a_group_beside_deploys_is_waited_for(fate: str, reason: str | None) -> None:
+    # While a asks whether n0 is ready, b prepares n2, and a deploys it with its next batch.
+    asking = group("a", names=["n0", "n2"], max_in_flight=1, ready={"timeout": 5})
+    strategy = {"groups": [asking, group("b", names=["n1", "n2"], max_in_flight=1, canary=2)]}
+    result = simulate(strategy, SITE, {"deploy": {"n2": fate}}, max_parallel_groups=2)
+    sent = [(step["group"], step["phase"]) for step in result["submissions"] if "n2" in step["nodes"]]
+    assert sent[:2] == [("b", "prepare"), ("a", "deploy")]
+    assert result["groups"]["b"]["reason"] == reason
+    assert result["nodes"]["n2"] == fate
+
+
+@st.composite
+def in_batches(draw: st.DrawFn) -> dict[str, Any]:
+    strategy: dict[str, Any] = draw(strategies())
+    for each in strategy["groups"]:
+        for name, values in (
+            ("max_in_flight", st.integers(1, 3)),
+            ("canary", st.integers(1, 2)),
+            ("ready", st.just({"timeout": 5})),
+        ):
+            each |= {name: draw(values)} if draw(st.booleans()) else {}
+    return strategy
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(in_batches(), nodes, outcomes, st.integers(2, 5))
+def test_rule_59_groups_in_batches_end_side_by_side_and_send_each_node_once(
+    strategy: dict[str, Any], site: Site, fates: Fates, at_once: int
+) -> None:
+    result = simulate(strategy, site, fates, max_parallel_groups=at_once)
+    sent = [(step["phase"], name) for step in result["submissions"] for name in step["nodes"]]
+    assert len(sent) == len(set(sent))
+    for each in strategy["groups"]:
+        found = result["groups"][each["name"]]
+        missed = not_met(each.get("success_criteria", {}), "deploy", found["nodes"], result["nodes"], {"success"})
+        assert found["reason"] or not missed
+
+
 def test_rule_08_a_round_takes_the_first_ready_groups_in_document_order() -> None:
     strategy = {
         "groups": [
