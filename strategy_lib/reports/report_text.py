@@ -254,7 +254,8 @@ def _node_counts(nodes: Sequence[ReportedNode]) -> str:
         for state in reversed(NodeState)
         if states[state]
     )
-    return f"All {len(nodes)} nodes, which are in the stored report: {', '.join(counted)}"
+    every = "The one node, which is" if len(nodes) == 1 else f"All {len(nodes)} nodes, which are"
+    return f"{every} in the stored report: {', '.join(counted)}"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

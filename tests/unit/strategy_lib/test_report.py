@@ -132,6 +132,8 @@ def test_rule_21_what_was_as_wanted_is_told_apart() -> None:
     assert "group critical state reason nodes prepared deployed as wanted failed unknown took" in lines
     assert "ctl yes success - 2 2 2 1 0 0 -" in lines
     assert lines[-1] == "All 2 nodes, which are in the stored report: 2 success (1 as wanted already, not submitted)"
+    one = build_report(ACTION, groups, [found])
+    assert render(one).splitlines()[-1].startswith("The one node, which is in the stored report: 1 success")
     every = build_report(ACTION, groups, [found, replace(found, name="n2")])
     assert every.verdict_text == "every group succeeded; nothing was submitted, as every node was as wanted already"
     assert from_dict(json.loads(json.dumps(to_dict(every)))) == every

@@ -115,6 +115,20 @@ def test_nodes_that_failed_where_criteria_were_met_stand_behind_the_groups_to_bl
     assert "do/retry" not in answer.text, "there is nothing to be tried again"
 
 
+def test_nodes_that_never_began_in_a_group_that_met_its_criteria_are_not_said_to_have_failed(
+    pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner, store: SiteStore
+) -> None:
+    fake.script("n2", "deploy", "fail")
+    nodes = ["n1", "n2", "n3"]
+    control = group("control", nodes, percent_successful_nodes=0) | {"depends_on_nodes": ["n2"]}
+    driving = begin(site([node(name) for name in nodes], [control]))
+    driving.group("control")
+    end(store, driving)
+    said = text_of(pages["admin"].get(f"/actions/{driving.action.id}"))
+    assert "3 nodes did not succeed in 1 group that met its criteria all the same" in said
+    assert "2 more in control did not succeed: all nodes of the group" in said
+
+
 def test_an_action_that_never_began_its_groups_says_so(
     pages: dict[str, httpx.Client], begin: Begin, store: SiteStore
 ) -> None:
