@@ -8,7 +8,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, exists, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, exists, func, literal, or_, select
 
 from site_store.node_table.node_facts import NodeEvent, NodePast, NodePastFacts
 from site_store.node_table.node_past_states import past_columns, past_states, repair_columns, repair_facts
@@ -26,12 +26,15 @@ from site_store.trees.tree_rows import (
     reported_facts,
     site_node_facts,
 )
+from strategy_lib.phase import GROUP_PHASES
 
 MOST_REPORTED = 10_000
 """Leaves of reporters below one node."""
 _SITE = bindparam("site", type_=node.c.site.type)
 _NAME = bindparam("name", type_=node.c.name.type)
 _LIMIT = bindparam("limit", type_=node.c.version.type)
+_RANKS = {phase.value: rank for rank, phase in enumerate(GROUP_PHASES, 1)}
+"""Phases in the order in which a node goes through them, for those that have no time or the same one."""
 _EVENTS_EACH = 10
 """Events that are read for each action that is asked for."""
 _REPORTED = ("action_id", "parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")
@@ -125,7 +128,7 @@ def _tasks(dialect: str, is_next: bool) -> Select[Any]:
         .join(action, action.c.id == chosen.c.id)
         .join(task, and_(task.c.action_id == action.c.id, task.c.node == _NAME))
         .outerjoin(operation, operation.c.op == task.c.op)
-        .order_by(action.c.id.desc(), task.c.started, task.c.phase)
+        .order_by(action.c.id.desc(), task.c.started.nulls_last(), case(_RANKS, value=task.c.phase, else_=0))
     )
 
 

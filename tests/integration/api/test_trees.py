@@ -175,7 +175,7 @@ def test_nodes_of_a_site_and_of_an_action(viewer: httpx.Client, action: str) -> 
 def test_everything_about_a_node(viewer: httpx.Client, action: str) -> None:
     found = viewer.get(f"{SITES}/default/nodes/n1").json()
     assert (found["node"]["wanted_revision"], [one["id"] for one in found["actions"]]) == (1, [action])
-    assert [phase["phase"] for phase in found["actions"][0]["phases"]] == ["deploy", "prepare"]
+    assert [phase["phase"] for phase in found["actions"][0]["phases"]] == ["prepare", "deploy"]
     assert_failure(viewer.get(f"{SITES}/default/nodes/%3Cb%3E"), 404, "has no node '<b>', and never had")
 
 

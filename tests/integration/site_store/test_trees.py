@@ -333,10 +333,10 @@ def test_the_past_of_a_node(site: Scenario, clock: FakeClock) -> None:
     second = site.running({"one": ["n1"]}, run_id="second")
     past = site.store.site_nodes.past(SITE, "n1")
     assert [(one.action_id, one.phase, one.status) for one in past.tasks] == [
-        (second.id, "deploy", "pending"),
         (second.id, "prepare", "pending"),
-        (first.id, "deploy", "pending"),
+        (second.id, "deploy", "pending"),
         (first.id, "prepare", "pending"),
+        (first.id, "deploy", "pending"),
     ]
     assert past.before is None
     (earlier,) = past.events
