@@ -10,7 +10,8 @@ from provisioner_client.http_session import Timeouts
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.selection import LabelWords
-from provisioner_client.maas.tasks.driver import ERASE, DriverSettings
+from provisioner_client.maas.tasks.driver import DriverSettings
+from provisioner_client.maas.tasks.operations import ERASE
 from provisioner_client.redacting import Redact
 from provisioner_client.retry import RetryPolicy
 

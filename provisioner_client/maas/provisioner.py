@@ -10,14 +10,11 @@ import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 from design_rendering.kinds.slipway_nodes import HOST_NAME
 from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.errors import (
-    AuthenticationFailed,
     DesignEmpty,
     ProvisionerError,
     ProvisionerProtocolError,
@@ -26,19 +23,20 @@ from provisioner_client.errors import (
     TaskNotFound,
 )
 from provisioner_client.http_session import HttpSession, Timeouts, checked_url
+from provisioner_client.maas.access import check_access
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
-from provisioner_client.maas.api_key import LARGEST_SKEW, ApiKey, PlaintextAuth
+from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
 from provisioner_client.maas.changes import SiteChanges, listed_nodes
 from provisioner_client.maas.design import Design, DesignReader, by_name, validation_of
 from provisioner_client.maas.inventory import Inventory, inventory
 from provisioner_client.maas.machine import Machine
+from provisioner_client.maas.power import power_on
 from provisioner_client.maas.selection import select
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn
 from provisioner_client.maas.tasks.driver import Driver, DriverSettings
 from provisioner_client.maas.tasks.evidence import evidence_of, reasons, task_of, tree_of
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.next_step import Act, next_step
-from provisioner_client.maas.tasks.power import power_on
 from provisioner_client.maas.tasks.submission import Submission, SubmissionSettings
 from provisioner_client.maas.tasks.task_tag import ACTIONS, Settled, TaskTag, is_tag_name
 from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskTree, unguarded
@@ -66,7 +64,7 @@ class MaasProvisioner:
     key : of an account that is an administrator.
     pool, tag : what limits the site's part of MAAS; at least one of them.
     settings : how machines are acted on; `settle` is at least `read_timeout`.
-    default_image, erase : for nodes whose design names none; the latter is one of `driver.ERASE`.
+    default_image, erase : for nodes whose design names none; the latter is one of `operations.ERASE`.
     connect_timeout, read_timeout : seconds. MAAS answers some requests only after a machine's power has changed.
     retry, verify, named_by, redact, sleep, chance : as for `HttpSession`.
     first_look : seconds before the first look after a lost answer; each further wait is twice as long.
@@ -150,25 +148,7 @@ class MaasProvisioner:
         Raises `AuthenticationFailed`: also for an account that is no administrator, and where the clocks differ by so
         much that MAAS refuses every key.
         """
-        version, date = self._api.version()
-        try:
-            account = self._api.whoami()
-        except AuthenticationFailed as refusal:
-            skew = _skew(date)
-            if refusal.status == 401 and abs(skew) > LARGEST_SKEW:
-                said = f"MAAS's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this machine's"
-                limit = f"it refuses every request that is over {LARGEST_SKEW:.0f} s old"
-                raise AuthenticationFailed(f"{said}, and {limit}: synchronize the clocks", status=401) from None
-            raise
-        if not account.get("is_superuser"):
-            raise AuthenticationFailed(
-                f"the account {account['username']} is no administrator of MAAS, and so cannot commission machines"
-            )
-        self._api.confirm_limits()
-        return (
-            f"MAAS {version['version']} at {self.url} answers (API 2.0) and accepts the credentials of the "
-            f"administrator {account['username']}; the site is {self._api.limits}."
-        )
+        return check_access(self._api, self.url)
 
     def check_names(self, nodes: Collection[str]) -> None:
         """Refuse what is no host name."""
@@ -393,12 +373,3 @@ def _phase_of(action: str) -> Phase:
         if word == action and phase is not Phase.RELEASE:
             return phase
     raise ProvisionerProtocolError(f"the action {action} is not known to this version of Slipway")
-
-
-def _skew(date: str) -> float:
-    """Return how many seconds a server's clock is ahead; 0 where its answer does not say."""
-    try:
-        moment = parsedate_to_datetime(date)
-    except (ValueError, TypeError, IndexError):
-        return 0.0
-    return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()

@@ -5,7 +5,6 @@ Any process may do it, with what stands in the task's tag; only user data comes 
 
 from __future__ import annotations
 
-import base64
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -24,26 +23,18 @@ from provisioner_client.maas.api import BATCH, MaasApi
 from provisioner_client.maas.machine import FAILED, Machine, Status
 from provisioner_client.maas.selection import LabelWords
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn, TurnLost
+from provisioner_client.maas.tasks.doubts import Doubts
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.next_step import Act, NextStep, next_step
+from provisioner_client.maas.tasks.operations import operations_of
 from provisioner_client.maas.tasks.progress import reason_of_status
 from provisioner_client.maas.tasks.refusals import doubt_about, refusal_of
 from provisioner_client.maas.tasks.relabelling import relabel
-from provisioner_client.maas.tasks.task_tag import Order, Settled
+from provisioner_client.maas.tasks.task_tag import Settled
 from provisioner_client.protocol import unguarded
 from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)
-
-SENDINGS: Final = 2
-"""How often a request is sent at most whose answer was lost, and which the ledger does not have once it is settled."""
-ERASE: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "none": (),
-    "quick": (("erase", "true"), ("quick_erase", "true")),
-    "secure": (("erase", "true"), ("secure_erase", "true")),
-    "full": (("erase", "true"),),
-}
-"""How a release erases disks, by our word for it."""
 
 FRESH: Final = 10.0
 """Seconds for which a look at a machine counts: when its turn comes later, somebody else may have it."""
@@ -72,16 +63,6 @@ class DriverSettings:
     words: LabelWords = field(default_factory=LabelWords)
 
 
-@dataclass(slots=True)
-class _Doubt:
-    """A request whose answer was lost: until when it may take effect, how often it was sent, and that for a person."""
-
-    until: float
-    sendings: int
-    said: str
-    status: int | None
-
-
 class Driver:
     """Acts on the machines of tasks.
 
@@ -101,7 +82,7 @@ class Driver:
         self.is_kept_waiting = False
         """Whether, at the last look, another process had its turn to deploy."""
         self._advanced_at = now()
-        self._doubts: dict[tuple[str, str], _Doubt] = {}
+        self._doubts = Doubts(settings.settle, now)
         self._waits: dict[tuple[str, str], str] = {}
 
     def doubtful_for(self, ledger: Ledger) -> float | None:
@@ -110,13 +91,7 @@ class Driver:
         One that was settled before `advance` was called last, and was not sent again by it, waits for a place, or for
         what MAAS is at: that is no doubt any more.
         """
-        names = set(ledger.unsent())
-        ends = [
-            doubt.until
-            for (reference, name), doubt in self._doubts.items()
-            if reference == ledger.tag.reference and name in names and doubt.until > self._advanced_at
-        ]
-        return max(0.0, min(ends) - self._now()) if ends else None
+        return self._doubts.seconds(ledger.tag.reference, ledger.unsent(), self._advanced_at)
 
     def advance(self, ledger: Ledger, phase: Phase, nodes: Nodes | None, guard: Callable[[], None]) -> None:
         """Do what is due for those machines that were not acted on yet, and keep what is settled by that.
@@ -162,9 +137,7 @@ class Driver:
 
     def rest(self, ledger: Ledger) -> None:
         """Let other processes deploy, unless a deploy of ours may still begin of which the ledger does not know."""
-        unsent = set(ledger.unsent())
-        lost = (key for key, doubt in self._doubts.items() if self._now() < doubt.until)
-        if not any(reference != ledger.tag.reference or name in unsent for reference, name in lost):
+        if not self._doubts.has_other(ledger.tag.reference, ledger.unsent()):
             self._turn.end()
 
     def _act_on_all(
@@ -176,7 +149,7 @@ class Driver:
         settled: dict[str, Settled],
     ) -> None:
         unsent = ledger.unsent()
-        queue = [name for name in unsent if not self._is_doubtful(ledger, name)]
+        queue = [name for name in unsent if not self._doubts.is_open(ledger.tag.reference, name)]
         if phase is not Phase.DEPLOY:
             self._act_on_queue(ledger, phase, queue, len(queue), nodes, guard, settled)
         elif queue:
@@ -236,9 +209,8 @@ class Driver:
                 said = f"the design does not have the user data of {name} any more, and it is not deployed without"
                 settled[name] = Settled(False, said)
                 return False
-        key = (reference, name)
-        doubt = self._doubts.get(key)
-        if doubt is not None and doubt.sendings >= SENDINGS:
+        doubt = self._doubts.of(reference, name)
+        if doubt is not None and doubt.is_last:
             settled[name] = Settled(False, doubt.said)
             return False
         sent, is_lost = step.act, False
@@ -246,7 +218,7 @@ class Driver:
             if step.act is Act.ALLOCATE:
                 self._send(guard, lambda: self._api.allocate(order.system_id, reference))
             sent = Act.DEPLOY if step.act is Act.ALLOCATE else step.act
-            for operation, fields in _requests(sent, order, reference, user_data, keeps=step.keeps):
+            for operation, fields in operations_of(step, order, reference, user_data):
                 self._send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
         except AuthenticationFailed as refusal:
             if refusal.status == 401:
@@ -257,12 +229,12 @@ class Driver:
                 self._refused(ledger, phase, name, sent, refusal, settled)
             else:
                 is_lost = True
-                self._note_doubt(key, refusal, doubt_about(sent, name, order.system_id, refusal))
+                self._note_doubt(reference, name, refusal, doubt_about(sent, name, order.system_id, refusal))
         except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
             if isinstance(trouble, ProvisionerUnavailable) and not trouble.reached:
                 raise
             is_lost = True
-            self._note_doubt(key, trouble, doubt_about(sent, name, order.system_id, trouble))
+            self._note_doubt(reference, name, trouble, doubt_about(sent, name, order.system_id, trouble))
         if is_lost:
             # Where MAAS does not answer at all, the other machines keep their turns.
             ledger.read()
@@ -326,19 +298,12 @@ class Driver:
             self._waits[key] = why
             log.warning("%s", why)
 
-    def _note_doubt(self, key: tuple[str, str], trouble: ProvisionerError, said: str) -> None:
-        before = self._doubts.get(key)
-        sendings = before.sendings + 1 if before is not None else 1
-        log.warning("%s: no answer about %s (%s): the ledger of events will tell", key[0], key[1], trouble)
-        until = self._now() + self._settings.settle
-        self._doubts[key] = _Doubt(until, sendings, said, trouble.status)
-
-    def _is_doubtful(self, ledger: Ledger, name: str) -> bool:
-        doubt = self._doubts.get((ledger.tag.reference, name))
-        return doubt is not None and self._now() < doubt.until
+    def _note_doubt(self, reference: str, name: str, trouble: ProvisionerError, said: str) -> None:
+        log.warning("%s: no answer about %s (%s): the ledger of events will tell", reference, name, trouble)
+        self._doubts.note(reference, name, said, trouble.status)
 
     def _step(self, phase: Phase, machine: Machine | None, ledger: Ledger, name: str) -> NextStep:
-        doubt = self._doubts.get((ledger.tag.reference, name))
+        doubt = self._doubts.of(ledger.tag.reference, name)
         if (
             phase is Phase.PREPARE
             and doubt is not None
@@ -381,26 +346,3 @@ class Driver:
         current = self._api.task(ledger.tag.reference) or ledger.tag
         ledger.tag = current.settle(settled)
         self._api.rewrite_tag(ledger.tag.reference, ledger.tag.comment())
-
-
-def _requests(
-    act: Act, order: Order, reference: str, user_data: str | None, *, keeps: bool
-) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the operations on a machine that carry out an act, each with its fields."""
-    if act is Act.COMMISSION:
-        return [("commission", [("skip_networking", "1"), ("skip_storage", "1")] if keeps else [])]
-    comment = ("comment", reference)
-    if act is Act.RELEASE:
-        return [("release", [comment, *ERASE.get(order.erase, ())])]
-    fields = [comment]
-    fields += [(key, text) for key, text in (("distro_series", order.image), ("hwe_kernel", order.kernel)) if text]
-    if order.ephemeral:
-        fields.append(("ephemeral_deploy", "true"))
-    if user_data is not None:
-        fields.append(("user_data", base64.b64encode(user_data.encode()).decode()))
-    first: list[tuple[str, list[tuple[str, str]]]] = []
-    if order.network:
-        first.append(("restore_networking_configuration", []))
-    if order.storage:
-        first.append(("set_storage_layout", [("storage_layout", order.storage)]))
-    return [*first, ("deploy", fields)]

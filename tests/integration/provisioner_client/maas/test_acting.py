@@ -101,6 +101,22 @@ def test_rule_57_a_deployed_machine_that_is_off_is_powered_on_and_no_other(run: 
     assert client().power_on(["m0001"]) == {"m0001": "it is Deployed, power on"}
 
 
+def test_a_machine_is_looked_at_right_before_it_is_powered_on(run: Outcome, admin: Admin, wire: Wire) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2", NAMES[:2])
+    for name in NAMES[:2]:
+        admin("POST", f"nodes/{name}", {"power_state": "off"})
+
+    def give_away(method: str, path: str, number: int) -> str:
+        if path.endswith("op-power_on"):
+            wire.cut = lambda method, path, number: ""
+            admin("POST", "nodes/m0002", {"owner": "bob"})
+        return ""
+
+    wire.cut = give_away
+    assert client().power_on(NAMES[:2]) == {"m0002": "it is bob's in MAAS"}
+
+
 def test_what_somebody_else_owns_is_left_alone_and_he_is_named(run: Outcome, admin: Admin) -> None:
     run(Phase.PREPARE, "slipway-a-1")
     run(Phase.DEPLOY, "slipway-b-1", ["m0002"], key=BOB)

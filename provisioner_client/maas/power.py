@@ -21,10 +21,10 @@ def power_on(api: MaasApi, names: Collection[str]) -> dict[str, str]:
 
     Raises `ProvisionerError`: MAAS cannot be asked at all.
     """
-    machines = by_name(api.machines_of("hostname", names))
     refused = {}
     for name in sorted(set(names)):
-        same = machines.get(name, [])
+        # Each right before: a BMC takes seconds, and somebody else may have the next machine by then.
+        same = by_name(api.machines_of("hostname", [name])).get(name, [])
         why = _why_not(api, same)
         if not why:
             try:
