@@ -16,7 +16,7 @@ import structlog
 
 from provisioner_client.retry import RetryPolicy
 from tests.conftest import AIRFLOW_HOME, ROOT
-from tests.integration.api.described import is_as_described
+from tests.integration.api.http.described import is_as_described
 from tests.support.lossy_proxy import LossyProxy, lossy_proxy
 from tests.support.serving import serving
 from tests.support.simulators import Simulator

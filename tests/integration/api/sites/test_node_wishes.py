@@ -1,0 +1,83 @@
+"""Asking for nodes again, and taking over nodes that are deployed already, over HTTP."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+import requests
+
+from site_store import ActionState, SiteStore
+from strategy_lib.node_states.generated import NodeAvailability
+from tests.integration.api.airflow_runs import DESIGN, commit
+from tests.integration.api.http.test_service import assert_failure
+from tests.support.simulators import Simulator
+
+TOUCH, ADOPT = "/api/v1.0/sites/default/touch", "/api/v1.0/sites/default/adopt"
+
+
+@pytest.fixture
+def known(store: SiteStore, connected: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Simulator:
+    """Commit a site whose nodes the provisioner knows."""
+    commit(store)
+    path = tmp_path_factory.mktemp("design") / "site.yaml"
+    path.write_text(DESIGN)
+    requests.post(f"{connected.url}/api/v1.0/validatedesign", json={"href": path.as_uri()}, timeout=10)
+    return connected
+
+
+def test_who_asks_for_which_nodes_again(user: httpx.Client, viewer: httpx.Client, store: SiteStore) -> None:
+    commit(store)
+    assert user.post(TOUCH, json={"nodes": ["n1", "n2", "n1"]}).json() == {
+        "site": "default",
+        "nodes": [{"name": "n1", "wanted_version": 2}, {"name": "n2", "wanted_version": 2}],
+    }
+    assert {one.name: one.touched_by for one in store.nodes.of_site("default")} == {
+        "n1": "user",
+        "n2": "user",
+        "n3": None,
+    }
+    assert_failure(user.post(TOUCH, json={"nodes": ["n1", "n11"]}), 404, "has no node 'n11'; did you mean 'n1'")
+    assert_failure(user.post(TOUCH, json={"nodes": []}), 400, "must name the nodes")
+    assert_failure(user.post(TOUCH, json={"nodes": "n1"}), 400, "must be a list")
+    assert viewer.post(TOUCH, json={"nodes": ["n1"]}).status_code == 403
+    assert store.nodes.of_site("default")[0].wanted_version == 2, "what was refused has changed nothing"
+
+
+def test_rule_42_a_running_action_asks_for_nothing_again(user: httpx.Client, store: SiteStore) -> None:
+    commit(store)
+    action = store.actions.ensure("update_site", "run", "update_site", "default", 1, {}, "ann")
+    refused = user.post(TOUCH, json={"nodes": ["n1"]}, params={"caused-by": action.id})
+    assert_failure(refused, 409, f"action {action.id} (update_site of site default) is running")
+    store.actions.close(action.id, ActionState.SUCCESS, "done")
+    assert user.post(TOUCH, json={"nodes": ["n1"]}, params={"caused-by": action.id}).status_code == 200
+
+
+def test_deployed_nodes_are_taken_over_and_others_are_named_with_the_reason(
+    user: httpx.Client, known: Simulator, store: SiteStore
+) -> None:
+    known.post("nodes/n1", {"status": "Deployed"})
+    known.post("nodes/n2", {"status": "Deployed"})
+    planned = user.post(ADOPT, json={}, params={"dryrun": True}).json()
+    assert (planned["nodes"], planned["dry_run"]) == (["n1", "n2"], True)
+    assert [one["name"] for one in planned["skipped"]] == ["n3"]
+    assert store.nodes.of_site("default")[0].done_digest is None, "a dry run records nothing"
+    done = user.post(ADOPT, json={"nodes": ["n1", "n3"]}).json()
+    assert (done["nodes"], done["revision"]) == (["n1"], 1)
+    assert done["skipped"][0]["reason"].startswith("the provisioner does not list it as deployed: ")
+    assert {one.name: one.is_up_to_date for one in store.nodes.of_site("default")} == {
+        "n1": True,
+        "n2": False,
+        "n3": False,
+    }
+    again = user.post(ADOPT, json={}).json()
+    assert again["nodes"] == ["n2"]
+    assert again["skipped"][0] == {"name": "n1", "reason": "it is as wanted, since revision 1"}
+    assert_failure(user.post(ADOPT, json={"nodes": ["n9"]}), 404, "has no node 'n9'")
+
+
+def test_rule_51_a_node_out_of_use_is_not_asked_for_again(user: httpx.Client, store: SiteStore) -> None:
+    commit(store)
+    assert store.user_states.change("default", ["n2"], NodeAvailability.DOWN, "scrap", "ann", force=True)
+    why = "node n2 is set to down by ann: scrap; `slipway set node-state n2 up --site default` comes first"
+    assert_failure(user.post(TOUCH, json={"nodes": ["n1", "n2"]}), 409, why)
+    assert {one.touched_by for one in store.nodes.of_site("default")} == {None}

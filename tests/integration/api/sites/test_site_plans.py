@@ -1,0 +1,134 @@
+"""`GET /sites/{site}/plan`: what an update would do now, from the store, with its reasons."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from provisioner_client.protocol import ListedNode
+from site_engine.plans.node_lists import keep_list
+from site_store import SiteStore
+from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
+from tests.integration.api.http.test_service import assert_failure
+from tests.support.revisions import commit_design
+from tests.support.sites import document, group, node, site
+
+PLAN = "/api/v1.0/sites/default/plan"
+GROUPS = [group("gateways", ["g"]), group("rack", ["a", "b"], after=["gateways"], critical=False)]
+
+
+def design(image: str = "jammy", *more: dict[str, Any]) -> str:
+    """Return a site with a gateway that a waits for; a and b are made from the profile `rack`; c is in no group."""
+    waiting = node("a", profile="rack")
+    waiting["metadata"]["depends_on_nodes"] = ["g"]
+    nodes = [node("g"), waiting, node("b", profile="rack"), node("c")]
+    rack = document("drydock/HostProfile/v1", "rack", {"platform": {"image": image}})
+    return site(nodes, GROUPS) + yaml.safe_dump_all([rack, *more], explicit_start=True)
+
+
+def planned(client: httpx.Client, **query: Any) -> dict[str, Any]:
+    answer = client.get(PLAN, params=query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def adopt(store: SiteStore, *names: str) -> None:
+    """Have the list say that these are deployed, and adopt them in the newest revision."""
+    listed = {name: ListedNode(name, NodeCondition.DEPLOYED, "Deployed", "on") for name in names}
+    keep_list(store, "default", "slipway_provisioner", listed)
+    store.wishes.adopt("default", names, "tester")
+
+
+def test_without_a_list_nothing_counts_as_deployed(viewer: httpx.Client, store: SiteStore) -> None:
+    commit_design(store, "default", design())
+    found = planned(viewer)
+    assert (found["site"], found["revision"], found["listed_at"]) == ("default", 1, None)
+    assert {one["name"]: (one["change"], one["submitted"], one["groups"]) for one in found["nodes"]} == {
+        "a": ("add", True, ["rack"]),
+        "b": ("add", True, ["rack"]),
+        "c": ("add", False, []),
+        "g": ("add", True, ["gateways"]),
+    }
+    assert found["order"] == [["b", "g"], ["a"]], "what is in no group is not submitted"
+    assert found["edges"] == [
+        {"kind": "group", "later": "rack", "earlier": "gateways"},
+        {"kind": "node", "later": "a", "earlier": "g"},
+    ]
+    assert [(one["name"], one["nodes"], one["submitted"]) for one in found["groups"]] == [
+        ("gateways", 1, 1),
+        ("rack", 2, 2),
+    ]
+
+
+def test_a_changed_profile_shows_its_nodes_with_the_fields_and_no_edge_that_is_not_used(
+    viewer: httpx.Client, store: SiteStore
+) -> None:
+    commit_design(store, "default", design())
+    adopt(store, "g", "a", "b", "c")
+    assert (planned(viewer)["nodes"], planned(viewer)["edges"]) == ([], [])
+    commit_design(store, "default", design("noble"))
+    found = planned(viewer)
+    assert [one["name"] for one in found["nodes"]] == ["a", "b"]
+    for one in found["nodes"]:
+        assert (one["change"], one["submitted"]) == ("change", False)
+        assert one["withheld"] == f"design changed, {NEEDS_REDEPLOY}: it has that of revision 1"
+        assert (one["done"], one["wanted"]) == ({"version": 1, "revision": 1}, {"version": 2, "revision": 2})
+        (rack,) = one["documents"]
+        (field,) = rack["fields"]
+        assert (rack["name"], field["path"], field["from"], field["to"]) == (
+            "rack",
+            "$.data.platform.image",
+            "jammy",
+            "noble",
+        )
+    assert (found["order"], found["edges"]) == ([], []), "nothing is submitted"
+    assert found["counts"]["change"] == 2
+    everything = planned(viewer, all=True)
+    assert {one["name"]: one["change"] for one in everything["nodes"]} == {
+        "a": "change",
+        "b": "change",
+        "c": "none",
+        "g": "none",
+    }
+
+
+def test_secrets_are_hidden(viewer: httpx.Client, store: SiteStore) -> None:
+    commit_design(store, "default", design())
+    adopt(store, "g", "a", "b", "c")
+    commit_design(store, "default", design("opensesame", document("deckhand/Passphrase/v1", "word", "opensesame")))
+    answer = viewer.get(PLAN)
+    assert "opensesame" not in answer.text
+    assert answer.json()["nodes"][0]["documents"][0]["fields"][0]["to"] == "[redacted]"
+
+
+@pytest.mark.usefixtures("connected")
+def test_a_new_list_is_read_only_where_it_is_asked_for(
+    viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_design(store, "default", design())
+    assert planned(viewer)["listed_at"] is None
+    read_at = planned(viewer, fresh=True)["listed_at"]
+    assert read_at is not None
+    assert planned(viewer)["listed_at"] == read_at
+    gone = {"conn_type": "drydock", "host": "http://127.0.0.1:9"}
+    monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(gone))
+    assert_failure(viewer.get(PLAN, params={"fresh": True}), 503, "The provisioner cannot be reached")
+
+
+def test_an_unknown_site_is_named_with_the_nearest(viewer: httpx.Client, store: SiteStore) -> None:
+    commit_design(store, "north", design())
+    assert_failure(viewer.get("/api/v1.0/sites/nort/plan"), 404, "did you mean 'north'")
+    assert planned(viewer)["revision"] is None, "the default site may be empty"
+
+
+@pytest.mark.usefixtures("dags", "connected")
+def test_an_action_of_an_unknown_revision_is_refused(user: httpx.Client, store: SiteStore) -> None:
+    commit_design(store, "default", design())
+    body = {"name": "update_site", "parameters": {"revision": 7}}
+    refused = user.post("/api/v1.0/actions/plan", json=body)
+    assert_failure(refused, 400, "site default has no revision 7; its newest is 1")

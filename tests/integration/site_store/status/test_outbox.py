@@ -1,0 +1,168 @@
+"""What others are told is written in the transaction of its event, and sent until it is delivered."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from site_store import ActionState, EventNotFound, Lease, LeaseLost, SiteStore
+from site_store.status.outbox import write_notification
+from strategy_lib.parsing.notifications import NotificationKind
+from strategy_lib.phase import GroupState, Reason
+from tests.integration.site_store.designs.desk import Desk, yaml
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario
+
+TARGETS = {
+    "targets": [
+        {"name": "chat", "webhook": {"connection": "chat_hook"}},
+        {"name": "mail", "events": ["verdict"], "notifier": {"name": "smtp"}},
+    ]
+}
+
+
+@pytest.fixture
+def held(store: SiteStore) -> Lease:
+    """The controller's lease."""
+    lease = store.leases.take("controller", "me", 3600)
+    assert lease is not None
+    return lease
+
+
+def kinds(store: SiteStore) -> list[str]:
+    """What was written, oldest first."""
+    return [event.kind for event in reversed(store.outbox.newest(SITE))]
+
+
+def test_a_verdict_is_written_with_it_once(store: SiteStore, site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    assert kinds(store) == []
+    for _ in range(2):
+        assert store.actions.close(action.id, ActionState.FAILED, "critical groups failed: a")
+    (event,) = store.outbox.newest(SITE)
+    assert (event.kind, event.action_id, event.created) == ("verdict", action.id, site.clock.time)
+    assert event.data == {
+        "kind": "deploy_site",
+        "revision": None,
+        "user": "ann",
+        "state": "failed",
+        "verdict": "critical groups failed: a",
+    }
+    assert store.outbox.get(event.event_id) == event
+
+
+def test_another_verdict_is_news(store: SiteStore, site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    store.actions.close(action.id, ActionState.FAILED, "critical groups failed: a")
+    store.actions.close(action.id, ActionState.SUCCESS, "all groups succeeded")
+    assert kinds(store) == ["verdict", "verdict"]
+    assert len({event.event_id for event in store.outbox.newest(SITE)}) == 2
+
+
+def test_a_dry_run_is_told_to_nobody(store: SiteStore, site: Scenario) -> None:
+    action = store.actions.ensure("deploy_site", "dry", "deploy_site", SITE, None, {}, "ann", dry_run=True)
+    store.actions.close(action.id, ActionState.SUCCESS, "nothing was done")
+    assert kinds(store) == []
+
+
+def test_a_critical_group_that_fails_is_told_with_its_reason(store: SiteStore, site: Scenario) -> None:
+    action = site.running({"a": ["n1"], "b": ["n2"]})
+    record = site.open(action, "a")
+    for _ in range(2):
+        site.fail(record)
+    (event,) = store.outbox.newest(SITE)
+    assert (event.kind, event.action_id, event.group) == ("critical_group_failed", action.id, "a")
+    assert event.data["reason"] == Reason.DEPLOY_CRITERIA.value
+
+
+def test_a_group_that_succeeds_is_no_news(store: SiteStore, site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    record = site.open(action, "a")
+    assert store.groups.finish(action.id, "a", record.attempt, GroupState.SUCCESS, None)
+    assert kinds(store) == []
+
+
+def test_a_group_that_is_interrupted_is_told_before_the_verdict(store: SiteStore, site: Scenario) -> None:
+    action = site.running({"a": ["n1"]})
+    site.open(action, "a")
+    store.actions.close(action.id, ActionState.CANCELLED, "stopped")
+    assert kinds(store) == ["critical_group_failed", "verdict"]
+    assert store.outbox.newest(SITE)[1].data == {"reason": "interrupted"}
+
+
+def test_nothing_is_told_of_what_was_not_committed(store: SiteStore) -> None:
+    def fail(tx: object) -> None:
+        write_notification(tx, store.now(), SITE, NotificationKind.VERDICT)  # type: ignore[arg-type]
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        store._database.write(fail)
+    assert kinds(store) == []
+
+
+def test_targets_are_those_of_the_newest_revision(store: SiteStore) -> None:
+    desk = Desk(store)
+    assert store.outbox.targets(SITE).targets == ()
+    desk.commit_texts({"a": yaml("a", data=1)}, notifications=TARGETS)
+    assert [target.name for target in store.outbox.targets(SITE).targets] == ["chat", "mail"]
+    desk.commit_texts({"a": yaml("a", data=2)}, notifications=None)
+    assert [target.name for target in store.outbox.targets(SITE).targets] == ["chat", "mail"]
+    desk.commit_texts({"a": yaml("a", data=3)}, notifications={"targets": []})
+    assert store.outbox.targets(SITE).targets == ()
+
+
+def test_an_event_goes_to_those_who_want_its_kind_until_it_is_there(
+    store: SiteStore, site: Scenario, clock: FakeClock, held: Lease
+) -> None:
+    Desk(store).commit_texts({"a": yaml("a", data=1)}, notifications=TARGETS)
+    action = site.running({"a": ["n1"]})
+    site.fail(site.open(action, "a"))
+    store.actions.close(action.id, ActionState.FAILED, "no")
+    assert store.outbox.due() == []
+    assert (store.outbox.route(held), store.outbox.route(held)) == (2, 0)
+    due = [(event.kind, delivery.target) for event, delivery in store.outbox.due()]
+    assert due == [("critical_group_failed", "chat"), ("verdict", "chat"), ("verdict", "mail")]
+    assert store.outbox.waiting() == {SITE: 3}
+
+    first, second, third = (delivery for _, delivery in store.outbox.due())
+    store.outbox.record_attempt(held, first, None)
+    store.outbox.record_attempt(held, second, "the receiver answers 503", timedelta(seconds=10))
+    store.outbox.record_attempt(held, third, "given up")
+    assert (store.outbox.due(), store.outbox.waiting()) == ([], {SITE: 1})
+    clock.move(10)
+    ((event, again),) = store.outbox.due()
+    assert (event.kind, again.attempts, again.error) == ("verdict", 1, "the receiver answers 503")
+    store.outbox.record_attempt(held, again, None)
+    done = {delivery.target: delivery for delivery in store.outbox.deliveries(event.id)}
+    assert (done["chat"].delivered, done["chat"].attempts, done["chat"].error) == (clock.time, 2, None)
+    assert (done["mail"].delivered, done["mail"].error) == (None, "given up")
+
+
+def test_who_has_lost_the_lease_writes_nothing(store: SiteStore, site: Scenario, clock: FakeClock, held: Lease) -> None:
+    Desk(store).commit_texts({"a": yaml("a", data=1)}, notifications=TARGETS)
+    store.actions.close(site.running({"a": ["n1"]}).id, ActionState.FAILED, "no")
+    store.outbox.route(held)
+    _, delivery = store.outbox.due()[0]
+    clock.move(4000)
+    for write in (
+        lambda: store.outbox.route(held),
+        lambda: store.outbox.record_attempt(held, delivery, None),
+        lambda: store.outbox.prune(held, clock.time),
+    ):
+        with pytest.raises(LeaseLost):
+            write()
+    assert store.outbox.due()[0][1] == delivery
+
+
+def test_old_events_are_forgotten_with_their_deliveries(
+    store: SiteStore, site: Scenario, clock: FakeClock, held: Lease
+) -> None:
+    Desk(store).commit_texts({"a": yaml("a", data=1)}, notifications=TARGETS)
+    store.actions.close(site.running({"a": ["n1"]}).id, ActionState.FAILED, "no")
+    store.outbox.route(held)
+    (event,) = store.outbox.newest(SITE)
+    assert store.outbox.prune(held, clock.time) == 0
+    assert store.outbox.prune(held, clock.time + timedelta(seconds=1)) == 1
+    assert store.outbox.deliveries(event.id) == []
+    with pytest.raises(EventNotFound):
+        store.outbox.get(event.event_id)
