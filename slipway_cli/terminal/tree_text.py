@@ -171,7 +171,8 @@ def notes_of(entry: Data, sheet: Sheet) -> list[Text]:
         own = [words for words in said if words not in theirs] if entry.get("type") == "task" else []
         said = said[:1] if blame or entry.get("reason") else own
     elif len(said) > _MOST_MESSAGES and entry.get("type") != "task":
-        said = [*said[:_MOST_MESSAGES], f"and {len(said) - _MOST_MESSAGES} more messages"]
+        more = len(said) - _MOST_MESSAGES
+        said = [*said[:_MOST_MESSAGES], f"and {more} more message{'' if more == 1 else 's'}"]
     style = status_style(status) if status in _TROUBLE and status is not None else "dim"
     notes = [Text(printable(words), style) for words in said]
     group = entry.get("group") or {}

@@ -192,9 +192,10 @@ def test_nodes_that_the_answer_leaves_out_are_counted() -> None:
     assert lines(shown)[-1] == "└─ … 498 more, which were not asked for"
 
 
-def test_without_its_children_an_entry_tells_the_first_messages() -> None:
-    shown = node("deploy", "error", *(f"message {i}" for i in range(10))) | {"type": "supertask", "leaves": 12}
-    assert [line.strip() for line in lines(shown)[1:]] == ["message 0", "message 1", "message 2", "and 7 more messages"]
+@pytest.mark.parametrize(("told", "last"), [(10, "and 7 more messages"), (4, "and 1 more message")])
+def test_without_its_children_an_entry_tells_the_first_messages(told: int, last: str) -> None:
+    shown = node("deploy", "error", *(f"message {i}" for i in range(told))) | {"type": "supertask", "leaves": 12}
+    assert [line.strip() for line in lines(shown)[1:]] == ["message 0", "message 1", "message 2", last]
 
 
 def test_what_people_and_provisioners_say_cannot_control_the_terminal() -> None:
