@@ -14,8 +14,9 @@ from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.protocol import ProvisionerTask, TaskState
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY, parse_key
 from provisioner_client.simulator.maas.simulation import MaasSimulation
+from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
-from tests.support.maas_clients import design, wire
+from tests.support.maas_clients import client, design, wire
 from tests.support.maas_in_process import Admin, admin_of, simulated_maas
 
 __all__ = ["Admin", "wire"]
@@ -25,6 +26,7 @@ BOB, CLERK = "b:b:b", "c:c:c"
 USERS = (parse_key(DEFAULT_KEY), parse_key(f"bob={BOB}"), parse_key(f"clerk={CLERK}", is_admin=False))
 
 Finish = Callable[..., ProvisionerTask]
+Outcome = Callable[..., tuple[Any, Any]]
 
 
 @pytest.fixture
@@ -57,3 +59,30 @@ def finish(three: DesignSource) -> Finish:
             assert time.monotonic() < until, task
 
     return wait
+
+
+@pytest.fixture
+def run(three: DesignSource, finish: Finish) -> Outcome:
+    """Carry out a task with a client of its own, and judge what became of its nodes."""
+
+    def carry(
+        phase: Phase,
+        reference: str,
+        names: list[str] | None = None,
+        source: DesignSource | None = None,
+        **options: Any,
+    ) -> tuple[Any, Any]:
+        worker = client(**options)
+        worker.submit(phase, source or three, names or NAMES, reference)
+        task = finish(worker, reference, phase, source)
+        evidence = worker.evidence(reference, names or NAMES, phase=phase, reference=reference)
+        assert evidence.listed
+        assert evidence.over
+        return judge(phase, names or NAMES, evidence), task
+
+    return carry
+
+
+def acts(admin: Admin, name: str) -> tuple[int, int, int]:
+    (node,) = [one for one in admin("GET", "nodes") if one["name"] == name]
+    return node["prepares"], node["deploys"], node["destroys"]

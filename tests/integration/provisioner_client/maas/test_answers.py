@@ -1,0 +1,153 @@
+"""What MAAS answers to our requests, and what is told of it; and what our requests cost MAAS."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+import requests
+
+from provisioner_client.designs import DesignSource
+from provisioner_client.errors import (
+    ProvisionerUnavailable,
+)
+from strategy_lib.phase import Phase
+from tests.integration.provisioner_client.maas.conftest import NAMES, Admin, Finish, Outcome, acts
+from tests.support.maas_clients import Killed, Wire, client
+
+BEFORE = {Phase.PREPARE: (), Phase.DEPLOY: (Phase.PREPARE,), Phase.DESTROY: (Phase.PREPARE, Phase.DEPLOY)}
+pytestmark = pytest.mark.usefixtures("wire")
+
+
+@pytest.mark.parametrize(
+    ("phase", "behaviour", "expected"),
+    [
+        (Phase.PREPARE, "fail", "1 commissioning script failed: 50-maas-01-commissioning\nscript "),
+        (Phase.PREPARE, "power", "New: "),
+        (Phase.DEPLOY, "fail", "Failed deployment: Installation failed"),
+        (Phase.DEPLOY, "power", "Failed deployment: Node could not be powered on"),
+        (Phase.DEPLOY, "no_network", "Node must be configured to use a network"),
+        (Phase.DEPLOY, "no_addresses", "No more IPs available"),
+        (Phase.DESTROY, "power", "Deployed: "),
+        (Phase.DESTROY, "fail", "Releasing failed: Failed to power off node"),
+    ],
+)
+def test_why_a_machine_failed_is_told_in_maas_words(
+    run: Outcome, admin: Admin, phase: Phase, behaviour: str, expected: str
+) -> None:
+    for number, earlier in enumerate(BEFORE[phase]):
+        run(earlier, f"slipway-b-{number}")
+    work = phase.value.removesuffix("_nodes")
+    admin("POST", "scripts", {"node": "m0002", "phase": work, "behaviour": behaviour})
+    judged, _ = run(phase, "slipway-a-1")
+    assert (judged.succeeded, judged.failed) == ({"m0001", "m0003"}, {"m0002"})
+    said = f"{judged.notes['m0002']} {judged.texts.get('m0002', '')}"
+    assert expected in said
+    tree = client().task_tree("slipway-a-1", "m0002")
+    assert any(message.error for one in tree.children for message in one.task.messages)
+
+
+@pytest.mark.parametrize(("retry_after", "prepared"), [("0", True), (None, False)])
+def test_a_conflict_of_transactions_is_repeated_and_a_wrong_state_is_the_answer(
+    run: Outcome, wire: Wire, monkeypatch: pytest.MonkeyPatch, retry_after: str | None, prepared: bool
+) -> None:
+    send = wire.send
+    refused: list[str] = []
+
+    def conflict(request: requests.PreparedRequest) -> requests.Response:
+        answer = None
+        if str(request.url).endswith("op-commission") and not refused:
+            refused.append(str(request.url))
+            answer = requests.Response()
+            answer.status_code, answer.raw = 409, BytesIO(b"Conflict.")
+            answer.headers.update({} if retry_after is None else {"Retry-After": retry_after})
+        return send(request) if answer is None else answer
+
+    monkeypatch.setattr(wire, "send", conflict)
+    judged, _ = run(Phase.PREPARE, "slipway-a-1", ["m0001"])
+    assert judged.succeeded == ({"m0001"} if prepared else set())
+    assert prepared or "MAAS refuses to commission m0001: Conflict." in judged.notes["m0001"]
+
+
+def test_what_slipway_asks_costs_maas_less_than_what_it_does(three: DesignSource, admin: Admin, finish: Finish) -> None:
+    """In CPU of the region, with a look every 30 s: MAAS commissions for 5 minutes and deploys for 10."""
+
+    def spent() -> dict[str, float]:
+        return {kind: one["cpu_ms"] for kind, one in admin("GET", "cost")["kinds"].items()}
+
+    looked = 0.0
+    for number, (phase, looks) in enumerate(((Phase.PREPARE, 10), (Phase.DEPLOY, 20))):
+        reference = f"slipway-a-{number}"
+        worker = client()
+        assert set(worker.nodes(NAMES[:2])) == set(NAMES[:2]), "before it is sent, as the engine does"
+        worker.nodes(NAMES)
+        worker.submit(phase, three, NAMES, reference, sent_ago=None)
+        before = sum(spent().values())
+        worker.task(reference, phase=phase, reference=reference, design=three)
+        one_look = sum(spent().values()) - before
+        finish(worker, reference, phase)
+        # It is looked much more often here than in the time that it takes.
+        looked += sum(spent().values()) - before - looks * one_look
+        worker.evidence(reference, NAMES)
+    acts = sum(spent()[kind] for kind in ("commission", "allocate", "deploy"))
+    assert sum(spent().values()) - looked - acts <= acts, spent()
+
+
+def test_while_maas_does_not_answer_no_further_machine_is_tried(
+    run: Outcome, wire: Wire, admin: Admin, three: DesignSource, finish: Finish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each machine of a group would fail for a restart of MAAS."""
+    send, away, tried = wire.send, [False], []
+
+    def restart(request: requests.PreparedRequest) -> requests.Response:
+        if str(request.url).endswith("op-commission"):
+            tried.append(request.url)
+            away[0] = away[0] or len(tried) == 1
+        if not away[0]:
+            return send(request)
+        answer = requests.Response()
+        answer.status_code, answer.raw = 503, BytesIO(b"<html><title>starting</title></html>")
+        return answer
+
+    monkeypatch.setattr(wire, "send", restart)
+    with pytest.raises(ProvisionerUnavailable):
+        client().submit(Phase.PREPARE, three, NAMES, "slipway-a-1")
+    assert len(tried) == 1
+    away[0] = False
+    tried.append("it is back")
+    client().submit(Phase.PREPARE, three, NAMES, "slipway-a-1")
+    assert finish(client(), "slipway-a-1", Phase.PREPARE).successes == set(NAMES)
+    assert [acts(admin, name)[0] for name in NAMES] == [1, 1, 1]
+
+
+def test_a_release_that_may_still_be_on_its_way_is_not_sent_again(
+    run: Outcome, wire: Wire, admin: Admin, three: DesignSource, finish: Finish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while it was on its way. Late, it would release a machine that was deployed again by then."""
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2", ["m0001"])
+    send, late = wire.send, []
+
+    def hold_back(request: requests.PreparedRequest) -> requests.Response:
+        if str(request.url).endswith("op-release"):
+            late.append(request)
+            raise Killed
+        return send(request)
+
+    monkeypatch.setattr(wire, "send", hold_back)
+    with pytest.raises(Killed):
+        client().submit(Phase.DESTROY, three, ["m0001"], "slipway-a-3", sent_ago=None)
+    monkeypatch.setattr(wire, "send", send)
+    wire.seen.clear()
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            send(late[0])
+
+    worker = client(settle=120.0, sleep=sleep)
+    worker.submit(Phase.DESTROY, three, ["m0001"], "slipway-a-3", sent_ago=1.0)
+    assert finish(worker, "slipway-a-3", Phase.DESTROY).successes == {"m0001"}
+    assert sum(one.endswith("op-release") for one in wire.changes) == 1
+    assert len(slept) == 3
