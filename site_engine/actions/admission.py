@@ -236,11 +236,10 @@ def judge_critical_groups(
     short = shortfalls(design.strategy, design.nodes, serving, parameters.target_nodes or ())
     if not short:
         return []
-    text = (
-        f"{kind.name} would take critical groups below their criteria: name fewer nodes, or repeat this with "
-        f"{Override.BELOW_CRITERIA}=true (--{Override.BELOW_CRITERIA.replace('_', '-')})"
-    )
     overridden = parameters.allows(Override.BELOW_CRITERIA)
+    text = f"{kind.name} would take critical groups below their criteria" + _unless_allowed(
+        Override.BELOW_CRITERIA, overridden, ": name fewer nodes"
+    )
     return [Refusal(Ground.CRITICAL_GROUPS, text, tuple(map(str, short)), overridden)]
 
 
@@ -264,11 +263,20 @@ def judge_redeploys(
     why = refuse_many_redeploys(redeploy, serving, settings.redeploy_percent, settings.redeploy_nodes, remove=remove)
     if why is None:
         return []
-    text = (
-        f"{kind.name}: {why}. Mend the design, name some of them as target nodes, change the settings of the site, or "
-        f"repeat this with {Override.MANY_REDEPLOYS}=true (--{Override.MANY_REDEPLOYS.replace('_', '-')})"
+    overridden = parameters.allows(Override.MANY_REDEPLOYS)
+    text = f"{kind.name}: {why}" + _unless_allowed(
+        Override.MANY_REDEPLOYS,
+        overridden,
+        ". Mend the design, name some of them as target nodes, change the settings of the site",
     )
-    return [Refusal(Ground.REDEPLOYS, text, is_overridden=parameters.allows(Override.MANY_REDEPLOYS))]
+    return [Refusal(Ground.REDEPLOYS, text, is_overridden=overridden)]
+
+
+def _unless_allowed(override: Override, allowed: bool, advice: str) -> str:
+    """Return how a sentence ends that says what an action would do: what helps, or that it was asked for."""
+    if allowed:
+        return f". This action allows that ({override})"
+    return f"{advice}, or repeat this with {override}=true (--{override.replace('_', '-')})"
 
 
 def _not_there(name: str, known: Collection[str]) -> str:

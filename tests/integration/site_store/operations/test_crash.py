@@ -15,7 +15,7 @@ from tests.support.processes import tied
 _BEGIN_AND_HANG = """
 import sys, time
 from site_store import SiteStore
-from site_store.operations.operations import claims
+from site_store.operations import claims
 from strategy_lib.phase import Phase
 real = claims.write_events
 def hang(*args):

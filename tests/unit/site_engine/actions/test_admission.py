@@ -185,10 +185,10 @@ def test_rule_25_critical_groups_keep_what_they_need(design: Design, asked: Acti
     (refusal,) = judge_critical_groups(DESTROY, asked, design, deployed, {})
     assert (refusal.ground, refusal.is_overridden) == (Ground.CRITICAL_GROUPS, overridden)
     assert refusal.details == ("critical group control would fall short: minimum_successful_nodes needs 2, 1 would be",)
-    assert refusal.text == (
-        "destroy_nodes would take critical groups below their criteria: name fewer nodes, or repeat this with "
-        "below_criteria=true (--below-criteria)"
-    )
+    allowed = ". This action allows that (below_criteria)"
+    advice = ": name fewer nodes, or repeat this with below_criteria=true (--below-criteria)"
+    rest = refusal.text.removeprefix("destroy_nodes would take critical groups below their criteria")
+    assert rest == (allowed if overridden else advice)
 
 
 def test_rule_25_only_what_destroys_is_judged(design: Design) -> None:

@@ -40,7 +40,7 @@ def test_rule_37_its_own_override_sets_it_aside_and_force_does_not() -> None:
     def is_overridden(parameters: ActionParameters) -> bool:
         (refusal,) = judge_redeploys(UPDATE, parameters, DEFAULT_SETTINGS, names(20), names(20))
         assert "update_site: it would redeploy 20 of 20 deployed nodes, more than 20 %: n00, n01" in refusal.text
-        assert "--many-redeploys" in refusal.text
+        assert ("repeat this with many_redeploys=true (--many-redeploys)" in refusal.text) != refusal.is_overridden
         return refusal.is_overridden
 
     assert not is_overridden(ActionParameters())
