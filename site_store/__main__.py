@@ -1,14 +1,12 @@
-"""Care of the database from the command line: `python -m site_store upgrade`, `copy`, `restored`, …"""
+"""Care of the database from the command line: `python -m site_store upgrade`, `restored`, …"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import click
 
 from site_store.errors import StoreError
-from site_store.sql.copying import copy_sqlite
 from site_store.store import SiteStore
 
 _URL_HELP = "Database URL; without it SLIPWAY_DATABASE_URL, else that of the `slipway up` in SLIPWAY_HOME or .slipway."
@@ -27,21 +25,6 @@ def upgrade(url: str | None) -> None:
     """Create the tables, or bring them to this version's schema."""
     try:
         click.echo(SiteStore.upgrade(url))
-    except StoreError as error:
-        raise click.ClickException(str(error)) from error
-
-
-@main.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--url", help=_URL_HELP)
-def copy(file: Path, url: str | None) -> None:
-    """Copy the store in a SQLite FILE into an empty PostgreSQL database, and compare the two.
-
-    FILE may be of an older version of Slipway, and stays as it is; nothing else may use it meanwhile. Actions that are
-    not over are cancelled in the copy, since their runs in Airflow are not copied.
-    """
-    try:
-        click.echo(copy_sqlite(file, url))
     except StoreError as error:
         raise click.ClickException(str(error)) from error
 

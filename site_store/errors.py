@@ -31,10 +31,6 @@ class AccessRefused(StoreError):
     """A step may read the design, and never write it (rule 41): no work changes its own goal."""
 
 
-class CopyRefused(StoreError):
-    """The database has something else in it, or the copy was not equal: nothing was changed; name an empty one."""
-
-
 class SchemaNotCurrent(StoreError):
     """The database is not at the schema of this version of Slipway: run `slipway store upgrade`."""
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, String, case, cast, select, update
 from site_store.errors import LeaseLost
 from site_store.records import CheckRecord, Lease
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, clock, insert, pairs
+from site_store.sql.postgresql import among, clock, insert, pairs
 from site_store.tables import check_result, lease
 from site_store.trees.tree_rows import moment
 
@@ -59,7 +59,7 @@ class Leases(Repository):
         def work(tx: Connection) -> Lease | None:
             now = self._shared_now(tx)
             least = int(now.timestamp())
-            wanted = insert(tx, lease).values(
+            wanted = insert(lease).values(
                 name=name, owner=owner, epoch=least, expires_at=now + timedelta(seconds=seconds)
             )
             row = tx.execute(
@@ -106,12 +106,12 @@ class Leases(Repository):
 
         def work(tx: Connection) -> dict[str, Lease]:
             until = self._shared_now(tx) + timedelta(seconds=seconds)
-            given = pairs(tx, {one.name: str(one.epoch) for one in held})
+            given = pairs({one.name: str(one.epoch) for one in held})
             mine = (lease.c.name == given.c.key, cast(lease.c.epoch, String) == given.c.value)
             # A long write under one of them delays no other.
             free = select(lease.c.name, lease.c.epoch).where(*mine).with_for_update(of=lease, skip_locked=True)
             there = {row.name: row.epoch for row in tx.execute(free)}
-            still = (among(tx, lease.c.name, there), lease.c.expires_at > self._shared_now(tx))
+            still = (among(lease.c.name, there), lease.c.expires_at > self._shared_now(tx))
             kept = tx.scalars(update(lease).where(*still).values(expires_at=until).returning(lease.c.name))
             return {name: Lease(name, owners[name], there[name], until) for name in kept}
 
@@ -141,7 +141,7 @@ class Leases(Repository):
         )
 
         def work(tx: Connection) -> frozenset[str]:
-            rows = tx.execute(query.add_columns(clock(tx.dialect.name).label("now")))
+            rows = tx.execute(query.add_columns(clock().label("now")))
             return frozenset(row.name for row in rows if row.expires_at > (given or moment(row.now)))
 
         return self._database.read_once(work)
@@ -172,7 +172,7 @@ class Checks(Repository):
         def work(tx: Connection) -> None:
             now = self._shared_now(tx)
             require_lease(tx, held, now)
-            row = insert(tx, check_result).values(subject=subject, problem=problem, since=now, checked_at=now)
+            row = insert(check_result).values(subject=subject, problem=problem, since=now, checked_at=now)
             same = check_result.c.problem.is_not_distinct_from(row.excluded.problem)
             since = case((same, check_result.c.since), else_=row.excluded.since)
             changes = {"problem": row.excluded.problem, "since": since, "checked_at": row.excluded.checked_at}

@@ -22,10 +22,7 @@ from site_store.status.status_records import TOUCH
 from site_store.tables import action, lease, node, node_view, operation, provisioner_list, site, status_count
 
 WHY: Final = "the store was restored from a backup, and what became of it since is not known"
-_LAST_OP: Final = {
-    "sqlite": "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'operation'), 0)",
-    "postgresql": "SELECT nextval(pg_get_serial_sequence('operation', 'op'))",
-}
+_LAST_OP: Final = "SELECT nextval(pg_get_serial_sequence('operation', 'op'))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +78,9 @@ class Restoring(Repository):
 
 def _move_operations(tx: Connection, least: int) -> int:
     """Have the next operation's number above this one, and above the last one; return above which."""
-    last = int(tx.scalar(text(_LAST_OP[tx.dialect.name])) or 0)
+    last = int(tx.scalar(text(_LAST_OP)) or 0)
     op = max(last, least)
-    if tx.dialect.name == "postgresql":
-        tx.execute(text("SELECT setval(pg_get_serial_sequence('operation', 'op'), :op)"), {"op": op})
-        return op
-    changed = tx.execute(text("UPDATE sqlite_sequence SET seq = :op WHERE name = 'operation'"), {"op": op})
-    if not changed.rowcount:
-        tx.execute(text("INSERT INTO sqlite_sequence (name, seq) VALUES ('operation', :op)"), {"op": op})
+    tx.execute(text("SELECT setval(pg_get_serial_sequence('operation', 'op'), :op)"), {"op": op})
     return op
 
 

@@ -28,7 +28,7 @@ from site_store.nodes.node_status import expect_provisioner
 from site_store.operations.tasks import plan_node_step
 from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, Lease, StepState
 from site_store.sql.database import Repository
-from site_store.sql.dialects import insert, json_rows, one_at_a_time
+from site_store.sql.postgresql import insert, json_rows, one_at_a_time
 from site_store.sql.storable import require_names
 from site_store.tables import action, action_audit, action_step, group_run
 from strategy_lib.phase import Phase
@@ -109,7 +109,7 @@ class Actions(Repository):
                 context_marker=context_marker,
                 connection=connection,
             )
-            tx.execute(insert(tx, action).values(row))
+            tx.execute(insert(action).values(row))
             made = read_action(tx, action_id)
             _plan(tx, made, steps, node_step, nodes)
             return made
@@ -165,7 +165,7 @@ class Actions(Repository):
                 dry_run=dry_run,
                 whole_site=whole_site,
             )
-            tx.execute(insert(tx, action).values(row).on_conflict_do_nothing(index_elements=["dag_id", "run_id"]))
+            tx.execute(insert(action).values(row).on_conflict_do_nothing(index_elements=["dag_id", "run_id"]))
             made = action_record(tx.execute(_of_run(dag_id, run_id)).one())
             _plan(tx, made, steps, node_step, nodes)
             return made
@@ -216,11 +216,7 @@ class Actions(Repository):
         )
 
         def work(tx: Connection) -> list[ActionListing]:
-            rows = tx.execute(
-                newest.add_columns(
-                    json_rows(tx.dialect.name, groups).label("groups"), json_rows(tx.dialect.name, steps).label("steps")
-                )
-            )
+            rows = tx.execute(newest.add_columns(json_rows(groups).label("groups"), json_rows(steps).label("steps")))
             return [action_listing(row) for row in rows]
 
         return self._database.read(work)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from site_store.actions.action_rows import read_action
 from site_store.sql.database import Repository
-from site_store.sql.dialects import insert
+from site_store.sql.postgresql import insert
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.outbox import write_notification
 from site_store.status.status_records import ApprovalAnswer, ApprovalRecord
@@ -57,9 +57,7 @@ class Approvals(Repository):
                 "asked": now,
                 "deadline": None if timeout is None else now + timedelta(seconds=timeout),
             }
-            new = (
-                insert(tx, approval).values(row).on_conflict_do_nothing(index_elements=_KEY).returning(approval.c.text)
-            )
+            new = insert(approval).values(row).on_conflict_do_nothing(index_elements=_KEY).returning(approval.c.text)
             if tx.scalar(new) is not None:
                 said = f"attempt {attempt} asks for approval {moment}: {text}"
                 write_events(tx, now, site, action_id, [NewEvent(EventKind.APPROVAL, said, group)])

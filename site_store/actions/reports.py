@@ -13,7 +13,7 @@ from site_store.operations.node_tasks import read_node_tasks
 from site_store.operations.operation_rows import read_operations
 from site_store.records import ReportInput
 from site_store.sql.database import Repository
-from site_store.sql.dialects import insert
+from site_store.sql.postgresql import insert
 from site_store.sql.storable import plain
 from site_store.status.events import read_events
 from site_store.tables import action_report
@@ -32,7 +32,7 @@ class Reports(Repository):
 
         def work(tx: Connection) -> None:
             read_action(tx, action_id)
-            row = insert(tx, action_report).values(action_id=action_id, report=plain(report))
+            row = insert(action_report).values(action_id=action_id, report=plain(report))
             tx.execute(row.on_conflict_do_update(index_elements=["action_id"], set_={"report": row.excluded.report}))
 
         self._database.write(work)

@@ -11,7 +11,7 @@ from site_store.actions.action_rows import OPEN, read_action
 from site_store.errors import SiteBusy, StoreUnavailable
 from site_store.records import ActionRecord, ActionState, LockOwner
 from site_store.sql.database import Repository
-from site_store.sql.dialects import insert
+from site_store.sql.postgresql import insert
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, site_lock
 
@@ -37,7 +37,7 @@ class SiteLocks(Repository):
             wanted = read_action(tx, action_id)
             now = self._shared_now(tx)
             lock = (
-                insert(tx, site_lock)
+                insert(site_lock)
                 .values(site=wanted.site, action_id=action_id, dag_id=wanted.dag_id, run_id=wanted.run_id, acquired=now)
                 .on_conflict_do_nothing()
                 .returning(site_lock.c.site)

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Row, Text, and_, bindparam, case, cast, func,
 from site_store.nodes.node_status import done_again
 from site_store.records import IdleGroup, StepRecord, StepState
 from site_store.sql.database import Repository
-from site_store.sql.dialects import insert
 from site_store.sql.if_newest import STEPS
+from site_store.sql.postgresql import insert
 from site_store.tables import action, action_step
 from strategy_lib.phase import GroupState, Reason
 
@@ -38,7 +38,7 @@ def plan_steps(
     ]
     if not rows:
         return
-    planned = insert(tx, action_step)
+    planned = insert(action_step)
     key = ["action_id", "name", "group_name"]
     known = planned.on_conflict_do_update(
         index_elements=key,
@@ -88,7 +88,7 @@ class Steps(Repository):
             facts = {"state": StepState.RUNNING, "attempt": attempt, "started": self._shared_now(tx)}
             run = select(action.c.dag_id).where(action.c.id == action_id, action.c.run_id.is_not(None))
             owner = literal(AIRFLOW_OWNER) + run.scalar_subquery()
-            row = insert(tx, action_step).values(**key, **facts, owner=owner)
+            row = insert(action_step).values(**key, **facts, owner=owner)
             same = action_step.c.attempt == row.excluded.attempt
             failed = action_step.c.state.in_((StepState.FAILED, StepState.RETRIED, StepState.RUNNING))
             why = func.coalesce(

@@ -25,7 +25,7 @@ from site_store.designs.contents import (
 from site_store.designs.design_records import BufferMode, BufferRecord, CollectionRecord, DocumentKey
 from site_store.errors import BufferChanged, BufferNotEmpty, CollectionInBuffer, CollectionUnchanged, DocumentElsewhere
 from site_store.sql.database import Repository
-from site_store.sql.dialects import insert, one_at_a_time
+from site_store.sql.postgresql import insert, one_at_a_time
 from site_store.sql.storable import require_names
 from site_store.tables import buffer, buffer_collection, document
 from strategy_lib.goals.actors import Access
@@ -154,7 +154,7 @@ class Buffers(Repository):
                 tx.execute(delete(buffer_collection).where(buffer_collection.c.site == site))
             _write(tx, self._now(), site, user, version + 1)
             number = keep(tx, site, written, documents)
-            tx.execute(insert(tx, buffer_collection).values(site=site, name=name, content_id=number))
+            tx.execute(insert(buffer_collection).values(site=site, name=name, content_id=number))
             if mode is BufferMode.REPLACE:
                 drop_unused(tx, {part.content_id for part in old.values()})
             discarded = sorted(old.keys() - {name}) if mode is BufferMode.REPLACE else ()
@@ -181,7 +181,7 @@ class Buffers(Repository):
 
 def _write(tx: Connection, now: datetime, site: str, user: str, version: int) -> None:
     facts = {"version": version, "changed": now, "changed_by": user}
-    row = insert(tx, buffer).values(site=site, **facts)
+    row = insert(buffer).values(site=site, **facts)
     tx.execute(row.on_conflict_do_update(index_elements=["site"], set_=facts))
 
 

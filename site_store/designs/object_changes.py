@@ -17,7 +17,7 @@ from site_store.designs.objects import ObjectChange
 from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
-from site_store.sql.dialects import insert
+from site_store.sql.postgresql import insert
 from site_store.status.outbox import delivery_record, outbox_record, read_notifications, write_notification
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox
@@ -102,7 +102,7 @@ class ObjectChanges(Repository):
                 names |= {f"{INSTALLED}{name}": frozenset(watches) for name, watches in watchers.items()}
                 told = [target for target, watches in names.items() if changes_of(event, watches)]
                 for target in told:
-                    row = insert(tx, delivery).values(outbox_id=event.id, target=target, next_try=now)
+                    row = insert(delivery).values(outbox_id=event.id, target=target, next_try=now)
                     tx.execute(row.on_conflict_do_nothing())
                 watched += [event.id] if told else []
             ids = {event.id for event in found}

@@ -13,7 +13,7 @@ from sqlalchemy import insert as plain_insert
 
 from design_rendering.changes.objects import DesignObject, ObjectKey
 from site_store.sql.database import Repository
-from site_store.sql.dialects import insert, text_rows
+from site_store.sql.postgresql import insert, text_rows
 from site_store.tables import design_object, object_use
 
 _AT_ONCE = 5000
@@ -105,7 +105,7 @@ def write_objects(tx: Connection, site: str, revision: int, committed: Committed
     _forget(tx, design_object, site, gone)
     _forget(tx, object_use, site, [*gone, *(one.key for one in used_anew if one.key in before)])
     for part in _parts(rows):
-        given = insert(tx, design_object)
+        given = insert(design_object)
         new = {name: given.excluded[name] for name in part[0] if name not in ("site", "kind", "name")}
         tx.execute(given.on_conflict_do_update(index_elements=["site", "kind", "name"], set_=new), part)
     _write_uses(tx, site, used_anew)
@@ -124,15 +124,9 @@ def _uses_digest(uses: Iterable[ObjectKey]) -> str:
 
 
 def _write_uses(tx: Connection, site: str, objects: Sequence[DesignObject]) -> None:
-    """Write what these objects use; nothing is there of them. In PostgreSQL by one statement for very many."""
+    """Write what these objects use; nothing is there of them. One statement is for very many."""
     columns = ("kind", "name", "uses_kind", "uses_name")
     uses = [(one.key.kind, one.key.name, used.kind, used.name) for one in objects for used in one.uses]
-    if tx.dialect.name == "sqlite":
-        for part in _parts(uses):
-            tx.execute(
-                plain_insert(object_use), [{"site": site, **dict(zip(columns, use, strict=True))} for use in part]
-            )
-        return
     for start in range(0, len(uses), _USES_AT_ONCE):
         rows = text_rows(columns, uses[start : start + _USES_AT_ONCE])
         facts = select(literal(site, Text()), *(rows.c[column] for column in columns))

@@ -25,7 +25,7 @@ from site_store.node_states.user_states import forget_states
 from site_store.nodes.nodes import write_wanted
 from site_store.records import PlannedGroup
 from site_store.sql.database import Repository
-from site_store.sql.dialects import insert
+from site_store.sql.postgresql import insert
 from site_store.sql.storable import plain, require_names
 from site_store.tables import candidate, content, document, node, revision, revision_collection, site_group_node
 from site_store.tables import site as site_table
@@ -140,7 +140,7 @@ class Revisions(Repository):
                     want(tx, number)
                     return _record(newest, wanted, rendered)
             now = self._now()
-            tx.execute(insert(tx, site_table).values(name=site, created=now).on_conflict_do_nothing())
+            tx.execute(insert(site_table).values(name=site, created=now).on_conflict_do_nothing())
             parts = {name: keep(tx, site, text, members[name]) for name, text in texts.items()}
             design_id = None if rendered is None else keep(tx, site, rendered, None)
             made = tx.scalars(

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Text, and_, delete, literal, select, true, up
 
 from site_store.records import PlannedGroup
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, insert, names, pair_rows, pairs
+from site_store.sql.postgresql import among, insert, names, pairs, text_rows
 from site_store.status.status_records import SiteGroupRecord
 from site_store.tables import node, site_group, site_group_node
 from strategy_lib.strategy import group_to_data
@@ -20,11 +20,11 @@ def write_site_groups(tx: Connection, site: str, groups: Sequence[PlannedGroup])
     The site's nodes must be locked (`nodes.write_wanted`).
     """
     here = [planned.group.name for planned in groups]
-    gone = site_group_node.c.group_name.not_in(names(tx, here))
+    gone = site_group_node.c.group_name.not_in(names(here))
     tx.execute(delete(site_group_node).where(site_group_node.c.site == site, gone))
-    tx.execute(delete(site_group).where(site_group.c.site == site, site_group.c.name.not_in(names(tx, here))))
+    tx.execute(delete(site_group).where(site_group.c.site == site, site_group.c.name.not_in(names(here))))
     if groups:
-        rows = insert(tx, site_group).values([_row(site, position, planned) for position, planned in enumerate(groups)])
+        rows = insert(site_group).values([_row(site, position, planned) for position, planned in enumerate(groups)])
         new = {name: rows.excluded[name] for name in ("position", "critical", "depends_on", "definition")}
         tx.execute(rows.on_conflict_do_update(index_elements=["site", "name"], set_=new))
     before = select(site_group_node.c.group_name, site_group_node.c.node).where(site_group_node.c.site == site)
@@ -38,30 +38,29 @@ def write_site_groups(tx: Connection, site: str, groups: Sequence[PlannedGroup])
         left = sorted(there - wanted)
         if left:
             this = and_(site_group_node.c.site == site, site_group_node.c.group_name == name)
-            tx.execute(delete(site_group_node).where(this, among(tx, site_group_node.c.node, left)))
+            tx.execute(delete(site_group_node).where(this, among(site_group_node.c.node, left)))
         come += [(name, member) for member in sorted(wanted - there)]
     if come:
         # One statement for all groups: the roll-up counts once for each.
-        members = pair_rows(tx, come)
+        members = text_rows(("key", "value"), come)
         facts = select(literal(site, Text()), members.c.key, members.c.value).where(true())
-        added = insert(tx, site_group_node).from_select(["site", "group_name", "node"], facts)
+        added = insert(site_group_node).from_select(["site", "group_name", "node"], facts)
         tx.execute(added.on_conflict_do_nothing())
 
 
 def write_racks(tx: Connection, site: str, racks: Mapping[str, str]) -> None:
     """Say in the caller's transaction in which rack each node stands; those that are not named are in none."""
-    # Compared here: SQLite goes through all racks for each node of a site that it does not know to be large.
     stands: dict[str, str | None] = {
         row.name: row.rack for row in tx.execute(select(node.c.name, node.c.rack).where(node.c.site == site))
     }
     moved = {name: racks[name] for name, rack in sorted(stands.items()) if name in racks and racks[name] != rack}
     if moved:
-        placed = pairs(tx, moved)
+        placed = pairs(moved)
         here = (node.c.site == site, node.c.name == placed.c.key)
         tx.execute(update(node).where(*here).values(rack=placed.c.value))
     none = sorted(name for name, rack in stands.items() if rack is not None and name not in racks)
     if none:
-        tx.execute(update(node).where(node.c.site == site, among(tx, node.c.name, none)).values(rack=None))
+        tx.execute(update(node).where(node.c.site == site, among(node.c.name, none)).values(rack=None))
 
 
 def write_order(tx: Connection, site: str, groups: Sequence[PlannedGroup]) -> None:
@@ -75,7 +74,7 @@ def write_order(tx: Connection, site: str, groups: Sequence[PlannedGroup]) -> No
         if known.get(name) != wanted.get(name):
             lists.setdefault(tuple(wanted[name]) if name in wanted else None, []).append(name)
     for others, nodes in lists.items():
-        these = (node.c.site == site, among(tx, node.c.name, nodes))
+        these = (node.c.site == site, among(node.c.name, nodes))
         tx.execute(update(node).where(*these).values(depends_on=None if others is None else list(others)))
 
 

@@ -12,7 +12,7 @@ from site_store.errors import VersionNotFound
 from site_store.node_states.repair_switches import ALL_SITES, RepairSwitch, switch_of
 from site_store.records import ActionState
 from site_store.sql.database import Repository
-from site_store.sql.dialects import by_code_point
+from site_store.sql.postgresql import by_code_point
 from site_store.tables import action, buffer, repair_switch, revision
 from site_store.tables import site as site_table
 
@@ -36,7 +36,7 @@ def is_known(site: ColumnElement[str]) -> ColumnElement[bool]:
 
 def _known(tx: Connection, after: str | None, limit: int | None) -> Select[tuple[str]]:
     named = union(*(select(column.label("name")) for column in _PLACES)).subquery()
-    name = by_code_point(tx, named.c.name)
+    name = by_code_point(named.c.name)
     query = select(named.c.name).order_by(name).limit(limit)
     return query if after is None else query.where(name > after)
 
@@ -108,7 +108,7 @@ class Sites(Repository):
             query = select(page.c.name, repair_switch).outerjoin(repair_switch, stops)
             found: dict[str, RepairSwitch | None] = {}
             # That of all sites, whose name is empty, comes first.
-            for row in tx.execute(query.order_by(by_code_point(tx, page.c.name), repair_switch.c.site)):
+            for row in tx.execute(query.order_by(by_code_point(page.c.name), repair_switch.c.site)):
                 found.setdefault(row.name, None if row.site is None else switch_of(row))
             return found
 

@@ -19,8 +19,8 @@ from site_store.operations.tasks import plan_node_step
 from site_store.operations.unsent import write_dependencies
 from site_store.records import GroupRecord, GroupStanding, GroupTurn, IdleGroup, PlannedGroup, StepState
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among
 from site_store.sql.if_newest import GROUPS
+from site_store.sql.postgresql import among
 from site_store.sql.storable import require_names
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, action_step, group_node, group_run, task
@@ -172,7 +172,7 @@ class Groups(Repository):
         def work(tx: Connection) -> dict[str, GroupState]:
             query = select(group_run.c.name, group_run.c.state).where(group_run.c.action_id == action_id)
             if names is not None:
-                query = query.where(among(tx, group_run.c.name, names))
+                query = query.where(among(group_run.c.name, names))
             return {name: group_state(state) for name, state in tx.execute(query)}
 
         return self._database.read(work)

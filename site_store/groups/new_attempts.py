@@ -14,7 +14,7 @@ from site_store.operations.operation_rows import LIVE
 from site_store.operations.operations import abandon_operations
 from site_store.operations.unsent import forget_numbers
 from site_store.records import GroupRecord
-from site_store.sql.dialects import among, whole_joins
+from site_store.sql.postgresql import among, whole_joins
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import group_node, operation, task
 from strategy_lib.node import NodeState, TaskStatus, node_state
@@ -50,7 +50,7 @@ def start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) ->
     again = [row for row in rows if _starts_again(row, live)]
     tx.execute(
         update(task)
-        .where(task.c.action_id == found.action_id, among(tx, task.c.node, [row.node for row in again]))
+        .where(task.c.action_id == found.action_id, among(task.c.node, [row.node for row in again]))
         .values(**_BEGUN_ANEW, found=None)
     )
     members = select(group_node.c.node).where(

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select
 from site_store.nodes.node_records import OthersAtWork
 from site_store.operations.node_tasks import TROUBLED, both_tasks, deploy, members_of, prepare
 from site_store.records import OperationStatus
-from site_store.sql.dialects import whole_joins
+from site_store.sql.postgresql import whole_joins
 from site_store.tables import group_run, operation, task
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import GroupState, Phase

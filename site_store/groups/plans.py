@@ -31,7 +31,7 @@ from site_store.nodes.node_status import expect_provisioner, planned_version, pr
 from site_store.operations.tasks import withhold
 from site_store.operations.unsent import number_as_wanted
 from site_store.records import GroupRecord, PlannedGroup
-from site_store.sql.dialects import among, names, names_parameter, names_value, pairs
+from site_store.sql.postgresql import among, names, names_parameter, pairs
 from site_store.tables import action, group_node, group_run, operation, task
 from strategy_lib.criteria import CriterionResult
 from strategy_lib.groups.group_plan import GroupPlan
@@ -106,7 +106,7 @@ def write_plan(
         places = {name: place for place, name in enumerate(mapped)}
         rows = [_group_row(action_id, position, item, places) for position, item in enumerate(groups)]
         tx.execute(insert(group_run), rows)
-        members = names_parameter(tx, "members")
+        members = names_parameter("members")
         tx.execute(
             insert(group_node).from_select(
                 ["action_id", "group_name", "node"],
@@ -120,19 +120,17 @@ def write_plan(
                 {
                     "the_action": action_id,
                     "the_group": item.group.name,
-                    "members": names_value(tx, sorted(frozenset(item.nodes))),
+                    "members": sorted(frozenset(item.nodes)),
                 }
                 for item in groups
             ],
         )
     # The rows are made by the database from the membership: nothing but the names travels.
-    considered = union(
-        select(group_node.c.node).where(group_node.c.action_id == action_id), names(tx, other)
-    ).subquery()
-    versions = pairs(tx, digests)
+    considered = union(select(group_node.c.node).where(group_node.c.action_id == action_id), names(other)).subquery()
+    versions = pairs(digests)
     # Two simple lookups: a join with the digests would go through all of them for every node.
     versioned = select(versions.c.key, versions.c.value).where(versions.c.key.in_(select(considered.c.node)))
-    others = select(considered.c.node, null()).where(considered.c.node.not_in(names(tx, digests)))
+    others = select(considered.c.node, null()).where(considered.c.node.not_in(names(digests)))
     for nodes in (versioned, others):
         _insert_tasks(tx, action_id, requested.site, owner, Phase.PREPARE, nodes)
         _insert_tasks(tx, action_id, requested.site, owner, Phase.DEPLOY, nodes)
@@ -145,7 +143,7 @@ def write_plan(
     if done:
         tx.execute(
             update(task)
-            .where(task.c.action_id == action_id, among(tx, task.c.node, done))
+            .where(task.c.action_id == action_id, among(task.c.node, done))
             .values(status=TaskStatus.SUCCESS, started=now, ended=now)
         )
         number_as_wanted(tx, now, requested.site, action_id, GROUP_PHASES, done)
@@ -154,7 +152,7 @@ def write_plan(
 
 
 def _among(tx: Connection, nodes_with_digests: Any, chosen: Sequence[str]) -> Any:
-    return nodes_with_digests.where(among(tx, nodes_with_digests.selected_columns[0], chosen))
+    return nodes_with_digests.where(among(nodes_with_digests.selected_columns[0], chosen))
 
 
 def _insert_tasks(tx: Connection, action_id: str, site: str, owner: str, phase: Phase, nodes_with_digests: Any) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, and_, exists, func, literal, select, update
 
 from site_store.operations.node_tasks import both_tasks, deploy, prepare, read_not_ready
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, names, pairs, whole_joins
+from site_store.sql.postgresql import among, names, pairs, whole_joins
 from site_store.tables import group_node, task
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import GROUP_PHASES, Phase
@@ -42,7 +42,7 @@ class Waits(Repository):
 
         def work(tx: Connection) -> dict[str, WaitedFor]:
             with whole_joins(tx):
-                rows = tx.execute(query.where(among(tx, prepare.c.node, sorted(nodes)))).all()
+                rows = tx.execute(query.where(among(prepare.c.node, sorted(nodes)))).all()
             found = {
                 name: WaitedFor(node_state(TaskStatus(prepared), TaskStatus(deployed)), error, held)
                 for name, prepared, deployed, error, held in rows
@@ -70,10 +70,10 @@ class Waits(Repository):
             ]
             mine = [task.c.error.startswith(WAITS_FOR, autoescape=True), task.c.node.in_(members)]
             if others:
-                mine.append(task.c.node.not_in(names(tx, others)))
+                mine.append(task.c.node.not_in(names(others)))
             tx.execute(update(task).where(*these, *mine).values(error=None))
             if others:
-                other = pairs(tx, others)
+                other = pairs(others)
                 said = literal(WAITS_FOR) + other.c.value
                 new = (task.c.node == other.c.key, task.c.error.is_distinct_from(said))
                 tx.execute(update(task).where(*these, *new).values(error=said))
@@ -86,7 +86,7 @@ class Waits(Repository):
             return
 
         def work(tx: Connection) -> None:
-            why = pairs(tx, reasons)
+            why = pairs(reasons)
             tx.execute(
                 update(task)
                 .where(

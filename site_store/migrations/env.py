@@ -28,4 +28,4 @@ given = context.config.attributes.get("connection")
 if given is not None:
     run(given)
 else:
-    Database(resolve(), bounded=False).migrate(run)
+    Database(resolve(), bounded=False).write(run)

@@ -6,7 +6,6 @@ wins: each write here names the version of the record that it is about, and the 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from sqlalchemy import Connection, String, and_, cast, exists, func, literal, nu
 from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, insert, json_values, pairs
+from site_store.sql.postgresql import among, insert, pairs
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import node, node_drift, user_state
 from strategy_lib.node_states.generated import NodeAvailability
@@ -82,9 +81,9 @@ class Drifts(Repository):
 
         def work(tx: Connection) -> frozenset[str]:
             # As one value: a hundred thousand rows take far longer.
-            query = select(json_values(tx.dialect.name, node.c.name))
+            query = select(func.json_agg(node.c.name))
             found = tx.scalar(query.where(node.c.site == site, node.c.standing == Status.SUCCESS))
-            return frozenset(json.loads(found or "[]"))
+            return frozenset(found or ())
 
         return self._database.read_once(work)
 
@@ -97,9 +96,7 @@ class Drifts(Repository):
     def a_listed(self, site: str) -> str | None:
         """Return some node of a site that is a success, and that the list has which was kept last; None: no one is."""
         listed = select(node.c.name).where(node.c.site == site, node.c.provisioner_status.is_not(None))
-        # As a range: SQLite would go through all nodes for one value.
-        query = listed.where(node.c.standing.between(Status.SUCCESS, Status.SUCCESS))
-        query = query.order_by(node.c.standing, node.c.name).limit(1)
+        query = listed.where(node.c.standing == Status.SUCCESS).order_by(node.c.standing, node.c.name).limit(1)
         return self._database.read(lambda tx: tx.scalar(query))
 
     def open(self, site: str) -> frozenset[str]:
@@ -146,7 +143,7 @@ class Drifts(Repository):
             query = query.where(or_(node.c.standing == Status.SUCCESS, node_drift.c.since.is_not(None)))
             if nodes is not None:
                 # By their names, so that the others are not even looked at.
-                query = query.where(among(tx, node.c.name, nodes))
+                query = query.where(among(node.c.name, nodes))
             return [
                 JudgedNode(
                     row.name,
@@ -222,7 +219,7 @@ def _record(tx: Connection, now: datetime, held: Lease, site: str, found: Sequen
     new = [one for one in found if one.reason]
     over = [one for one in found if not one.reason]
     if new:
-        said = pairs(tx, {one.node.name: one.said for one in new})
+        said = pairs({one.node.name: one.said for one in new})
         values: dict[str, Any] = {
             "status": str(Status.ERROR),
             "error": said.c.value,
@@ -243,12 +240,12 @@ def _record(tx: Connection, now: datetime, held: Lease, site: str, found: Sequen
         if one.reason
     ]
     if rows:
-        row = insert(tx, node_drift).values(rows)
+        row = insert(node_drift).values(rows)
         keys = ["site", "node", "since"]
         tx.execute(row.on_conflict_do_update(index_elements=keys, set_={"reason": row.excluded.reason}))
     gone = [one.node.name for one in known if not one.reason]
     if gone:
-        these = (node_drift.c.site == site, node_drift.c.ended.is_(None), among(tx, node_drift.c.node, gone))
+        these = (node_drift.c.site == site, node_drift.c.ended.is_(None), among(node_drift.c.node, gone))
         tx.execute(update(node_drift).where(*these).values(ended=now))
     write_events(tx, now, site, None, [_event(one) for one in known])
     return written
@@ -258,12 +255,12 @@ def _change(
     tx: Connection, now: datetime, site: str, found: Sequence[FoundDrift], values: dict[str, Any], *which: Any
 ) -> set[str]:
     """Write to the nodes whose records are still as they were judged, and return their names."""
-    versions = pairs(tx, {one.node.name: str(one.node.version) for one in found})
+    versions = pairs({one.node.name: str(one.node.version) for one in found})
     seen = select(literal(1)).where(versions.c.key == node.c.name, versions.c.value == cast(node.c.version, String))
     judged = or_(node.c.standing == Status.SUCCESS, is_drifted, is_powered_on)
     changed = (
         update(node)
-        .where(node.c.site == site, among(tx, node.c.name, [one.node.name for one in found]))
+        .where(node.c.site == site, among(node.c.name, [one.node.name for one in found]))
         .where(judged, seen.exists(), *which)
         .values(**values, version=node.c.version + 1, last_updated=now)
         .returning(node.c.name)

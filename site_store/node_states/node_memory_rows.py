@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Text, cast, literal, select, true
 
-from site_store.sql.dialects import among, insert, names
+from site_store.sql.postgresql import among, insert, names
 from site_store.tables import node_view
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
@@ -28,18 +28,18 @@ def write_memory(tx: Connection, site: str, memory: Mapping[str, NodeMemory]) ->
     alike: dict[int, list[str]] = {}
     for name, known in memory.items():
         alike.setdefault(id(known), []).append(name)
-    new = insert(tx, node_view)
+    new = insert(node_view)
     rows = []
     for nodes in alike.values():
         facts = _facts(memory[nodes[0]])
         if len(nodes) < _MANY_ALIKE:
             rows += [{"site": site, "node": name, **facts} for name in nodes]
             continue
-        these = names(tx, nodes).subquery()
+        these = names(nodes).subquery()
         said = (literal(facts[name], node_view.c[name].type) for name in _CHANGED)
         found = select(literal(site), *these.c, *said).where(true())
         columns = ["site", "node", *_CHANGED]
-        whole = insert(tx, node_view).from_select(columns, found)
+        whole = insert(node_view).from_select(columns, found)
         replaced = {name: whole.excluded[name] for name in _CHANGED}
         tx.execute(whole.on_conflict_do_update(index_elements=["site", "node"], set_=replaced))
     if rows:
@@ -54,7 +54,7 @@ def read_memory(tx: Connection, site: str, nodes: Collection[str] | None = None)
     query = select(node_view.c.node, *(node_view.c[name] for name in _READ), history).where(node_view.c.site == site)
     alike: dict[tuple[Any, ...], NodeMemory] = {}
     found = {}
-    for row in tx.execute(query if nodes is None else query.where(among(tx, node_view.c.node, nodes))):
+    for row in tx.execute(query if nodes is None else query.where(among(node_view.c.node, nodes))):
         facts: tuple[Any, ...] = row[1:]
         known = alike.get(facts)
         if known is None:

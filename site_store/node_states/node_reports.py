@@ -10,7 +10,7 @@ from site_store.leases import require_lease
 from site_store.nodes.node_errors import MOST_REPORTS, read_reports
 from site_store.records import Lease
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, by_code_point
+from site_store.sql.postgresql import among, by_code_point
 from site_store.status.outbox import read_notifications, write_notification
 from site_store.tables import node, node_error
 from strategy_lib.goals.node_errors import NodeError, NodeReport, RemovalProgress, ReportState
@@ -42,11 +42,11 @@ class NodeReports(Repository):
         def work(tx: Connection) -> list[NodeReport]:
             errors = {record.error.node: record.error for record in read_reports(tx, site, after, limit)}
             removed = and_(node.c.wanted_digest.is_(None), node.c.standing != str(Status.DELETED))
-            asked = [removed, among(tx, node.c.name, sorted(errors))]
+            asked = [removed, among(node.c.name, sorted(errors))]
             if since is not None:
                 asked.append(node.c.op > since)
             query = select(node.c.name, node.c.op, node.c.standing, node.c.wanted_digest, node.c.status)
-            query = query.where(node.c.site == site, or_(*asked), by_code_point(tx, node.c.name) > after)
+            query = query.where(node.c.site == site, or_(*asked), by_code_point(node.c.name) > after)
             rows = sorted(tx.execute(query), key=lambda row: str(row.name))
             return [_report(site, row, errors.get(row.name)) for row in rows[:limit]]
 
@@ -75,7 +75,7 @@ class NodeReports(Repository):
                     continue
                 found += read_reports(tx, site, limit=MOST_REPORTS - len(found), states=(ReportState.REPORTED,))
                 names = sorted({record.error.node for record in found})
-                rows = tx.execute(select(node).where(node.c.site == site, among(tx, node.c.name, names)))
+                rows = tx.execute(select(node).where(node.c.site == site, among(node.c.name, names)))
                 errors = {record.error.node: record.error for record in found}
                 reports = [_report(site, row, errors[row.name]).to_dict() for row in rows]
                 data = {"reports": sorted(reports, key=lambda report: str(report["node"]))}
@@ -84,7 +84,7 @@ class NodeReports(Repository):
                     update(node_error)
                     .where(node_error.c.site == site, node_error.c.state == str(ReportState.FAILED))
                     .where(node_error.c.op.in_({record.error.op for record in found}))
-                    .where(among(tx, node_error.c.node, names))
+                    .where(among(node_error.c.node, names))
                     .values(state=str(ReportState.REPORTED))
                 )
                 told += len(reports)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select
 from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, insert
+from site_store.sql.postgresql import among, insert
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.outbox import write_notification
 from site_store.tables import node, node_trouble
@@ -75,14 +75,13 @@ def _edges(tx: Connection, site: str) -> list[dict[str, Any]]:
     rows = tx.execute(select(node_trouble.c.node, node_trouble.c.status).where(node_trouble.c.site == site))
     told: dict[str, str] = {row.node: row.status for row in rows}
     facts = select(node.c.name, node.c.standing, node.c.error, node.c.version).where(node.c.site == site)
-    # In the order of the index that leads to them: SQLite would go through all nodes.
-    troubled = facts.where(node.c.standing.in_(TROUBLED)).order_by(node.c.standing, node.c.name)
+    troubled = facts.where(node.c.standing.in_(TROUBLED))
     found = {row.name: row for row in tx.execute(troubled)}
     different = [name for name, row in found.items() if told.get(name) != row.standing]
     names = sorted([*different, *(told.keys() - found.keys())])[:MOST_TOLD]
     if not names:
         return []
-    now = {row.name: row for row in tx.execute(facts.where(among(tx, node.c.name, names)))}
+    now = {row.name: row for row in tx.execute(facts.where(among(node.c.name, names)))}
     edges = []
     for name in names:
         row, before = now.get(name), told.get(name)
@@ -104,13 +103,13 @@ def _edges(tx: Connection, site: str) -> list[dict[str, Any]]:
 def _keep(tx: Connection, now: datetime, site: str, edges: list[dict[str, Any]]) -> None:
     well = [edge["node"] for edge in edges if edge["after"] not in TROUBLED]
     if well:
-        tx.execute(delete(node_trouble).where(node_trouble.c.site == site, among(tx, node_trouble.c.node, well)))
+        tx.execute(delete(node_trouble).where(node_trouble.c.site == site, among(node_trouble.c.node, well)))
     rows = [
         {"site": site, "node": edge["node"], "status": edge["after"], "since": now}
         for edge in edges
         if edge["after"] in TROUBLED
     ]
     if rows:
-        row = insert(tx, node_trouble).values(rows)
+        row = insert(node_trouble).values(rows)
         changes = {"status": row.excluded.status, "since": row.excluded.since}
         tx.execute(row.on_conflict_do_update(index_elements=["site", "node"], set_=changes))

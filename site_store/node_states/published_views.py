@@ -32,7 +32,7 @@ from site_store.node_states.site_views import SiteViewRecord
 from site_store.node_states.user_states import lease_of
 from site_store.records import Lease
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among_parameter, clock, json_rows, names_value, nested_json
+from site_store.sql.postgresql import among_parameter, clock, json_rows
 from site_store.tables import lease, site_view, site_view_change
 from site_store.trees.site_cards import newest_settings
 from site_store.trees.tree_queries import changes
@@ -99,10 +99,10 @@ class PublishedViews(Repository):
 
         def work(tx: Connection) -> PublishedView | None:
             asked = {"site": site, "lease": lease_of(site), "most": versions}
-            asked["known"] = names_value(tx, (f"{one.epoch}.{one.number}" for one in known))
+            asked["known"] = [f"{one.epoch}.{one.number}" for one in known]
             if before is not None:
                 asked |= {"before_epoch": before.epoch, "before_number": before.number}
-            rows = tx.execute(_view(tx.dialect.name, before is not None), asked).all()
+            rows = tx.execute(_view(before is not None), asked).all()
             now = moment(rows[0].now) if given is None else given
             return _published(site, rows, now) if rows[0].known else None
 
@@ -110,7 +110,7 @@ class PublishedViews(Repository):
 
 
 @cache
-def _view(dialect: str, is_next: bool) -> Select[Any]:
+def _view(is_next: bool) -> Select[Any]:
     """Select a row for each version of the log, or one without any, each with what is shown beside the log.
 
     Parameters of the statement: `site`, `lease`, `most`, `known`, and of a next page `before_epoch`, `before_number`.
@@ -118,16 +118,16 @@ def _view(dialect: str, is_next: bool) -> Select[Any]:
     newest = select(*(site_view.c[name] for name in _NEWEST)).where(site_view.c.site == _SITE)
     held = select(lease.c.owner, lease.c.epoch, lease.c.expires_at)
     settings = newest_settings(_SITE).subquery()
-    log = _log(dialect, is_next).subquery()
+    log = _log(is_next).subquery()
     this = select(literal(1).label("one")).subquery()
     return (
         select(
             is_known(_SITE).label("known"),
             changes("", _SITE).label("touched"),
-            json_rows(dialect, newest).label("newest"),
-            json_rows(dialect, held.where(lease.c.name == bindparam("lease", type_=lease.c.name.type))).label("held"),
-            json_rows(dialect, select(nested_json(dialect, settings.c.settings))).label("settings"),
-            clock(dialect).label("now"),
+            json_rows(newest).label("newest"),
+            json_rows(held.where(lease.c.name == bindparam("lease", type_=lease.c.name.type))).label("held"),
+            json_rows(select(settings.c.settings)).label("settings"),
+            clock().label("now"),
             *log.c,
         )
         .select_from(this.outerjoin(log, true()))
@@ -135,10 +135,10 @@ def _view(dialect: str, is_next: bool) -> Select[Any]:
     )
 
 
-def _log(dialect: str, is_next: bool) -> Select[Any]:
+def _log(is_next: bool) -> Select[Any]:
     log = site_view_change.c
     version = cast(log.epoch, Text) + "." + cast(log.number, Text)
-    changed: ColumnElement[Any] = case((among_parameter(dialect, version, "known"), null()), else_=log.changes)
+    changed: ColumnElement[Any] = case((among_parameter(version, "known"), null()), else_=log.changes)
     facts = (
         log.epoch,
         log.number,

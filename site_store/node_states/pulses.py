@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, select
 
-from site_store.sql.dialects import clock, names_table, names_value
+from site_store.sql.postgresql import clock, names_table
 from site_store.tables import operation, provisioner_list, revision, user_state
 from site_store.trees.tree_queries import changes
 from site_store.trees.tree_rows import moment
@@ -46,8 +46,8 @@ class Pulse:
 
 
 @cache
-def _query(dialect: str) -> Select[Any]:
-    site = names_table(dialect, "sites").c.value
+def _query() -> Select[Any]:
+    site = names_table("sites").c.value
     newest = select(func.max(revision.c.number)).where(revision.c.site == site).scalar_subquery()
     mine = user_state.c.site == site
     users = select(func.count()).where(mine).scalar_subquery()
@@ -57,7 +57,7 @@ def _query(dialect: str) -> Select[Any]:
     return (
         select(
             site.label("name"),
-            clock(dialect).label("now"),
+            clock().label("now"),
             newest.label("revision"),
             users.label("users"),
             last.label("last"),
@@ -77,7 +77,7 @@ def read_pulses(tx: Connection, sites: Collection[str], given: datetime | None =
     ----------
     given : the time of the clock of tests; None: the database's.
     """
-    parameters = {"sites": names_value(tx, sites)}
+    parameters = {"sites": list(sites)}
     return {
         row.name: Pulse(
             given or moment(row.now),
@@ -89,5 +89,5 @@ def read_pulses(tx: Connection, sites: Collection[str], given: datetime | None =
             row.digest,
             int(row.changes),
         )
-        for row in tx.execute(_query(tx.dialect.name), parameters)
+        for row in tx.execute(_query(), parameters)
     }

@@ -12,7 +12,7 @@ from ulid import ULID
 
 from site_store.errors import VersionChanged
 from site_store.sql.database import Repository
-from site_store.sql.dialects import insert, one_at_a_time
+from site_store.sql.postgresql import insert, one_at_a_time
 from site_store.status.counting import touch_site
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import repair_switch, site_audit
@@ -69,7 +69,7 @@ class RepairSwitches(Repository):
         def work(tx: Connection) -> None:
             _require_version(tx, site, version)
             now = self._shared_now(tx)
-            row = insert(tx, repair_switch).values(site=site, stopped_at=now, stopped_by=user, reason=reason)
+            row = insert(repair_switch).values(site=site, stopped_at=now, stopped_by=user, reason=reason)
             tx.execute(row.on_conflict_do_nothing())
             _audit(tx, now, site, STOP_REPAIR, user, reason)
 
@@ -127,7 +127,7 @@ def _audit(tx: Connection, now: datetime, site: str, command: str, user: str, re
     everywhere = "for all sites" if site == ALL_SITES else ""
     detail = ": ".join(part for part in (everywhere, reason) if part)
     facts = {"id": str(ULID.from_datetime(now)), "site": site, "command": command, "nodes": [], "at": now}
-    tx.execute(insert(tx, site_audit).values(**facts, detail=detail or None, created_by=user))
+    tx.execute(insert(site_audit).values(**facts, detail=detail or None, created_by=user))
     where = f" {everywhere}" if everywhere else ""
     why = f": {reason}" if reason else ""
     told = tx.scalars(select(site_table.c.name).order_by(site_table.c.name)) if everywhere else (site,)

@@ -21,7 +21,7 @@ from site_store.node_states.repair_switches import is_stopped
 from site_store.nodes.node_status import done_again
 from site_store.records import Lease
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, insert
+from site_store.sql.postgresql import among, insert
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import (
     node,
@@ -135,7 +135,7 @@ class Repairs(Repository):
             now = self._shared_now(tx)
             require_lease(tx, held, now)
             for one, text in said.items():
-                row = insert(tx, repair).values(
+                row = insert(repair).values(
                     site=site,
                     node=one.name,
                     cause=one.cause,
@@ -185,7 +185,7 @@ class Repairs(Repository):
                 }
                 for one in nodes
             ]
-            taken = insert(tx, repair).values(rows).on_conflict_do_nothing().returning(repair.c.node)
+            taken = insert(repair).values(rows).on_conflict_do_nothing().returning(repair.c.node)
             is_taken = len(tx.execute(taken).all()) == len(rows)
             if not is_taken or (
                 powers_on(run_id) and not show_powered_on(tx, now, site, {one.name: one.error for one in nodes})
@@ -302,7 +302,7 @@ class Repairs(Repository):
             for result in (RepairResult.SUCCESS, RepairResult.FAILURE):
                 names = [name for name, its in results.items() if its is result]
                 if names:
-                    mine = among(tx, repair.c.node, names)
+                    mine = among(repair.c.node, names)
                     tx.execute(update(repair).where(*these, mine).values(ended=now, result=str(result)))
             show_drifted(tx, now, site, [name for name, its in results.items() if its is RepairResult.FAILURE])
             said = [

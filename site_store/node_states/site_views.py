@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, or_, select
+from sqlalchemy import Connection, Row, and_, delete, func, or_, select
 
 from site_store.leases import require_lease
 from site_store.node_states.node_memory_rows import read_memory, write_memory
@@ -21,7 +21,7 @@ from site_store.node_states.pulses import Pulse, read_pulses
 from site_store.node_states.user_states import write_by_controller
 from site_store.records import Lease
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, insert, json_values
+from site_store.sql.postgresql import among, insert
 from site_store.status.counting import touch_site
 from site_store.status.events import EventKind, NewEvent, write_events, write_node_events
 from site_store.tables import (
@@ -119,7 +119,7 @@ class SiteViews(Repository):
             require_lease(tx, held, now)
             write_memory(tx, site, memory)
             if gone:
-                tx.execute(delete(node_view).where(node_view.c.site == site, among(tx, node_view.c.node, gone)))
+                tx.execute(delete(node_view).where(node_view.c.site == site, among(node_view.c.node, gone)))
             if taken_down:
                 write_by_controller(tx, site, taken_down, users_seen, self._shared_now)
             write_events(tx, now, site, None, events)
@@ -188,10 +188,10 @@ class SiteViews(Repository):
             text = json.dumps(head, separators=(",", ":"))[:-1] + ("," if len(rest) > len("{}") else "") + rest[1:]
             facts = {"epoch": version.epoch, "number": version.number, "published_at": now, "owner": held.owner}
             whole = {"state": str(state.state), "reason": state.reason, "digest": digest, "body": text}
-            new = insert(tx, site_view).values(site=site, **facts, **whole)
+            new = insert(site_view).values(site=site, **facts, **whole)
             replaced = {name: new.excluded[name] for name in (*facts, *whole)}
             tx.execute(new.on_conflict_do_update(index_elements=["site"], set_=replaced))
-            tx.execute(insert(tx, site_view_change).values(site=site, **facts, changes=log))
+            tx.execute(insert(site_view_change).values(site=site, **facts, changes=log))
             alike: defaultdict[tuple[str | None, str | None, str], list[str]] = defaultdict(list)
             for name, change in sorted(changes.items()):
                 alike[change].append(name)
@@ -248,8 +248,8 @@ class SiteViews(Repository):
 
         def work(tx: Connection) -> frozenset[str]:
             # As one value: a hundred thousand rows take far longer.
-            query = select(json_values(tx.dialect.name, node.c.name)).where(node.c.site == site, there)
-            return frozenset(json.loads(tx.scalar(query) or "[]"))
+            query = select(func.json_agg(node.c.name)).where(node.c.site == site, there)
+            return frozenset(tx.scalar(query) or ())
 
         return self._database.read(work)
 

@@ -17,7 +17,7 @@ from ulid import ULID
 from site_store.errors import VersionChanged
 from site_store.nodes.node_versions import read_common_version, words_for
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, clock, insert, names
+from site_store.sql.postgresql import among, clock, insert, names
 from site_store.status.counting import touch_site
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import (
@@ -91,7 +91,7 @@ def left_out_nodes(tx: Connection, now: datetime, site_name: str, kind: str, nod
     Until the transaction ends nobody sets another state on the site.
     """
     tx.execute(select(site.c.name).where(site.c.name == site_name).with_for_update(read=True))
-    these = among(tx, user_state.c.node, nodes)
+    these = among(user_state.c.node, nodes)
     return reasons_to_leave_out(kind, tx.execute(in_force(now).where(user_state.c.site == site_name, these)))
 
 
@@ -103,7 +103,7 @@ def reasons_to_leave_out(kind: str, rows: Iterable[Sequence[Any]]) -> dict[str, 
 
 def forget_states(tx: Connection, site_name: str, digests: Collection[str]) -> None:
     """Forget in the caller's transaction what was set for nodes that the design does not have any more."""
-    tx.execute(delete(user_state).where(user_state.c.site == site_name, user_state.c.node.not_in(names(tx, digests))))
+    tx.execute(delete(user_state).where(user_state.c.site == site_name, user_state.c.node.not_in(names(digests))))
 
 
 class UserStates(Repository):
@@ -145,7 +145,7 @@ class UserStates(Repository):
         given = self._database.given_time()
 
         def work(tx: Connection) -> dict[str, str]:
-            now = clock(tx.dialect.name) if given is None else given
+            now = clock() if given is None else given
             return reasons_to_leave_out(kind, tx.execute(in_force(now).where(user_state.c.site == site_name)))
 
         return self._database.read_once(work)
@@ -221,7 +221,7 @@ def write_by_controller(
     now = clock(tx)
     query = select(user_state.c.node).where(user_state.c.site == site_name)
     unseen = set(tx.scalars(query if seen is None else query.where(user_state.c.set_at > seen)))
-    query = in_force(now).where(user_state.c.site == site_name, among(tx, user_state.c.node, taken_down))
+    query = in_force(now).where(user_state.c.site == site_name, among(user_state.c.node, taken_down))
     there = {row.node: row.state for row in tx.execute(query)}
     for name, wanted in sorted(taken_down.items()):
         if name not in unseen and there.get(name, _A.UP) in (_A.UP, _A.RETIRED):
@@ -246,17 +246,17 @@ def _write(
     overridden: tuple[str, ...],
 ) -> None:
     facts = {"state": str(wanted.state), "reason": wanted.reason, "until": until, "set_by": user, "set_at": now}
-    rows = insert(tx, user_state).values([{"site": site_name, "node": name, **facts} for name in nodes])
+    rows = insert(user_state).values([{"site": site_name, "node": name, **facts} for name in nodes])
     changes = {name: rows.excluded[name] for name in facts}
     tx.execute(rows.on_conflict_do_update(index_elements=["site", "node"], set_=changes))
-    records = update(node).where(node.c.site == site_name, among(tx, node.c.name, nodes))
+    records = update(node).where(node.c.site == site_name, among(node.c.name, nodes))
     tx.execute(records.values(version=node.c.version + 1))
     ends = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
     why = f": {wanted.reason}" if wanted.reason else ""
     against = f"; by force, against: {'; '.join(overridden)}" if overridden else ""
     text = f"set to {wanted.state}{ends} by {user}{why}{against}"
     audit = {"id": str(ULID.from_datetime(now)), "site": site_name, "command": f"set {wanted.state}", "nodes": nodes}
-    tx.execute(insert(tx, site_audit).values(**audit, detail=text, created_by=user, at=now))
+    tx.execute(insert(site_audit).values(**audit, detail=text, created_by=user, at=now))
     data = {"user": user, "state": str(wanted.state), "reason": wanted.reason}
     touch_site(tx, site_name)
     write_events(

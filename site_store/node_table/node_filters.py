@@ -37,32 +37,29 @@ LARGEST_NUMBER = 2**31 - 1
 _OWING = (Status.PENDING.value, Status.PROCESSING.value)
 
 
-def _contains(dialect: str, column: ColumnElement[Any], part: str) -> ColumnElement[bool]:
-    """Whether a text has this part, in upper or lower case.
-
-    SQLite's LIKE takes both. PostgreSQL takes long over it in any language but "C".
-    """
-    if dialect == "sqlite" or part.lower() == part.upper():
+def _contains(column: ColumnElement[Any], part: str) -> ColumnElement[bool]:
+    """Whether a text has this part, in upper or lower case: as in the language "C", since others take long."""
+    if part.lower() == part.upper():
         return column.contains(part, autoescape=True)
     escaped = part.replace("/", "//").replace("%", "/%").replace("_", "/_")
     return column.collate("C").ilike(f"%{escaped}%", escape="/")
 
 
 def _with_capitals(site: str, part: str) -> Select[str]:
-    """Select names with capitals that have this part, in PostgreSQL: they are few, and have an index of their own.
+    """Select names with capitals that have this part: they are few, and have an index of their own.
 
     PostgreSQL expects capitals in nearly all names. It takes that index all the same if they are wanted in order.
     """
     other = node.alias("with_capitals")
     all_of_site = select(other.c.name).where(other.c.site == site, other.c.name != func.lower(other.c.name))
     found = all_of_site.order_by(other.c.name).offset(0).subquery()
-    return select(found.c.name).where(_contains("postgresql", found.c.name, part))
+    return select(found.c.name).where(_contains(found.c.name, part))
 
 
-def _name_contains(dialect: str, site: str, part: str) -> ColumnElement[bool]:
+def _name_contains(site: str, part: str) -> ColumnElement[bool]:
     """Whether a node's name has this part."""
-    if dialect == "sqlite" or part.lower() == part.upper():
-        return _contains(dialect, node.c.name, part)
+    if part.lower() == part.upper():
+        return _contains(node.c.name, part)
     # An array of names is found once, and expected to be short. With a subquery half of all names are expected to fit,
     # and all would be gone through in their order: 23 times as many pages of the database.
     other = func.array(_with_capitals(site, part).scalar_subquery())
@@ -82,7 +79,7 @@ def require_sound(query: NodeQuery) -> None:
             raise ValueRefused(f"{name} must be the number of a revision, such as 3, and not {value[:40]!r}")
 
 
-def _stands(dialect: str, site: str, status: str, given: datetime | None, *, narrowed: bool) -> ColumnElement[bool]:
+def _stands(site: str, status: str, given: datetime | None, *, narrowed: bool) -> ColumnElement[bool]:
     """Whether this status is shown of a node, as `site_engine.trees.site.judge_node` shows it.
 
     Parameters
@@ -93,11 +90,11 @@ def _stands(dialect: str, site: str, status: str, given: datetime | None, *, nar
     if status not in (*_OWING, Status.UNRESPONSIVE):
         return standing == status
     owner = func.coalesce(node.c.owner, default_owner(literal(site)).scalar_subquery(), "")
-    gone = owner.in_(gone_owners(dialect, given))
+    gone = owner.in_(gone_owners(given))
     return and_(standing.in_(_OWING), gone) if status == Status.UNRESPONSIVE else and_(standing == status, ~gone)
 
 
-def filtered(dialect: str, site: str, query: NodeQuery, given: datetime | None) -> Select[Any]:
+def filtered(site: str, query: NodeQuery, given: datetime | None) -> Select[Any]:
     """Select the nodes that a query means, in no order.
 
     Parameters
@@ -107,7 +104,7 @@ def filtered(dialect: str, site: str, query: NodeQuery, given: datetime | None) 
     found = select(node.c.name).where(node.c.site == site)
     if query.text:
         # Before all else: most rows need not be looked at any further.
-        found = found.where(_name_contains(dialect, site, query.text))
+        found = found.where(_name_contains(site, query.text))
     if query.standing is None or query.standing == Status.DELETED:
         found = found.where(_IN_VIEW)
     # What is asked for twice must hold twice.
@@ -129,19 +126,15 @@ def filtered(dialect: str, site: str, query: NodeQuery, given: datetime | None) 
     narrowed = query.group is not None
     for name, value in wanted:
         if name == "standing":
-            found = found.where(_stands(dialect, site, value, given, narrowed=narrowed))
+            found = found.where(_stands(site, value, given, narrowed=narrowed))
             narrowed = True
         elif name in _EQUAL:
-            # SQLite does not know which of two indexes leads to fewer: the group and the first column do.
-            indexed: ColumnElement[Any] = NODE_COLUMNS[name]
-            found = found.where((func.coalesce(indexed, "") if narrowed else indexed) == value)
+            found = found.where(NODE_COLUMNS[name] == value)
             narrowed = True
         elif name in _NUMBERS:
             found = found.where(NODE_COLUMNS[name] == int(value))
     for name, part in wanted:
         if part and name in ("node", "error"):
-            has_part = (
-                _name_contains(dialect, site, part) if name == "node" else _contains(dialect, NODE_COLUMNS[name], part)
-            )
+            has_part = _name_contains(site, part) if name == "node" else _contains(NODE_COLUMNS[name], part)
             found = found.where(has_part)
     return found

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from site_store.errors import ValueRefused
 from site_store.node_table.node_facts import NodeQuery
 from site_store.node_table.node_filters import LARGEST_NUMBER, NODE_COLUMNS
-from site_store.sql.dialects import UtcDateTime
+from site_store.sql.postgresql import UtcDateTime
 from site_store.sql.storable import require_text
 from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import node, site_group_node, status_count
@@ -93,7 +93,7 @@ def _ranges(found: Select[Any], query: NodeQuery) -> list[Select[Any]]:
         keys = found.with_only_columns(node.c.site, node.c.name, column.label("sorted_by"))
         if place is None and query.sort != "error":
             return [in_order(keys, query, column, name)]
-        # SQLite sees by this alone that the index on nodes with an error, which are few, will do.
+        # Nodes with an error are few, and have an index of their own.
         valued, others = keys.where(column.is_not(None)), keys.where(column.is_(None))
     valued, others = in_order(valued, query, column, name), in_order(others, query, node.c.name)
     if place is None:

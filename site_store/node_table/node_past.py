@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, 
 from site_store.node_table.node_facts import NodeEvent, NodePast, NodePastFacts
 from site_store.node_table.node_past_states import past_columns, past_states, repair_columns, repair_facts
 from site_store.nodes.node_errors import ERROR_FACTS, NodeErrorRecord, error_record, errors_of_node
-from site_store.sql.dialects import json_rows, nested_json
+from site_store.sql.postgresql import json_rows
 from site_store.status.status_records import ReportedLeaf
 from site_store.tables import action, event, group_node, node, operation, reported, revision, site_group_node, task
 from site_store.trees.owner_queries import default_owner, owners_now
@@ -54,9 +54,9 @@ def read_past(
     """
     asked = {"site": site, "name": name, "limit": limit} | ({} if before is None else {"before": before})
     more = ({"most_notes": most_notes} if most_notes else {}) | ({} if given is None else {"now": given})
-    dialect, is_next = tx.dialect.name, before is not None
-    rows = tx.execute(_tasks(dialect, is_next), asked).all()
-    about_it = _about(dialect, is_next, given is not None, with_states=bool(most_notes))
+    is_next = before is not None
+    rows = tx.execute(_tasks(is_next), asked).all()
+    about_it = _about(is_next, given is not None, with_states=bool(most_notes))
     about = tx.execute(about_it, asked | {"path": _path_below(name)} | more).one()
     found = list(dict.fromkeys(row.id for row in rows))
     kept = set(found[:limit])
@@ -85,14 +85,14 @@ def groups_in(value: Any) -> list[str]:
     return sorted(group for (group,) in json_list(value))
 
 
-def groups_of_node(dialect: str) -> ColumnElement[str]:
+def groups_of_node() -> ColumnElement[str]:
     """Return a column of `node`: the groups of the committed strategy that it is in, as `groups_in` reads them."""
     members = (
         select(site_group_node.c.group_name)
         .where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
         .correlate(node)
     )
-    return json_rows(dialect, members).label("groups")
+    return json_rows(members).label("groups")
 
 
 def _newest(is_next: bool) -> Select[Any]:
@@ -103,7 +103,7 @@ def _newest(is_next: bool) -> Select[Any]:
 
 
 @cache
-def _tasks(dialect: str, is_next: bool) -> Select[Any]:
+def _tasks(is_next: bool) -> Select[Any]:
     """Select the tasks of a node, the newest action first; parameters: `site`, `name`, `limit`, `before`."""
     about = [action.c[column] for column in ("id", "kind", "revision", "state", "created_by", "created", "dry_run")]
     in_groups = (
@@ -122,7 +122,7 @@ def _tasks(dialect: str, is_next: bool) -> Select[Any]:
             operation.c.attempt,
             operation.c.round,
             operation.c.status.label("operation_status"),
-            json_rows(dialect, in_groups).label("groups"),
+            json_rows(in_groups).label("groups"),
         )
         .select_from(chosen)
         .join(action, action.c.id == chosen.c.id)
@@ -133,7 +133,7 @@ def _tasks(dialect: str, is_next: bool) -> Select[Any]:
 
 
 @cache
-def _about(dialect: str, is_next: bool, given_clock: bool, *, with_states: bool) -> Select[Any]:
+def _about(is_next: bool, given_clock: bool, *, with_states: bool) -> Select[Any]:
     """Select the node itself, its errors, and what was noted and reported of it.
 
     Further parameters: `path`; `now` where a clock of tests is given.
@@ -143,7 +143,7 @@ def _about(dialect: str, is_next: bool, given_clock: bool, *, with_states: bool)
     given_clock : a clock of tests is given.
     with_states : also its states.
     """
-    of_states = past_columns(dialect, given_clock) if with_states else []
+    of_states = past_columns(given_clock) if with_states else []
     noted = (
         select(event.c.id, event.c.at, event.c.action_id, event.c.group_name, event.c.kind, event.c.message)
         .add_columns(event.c.data)
@@ -170,15 +170,15 @@ def _about(dialect: str, is_next: bool, given_clock: bool, *, with_states: bool)
     same = and_(node.c.site == _SITE, node.c.name == _NAME)
     return select(
         *node.c,
-        groups_of_node(dialect),
-        json_rows(dialect, select(*plain, nested_json(dialect, data))).label("events"),
-        json_rows(dialect, select(*said.c)).label("reported"),
-        json_rows(dialect, select(*(errors.c[fact] for fact in ERROR_FACTS))).label("errors"),
+        groups_of_node(),
+        json_rows(select(*plain, data)).label("events"),
+        json_rows(select(*said.c)).label("reported"),
+        json_rows(select(*(errors.c[fact] for fact in ERROR_FACTS))).label("errors"),
         select(func.max(revision.c.number)).where(revision.c.site == _SITE).scalar_subquery().label("committed"),
         default_owner(_SITE).scalar_subquery().label("default_owner"),
-        *repair_columns(dialect, given_clock),
+        *repair_columns(given_clock),
         *of_states,
-        *owners_now(dialect),
+        *owners_now(),
     ).select_from(this.outerjoin(node, same))
 
 

@@ -10,7 +10,7 @@ from site_store.node_states.repair_switches import ALL_SITES
 from site_store.node_states.user_states import in_force
 from site_store.node_table.node_facts import PastStates, RepairFacts
 from site_store.node_table.state_rows import is_there, state_columns, state_note, state_notes, state_row, with_states
-from site_store.sql.dialects import clock, json_rows, nested_json
+from site_store.sql.postgresql import clock, json_rows
 from site_store.tables import event, node, repair_switch, site_view, user_state
 from site_store.trees.site_cards import newest_settings
 from site_store.trees.tree_rows import json_list, json_value
@@ -21,20 +21,20 @@ _SITE = bindparam("site", type_=node.c.site.type)
 _NAME = bindparam("name", type_=node.c.name.type)
 
 
-def past_columns(dialect: str, given_clock: bool) -> list[ColumnElement[Any]]:
+def past_columns(given_clock: bool) -> list[ColumnElement[Any]]:
     """Return columns as `past_states` reads them, beside those of `repair_columns`.
 
     Further parameters of the statement: `most_notes`; `now` where a clock of tests is given.
     """
-    now = bindparam("now", type_=user_state.c.until.type) if given_clock else clock(dialect)
+    now = bindparam("now", type_=user_state.c.until.type) if given_clock else clock()
     states = select(*state_columns()).select_from(with_states(node, now))
     states = states.where(node.c.site == _SITE, node.c.name == _NAME, is_there).correlate(None)
     notes = state_notes(_SITE, _NAME, bindparam("most_notes", type_=event.c.id.type)).subquery()
     newest = select(site_view.c.epoch, site_view.c.number).where(site_view.c.site == _SITE)
     return [
-        json_rows(dialect, states).label("states"),
-        json_rows(dialect, select(*notes.c)).label("notes"),
-        json_rows(dialect, newest).label("newest"),
+        json_rows(states).label("states"),
+        json_rows(select(*notes.c)).label("notes"),
+        json_rows(newest).label("newest"),
     ]
 
 
@@ -49,13 +49,13 @@ def past_states(row: Row[*tuple[Any, ...]]) -> PastStates:
     )
 
 
-def repair_columns(dialect: str, given_clock: bool) -> list[ColumnElement[Any]]:
+def repair_columns(given_clock: bool) -> list[ColumnElement[Any]]:
     """Return columns as `repair_facts` reads them. A parameter: `now` where a clock of tests is given."""
-    now = bindparam("now", type_=user_state.c.until.type) if given_clock else clock(dialect)
+    now = bindparam("now", type_=user_state.c.until.type) if given_clock else clock()
     settings = newest_settings(_SITE).subquery()
     held = in_force(now).where(user_state.c.site == _SITE, user_state.c.node == _NAME)
     return [
-        json_rows(dialect, select(nested_json(dialect, settings.c.settings))).label("settings"),
+        json_rows(select(settings.c.settings)).label("settings"),
         exists().where(repair_switch.c.site.in_((_SITE, ALL_SITES))).label("repair_stopped"),
         held.with_only_columns(user_state.c.state).scalar_subquery().label("user_state"),
     ]

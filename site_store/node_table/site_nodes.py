@@ -32,7 +32,7 @@ from site_store.node_table.node_order import SORTED_BY, first_keys, in_order, pl
 from site_store.node_table.node_past import groups_in, groups_of_node, read_past
 from site_store.nodes.node_versions import read_versions
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, clock
+from site_store.sql.postgresql import among, clock
 from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import node, node_view, operation, site_group_node, status_count, user_state
 from site_store.trees.owner_queries import default_owner, owners_now
@@ -63,8 +63,8 @@ class SiteNodes(Repository):
         limit = max(1, min(query.limit, MOST_NODES))
         # A copy: statements are kept under it.
         query = replace(query, limit=limit, columns=dict(query.columns))
-        dialect, given = self._database.engine.dialect.name, self._database.given_time()
-        facts = _facts(dialect, site, query, given)
+        given = self._database.given_time()
+        facts = _facts(site, query, given)
 
         def work(tx: Connection) -> NodePage:
             rows = tx.execute(facts).all()
@@ -75,7 +75,7 @@ class SiteNodes(Repository):
             total = {} if known is None else {"known_total": known}
             whole = known is not None or _is_whole(query)
             about = tx.execute(
-                _about(dialect, None if whole else (site, query), given, is_known=known is not None),
+                _about(None if whole else (site, query), given, is_known=known is not None),
                 {"this_site": site, **total},
             ).one()
             now = moment(about.now) if given is None else given
@@ -100,7 +100,7 @@ class SiteNodes(Repository):
         this = (node.c.site == site, node.c.name == name)
 
         def work(tx: Connection) -> SiteNodeFacts | None:
-            row = tx.execute(select(*node.c, groups_of_node(tx.dialect.name)).where(*this)).one_or_none()
+            row = tx.execute(select(*node.c, groups_of_node()).where(*this)).one_or_none()
             return None if row is None else site_node_facts(row, groups_in(row.groups))
 
         return self._database.read_once(work)
@@ -118,7 +118,7 @@ class SiteNodes(Repository):
 
         def work(tx: Connection) -> dict[str, Collection[str]]:
             found: defaultdict[str, set[str]] = defaultdict(set)
-            for row in tx.execute(query.where(node.c.site == site, among(tx, node.c.name, names))):
+            for row in tx.execute(query.where(node.c.site == site, among(node.c.name, names))):
                 if row.wanted_digest is None:
                     found[row.name] = {SitePart.TO_BE_REMOVED.value}
                 else:
@@ -148,18 +148,18 @@ def _is_counted(query: NodeQuery) -> bool:
 
 
 @lru_cache(maxsize=_KEPT)
-def _facts(dialect: str, site: str, query: NodeQuery, given: datetime | None) -> Select[Any]:
+def _facts(site: str, query: NodeQuery, given: datetime | None) -> Select[Any]:
     """Select the nodes of a page, with their groups."""
-    found = filtered(dialect, site, query, given)
+    found = filtered(site, query, given)
     counted = _is_counted(query)
     keys = first_keys(found, query, max(query.limit, MOST_COUNTED) + 1 if counted else query.limit + 1).cte("keys")
     page = in_order(select(*keys.c), query, keys.c.sorted_by, keys.c.name).limit(query.limit + 1).subquery()
     same = and_(page.c.site == node.c.site, page.c.name == node.c.name)
     number = select(func.count()).select_from(keys).scalar_subquery() if counted else null()
-    columns = (*node.c, page.c.sorted_by, groups_of_node(dialect), number.label("total"))
+    columns = (*node.c, page.c.sorted_by, groups_of_node(), number.label("total"))
     joined: FromClause = node.join(page, same)
     if query.with_states:
-        now = clock(dialect) if given is None else literal(given, user_state.c.until.type)
+        now = clock() if given is None else literal(given, user_state.c.until.type)
         seen = and_(node_view.c.site == node.c.site, node_view.c.node == node.c.name)
         until = or_(user_state.c.until.is_(None), user_state.c.until > now)
         is_set = (user_state.c.site == node.c.site, user_state.c.node == node.c.name)
@@ -175,7 +175,7 @@ def _states(row: Row[*tuple[Any, ...]]) -> NodeStates:
 
 
 @lru_cache(maxsize=_KEPT)
-def _about(dialect: str, asked: tuple[str, NodeQuery] | None, given: datetime | None, *, is_known: bool) -> Select[Any]:
+def _about(asked: tuple[str, NodeQuery] | None, given: datetime | None, *, is_known: bool) -> Select[Any]:
     """Select what a page says of its site, and how many nodes there are; a parameter: `this_site`.
 
     Parameters
@@ -186,16 +186,16 @@ def _about(dialect: str, asked: tuple[str, NodeQuery] | None, given: datetime | 
     this_site = bindparam("this_site", type_=node.c.site.type)
     number: ColumnElement[int] = bindparam("known_total", type_=Integer()) if is_known else _of_roll_up(this_site)
     if asked is not None:
-        some = filtered(dialect, *asked, given).with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
+        some = filtered(*asked, given).with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
         number = select(func.count()).select_from(some).scalar_subquery()
-    now = clock(dialect) if given is None else literal(given, operation.c.lease_until.type)
+    now = clock() if given is None else literal(given, operation.c.lease_until.type)
     return select(
         number.label("total"),
         changes("", this_site).label("changes"),
         default_owner(this_site).scalar_subquery().label("default_owner"),
         dag_at_work(this_site).label("dag_id"),
         is_leased(this_site, now).label("leased"),
-        *owners_now(dialect),
+        *owners_now(),
     )
 
 

@@ -29,7 +29,7 @@ from site_store.node_table.state_rows import is_there, state_columns, state_row,
 from site_store.node_table.state_totals import StateTotals, read_totals
 from site_store.node_table.state_values import NodeStateRow
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, clock
+from site_store.sql.postgresql import among, clock
 from site_store.tables import node, node_view, site_group_node, user_state
 from strategy_lib.node_states.generated import NodeAvailability
 
@@ -70,7 +70,7 @@ class StateTable(Repository):
         given = self._database.given_time()
 
         def work(tx: Connection) -> StatePage:
-            now = clock(tx.dialect.name) if given is None else literal(given, user_state.c.until.type)
+            now = clock() if given is None else literal(given, user_state.c.until.type)
             totals = read_totals(tx, site, query.taken_down, are_seen=query.sort in ("state", "reported", "since"))
             table = _Table(tx, now, site, query, totals)
             rows = tx.execute(table.page(place, limit + 1)).all()
@@ -93,7 +93,7 @@ class _Table:
         self._all_seen = totals.all_seen
         self._state: ColumnElement[Any] = node_view.c.state
         if query.taken_down:
-            is_down = among(tx, node.c.name, query.taken_down)
+            is_down = among(node.c.name, query.taken_down)
             self._state = case((is_down, literal(str(_A.DOWN))), else_=node_view.c.state)
         columns: Mapping[str, ColumnElement[Any]] = {
             "node": literal(""),
@@ -211,10 +211,7 @@ class _Table:
     def _behind(
         self, rows: Select[Any], part: Select[Any], place: tuple[Any, str], column: ColumnElement[Any], *name: Any
     ) -> list[Select[Any]]:
-        """Return what selects those of a part that are behind a place: of the same value, and then of other ones.
-
-        SQLite would not look one condition on both up in an index.
-        """
+        """Return what selects those of a part that are behind a place: of the same value, and then of other ones."""
         other = column < place[0] if self._query.descending else column > place[0]
         same = self._in_order(rows.where(column == place[0]), place[1:], *name)
         return [same, self._in_order(part.where(other), None, column, *name)]
@@ -253,7 +250,7 @@ class _Table:
             else:
                 by_group = [one for one, why in query.taken_down.items() if value.lower() in why.lower()]
                 said = (_contains(column, value) for column in (node_view.c.reason, user_state.c.reason))
-                found.append(or_(*said, among(self._tx, node.c.name, by_group)))
+                found.append(or_(*said, among(node.c.name, by_group)))
         return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Select, and_, func, null, select
 
 from site_store.node_table.state_query import UNSEEN
-from site_store.sql.dialects import among, json_rows
+from site_store.sql.postgresql import among, json_rows
 from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import node, node_view, status_count
 from site_store.trees.tree_rows import json_list
@@ -67,21 +67,19 @@ def read_totals(tx: Connection, site: str, taken_down: Mapping[str, str], *, are
 
 
 def _totals(tx: Connection, site: str, taken_down: Mapping[str, str], are_seen: bool) -> Select[Any]:
-    dialect = tx.dialect.name
     whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
     records = func.sum(status_count.c.records).cast(BigInteger).label("records")
     cells = select(status_count.c.phase, status_count.c.status, records).where(*whole, status_count.c.phase != TOUCH)
     by_state = select(node_view.c.state, func.count().label("nodes")).where(node_view.c.site == site)
     by_state = by_state.group_by(node_view.c.state)
-    down = by_state.where(among(tx, node_view.c.node, taken_down)) if taken_down else None
+    down = by_state.where(among(node_view.c.node, taken_down)) if taken_down else None
     silent = select(node_view.c.node).where(node_view.c.site == site, node_view.c.reported.is_(None)).limit(1)
     both = node.join(node_view, and_(node_view.c.site == node.c.site, node_view.c.node == node.c.name))
-    # As a range: SQLite would go through all nodes for one value.
-    deleted = (node.c.site == site, node.c.standing.between(Status.DELETED, Status.DELETED))
+    deleted = (node.c.site == site, node.c.standing == Status.DELETED)
     gone = select(func.count()).select_from(both).where(*deleted).scalar_subquery()
 
     def rows(query: Select[Any]) -> Any:
-        return json_rows(dialect, select(*query.subquery().c))
+        return json_rows(select(*query.subquery().c))
 
     return select(
         rows(cells.group_by(status_count.c.phase, status_count.c.status)).label("cells"),

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Executable, Select, Text, and_, bindparam, ca
 from site_store.nodes.node_records import NodeRecord
 from site_store.nodes.nodes import node_record
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, json_rows, nested_json, nested_values
+from site_store.sql.postgresql import among, json_rows
 from site_store.tables import node, revision, site_group, site_group_node
 from site_store.trees.tree_rows import json_list, json_value
 from strategy_lib.parsing.strategy_parser import group_from_data
@@ -72,7 +72,7 @@ class Goals(Repository):
         given = {"site": site}
 
         def work(tx: Connection) -> SiteGoals:
-            whole = tx.execute(_whole(tx.dialect.name), given).one()
+            whole = tx.execute(_whole(), given).one()
             clean: dict[str, tuple[int | None, int | None]] = {}
             edges: dict[str, tuple[str, ...]] = {}
             for version, number, waits_for, names in json_list(whole.clean):
@@ -83,7 +83,7 @@ class Goals(Repository):
             suspects = clean.keys() - deployed
             some: Executable = _dirty()
             if suspects:
-                some = union_all(_dirty(), _nodes().where(among(tx, node.c.name, suspects)))
+                some = union_all(_dirty(), _nodes().where(among(node.c.name, suspects)))
             records: dict[str, NodeRecord] = {}
             members: defaultdict[str, list[str]] = defaultdict(list)
             for row in tx.execute(some, given):
@@ -115,7 +115,7 @@ def _group(item: Sequence[Any], members: Mapping[str, Sequence[str]]) -> GroupGo
 
 
 @cache
-def _whole(dialect: str) -> Select[Any]:
+def _whole() -> Select[Any]:
     """Select the newest revision, the nodes that are as wanted, and the groups with their sizes; a parameter: `site`.
 
     Most nodes are done for few versions and wait for the same others: their names as one list take a quarter of the
@@ -123,7 +123,7 @@ def _whole(dialect: str) -> Select[Any]:
     """
     alike = (node.c.done_version, node.c.done_revision, cast(node.c.depends_on, Text).label("depends_on"))
     clean = (
-        select(*alike, nested_values(dialect, node.c.name).label("names"))
+        select(*alike, func.json_agg(node.c.name).label("names"))
         .where(node.c.site == _SITE, node.c.standing == Status.SUCCESS)
         .group_by(*alike)
         .subquery()
@@ -138,15 +138,15 @@ def _whole(dialect: str) -> Select[Any]:
         site_group.c.position,
         site_group.c.name,
         site_group.c.critical,
-        nested_json(dialect, site_group.c.depends_on),
-        nested_json(dialect, site_group.c.definition),
+        site_group.c.depends_on,
+        site_group.c.definition,
         total,
     ).where(site_group.c.site == _SITE)
     done = (clean.c.done_version, clean.c.done_revision, clean.c.depends_on)
     return select(
         select(func.max(revision.c.number)).where(revision.c.site == _SITE).scalar_subquery().label("newest"),
-        json_rows(dialect, select(*done, nested_json(dialect, clean.c.names))).label("clean"),
-        json_rows(dialect, groups).label("groups"),
+        json_rows(select(*done, clean.c.names)).label("clean"),
+        json_rows(groups).label("groups"),
     )
 
 

@@ -34,16 +34,8 @@ from site_store.nodes.node_versions import require_versions
 from site_store.operations.chosen_tasks import MOMENT, THIS_ACTION, THIS_OP, THIS_SITE
 from site_store.records import Operation, OperationStatus
 from site_store.sql.database import Repository
-from site_store.sql.dialects import (
-    among,
-    among_parameter,
-    by_code_point,
-    insert_into,
-    names_value,
-    pairs_parameters,
-    pairs_values,
-)
 from site_store.sql.if_newest import ERRORS
+from site_store.sql.postgresql import among, among_parameter, by_code_point, insert, pairs_parameters, pairs_values
 from site_store.tables import action, node, node_error, operation, task
 from strategy_lib.goals.node_errors import ErrorCode, NodeError, ReportState, Standing, read_code, standing_of
 from strategy_lib.goals.op_transitions import Event
@@ -90,7 +82,7 @@ def write_errors(tx: Connection, now: datetime, *which: ColumnElement[bool]) -> 
     ----------
     which : conditions on `task` and `node`, of which one finds the tasks by an index.
     """
-    tx.execute(_errors_of_tasks(tx.dialect.name, literal(now, node_error.c.time.type), which))
+    tx.execute(_errors_of_tasks(literal(now, node_error.c.time.type), which))
 
 
 def write_errors_of(
@@ -103,22 +95,19 @@ def write_errors_of(
     nodes : of these alone.
     texts : whole texts of nodes of which the task keeps a part.
     """
-    dialect = tx.dialect.name
-    given = {"this_op": this.op, "this_site": this.site, "this_moment": now, "failed": names_value(tx, nodes)}
-    whole = pairs_values(dialect, "texts", texts) if texts else {}
-    tx.execute(_errors_of_operation(dialect, bool(texts)), {**given, **whole})
+    given = {"this_op": this.op, "this_site": this.site, "this_moment": now, "failed": list(nodes)}
+    whole = pairs_values("texts", texts) if texts else {}
+    tx.execute(_errors_of_operation(bool(texts)), {**given, **whole})
 
 
 @cache
-def _errors_of_operation(dialect: str, whole: bool) -> Executable:
-    texts = pairs_parameters(dialect, "texts") if whole else None
-    failed = among_parameter(dialect, task.c.node, "failed")
-    return _errors_of_tasks(dialect, MOMENT, (task.c.op == THIS_OP, node.c.site == THIS_SITE, failed), texts)
+def _errors_of_operation(whole: bool) -> Executable:
+    texts = pairs_parameters("texts") if whole else None
+    failed = among_parameter(task.c.node, "failed")
+    return _errors_of_tasks(MOMENT, (task.c.op == THIS_OP, node.c.site == THIS_SITE, failed), texts)
 
 
-def _errors_of_tasks(
-    dialect: str, moment: ColumnElement[Any], which: Iterable[ColumnElement[bool]], whole: Any = None
-) -> Executable:
+def _errors_of_tasks(moment: ColumnElement[Any], which: Iterable[ColumnElement[bool]], whole: Any = None) -> Executable:
     code = case(
         (and_(task.c.status == TaskStatus.UNKNOWN, operation.c.status == OperationStatus.TIMED_OUT), ErrorCode.TIMEOUT),
         (task.c.status == TaskStatus.UNKNOWN, ErrorCode.LOST),
@@ -148,7 +137,7 @@ def _errors_of_tasks(
         "state": literal(str(ReportState.FAILED)),
     }
     found = select(*facts.values()).select_from(source).where(*which, task.c.status.in_(_FAILED))
-    return _rows_written(dialect, facts, found)
+    return _rows_written(facts, found)
 
 
 def clear_errors(tx: Connection, this: Operation, nodes: Collection[str]) -> None:
@@ -157,7 +146,7 @@ def clear_errors(tx: Connection, this: Operation, nodes: Collection[str]) -> Non
     this_one = {"this_action": this.action_id, "this_op": this.op}
     if nodes and tx.execute(_ANY_OF_OPERATION, this_one).first() is not None:
         own = (node_error.c.action_id == this.action_id, node_error.c.op == this.op)
-        theirs = (among(tx, node_error.c.node, nodes), node_error.c.site == this.site)
+        theirs = (among(node_error.c.node, nodes), node_error.c.site == this.site)
         tx.execute(update(node_error).where(*own, *theirs).values(state=str(ReportState.CLEARED)))
 
 
@@ -166,11 +155,11 @@ def write_rows(tx: Connection, facts: Mapping[str, ColumnElement[Any]], found: S
 
     That what timed out is lost is no news where nothing else is said of it: what was acknowledged stays so.
     """
-    tx.execute(_rows_written(tx.dialect.name, facts, found))
+    tx.execute(_rows_written(facts, found))
 
 
-def _rows_written(dialect: str, facts: Mapping[str, ColumnElement[Any]], found: Select[Any]) -> Executable:
-    rows = insert_into(dialect, node_error).from_select(list(facts), found)
+def _rows_written(facts: Mapping[str, ColumnElement[Any]], found: Select[Any]) -> Executable:
+    rows = insert(node_error).from_select(list(facts), found)
     own, new = node_error.c, rows.excluded
     changed = {name: own[name].is_distinct_from(new[name]) for name in _CHANGED}
     lost = and_(own.code == str(ErrorCode.TIMEOUT), new.code == str(ErrorCode.LOST))
@@ -249,7 +238,7 @@ def read_reports(
     """Return in the caller's transaction the errors of a site in these states that are to be told, by node."""
     if limit <= 0:
         return []
-    by_name = by_code_point(tx, node_error.c.node)
+    by_name = by_code_point(node_error.c.node)
     query = (
         _with_standing()
         .where(node_error.c.site == site, node_error.c.state.in_([str(state) for state in states]))

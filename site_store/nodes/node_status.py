@@ -33,7 +33,7 @@ from site_store.nodes.tries import FRESH, count_failures, failed_tasks
 from site_store.operations.chosen_tasks import AGAIN, MOMENT, THIS_ACTION, THIS_OP, THIS_SITE, Choice, Chosen, chosen
 from site_store.operations.unsent import write_unsent
 from site_store.records import Operation, OperationStatus
-from site_store.sql.dialects import among, pairs
+from site_store.sql.postgresql import among, pairs
 from site_store.tables import action, node, node_error, operation, task
 from strategy_lib.goals.node_errors import ErrorCode
 from strategy_lib.node import TaskStatus
@@ -77,8 +77,8 @@ def of_nodes(tx: Connection, this: Operation, nodes: Collection[str]) -> tuple[C
     if not others:
         return ()
     if len(others) < len(nodes):
-        return (~among(tx, task.c.node, sorted(others)),)
-    return (among(tx, task.c.node, nodes),)
+        return (~among(task.c.node, sorted(others)),)
+    return (among(task.c.node, nodes),)
 
 
 def follow_operation(tx: Connection, now: datetime, this: Operation, outcome: Outcome, *, late: bool = False) -> None:
@@ -108,9 +108,8 @@ def follow_operation(tx: Connection, now: datetime, this: Operation, outcome: Ou
 def _follow_chosen(
     tx: Connection, now: datetime, this: Operation, outcome: Outcome, these: Chosen, *, late: bool
 ) -> None:
-    dialect = tx.dialect.name
     given = {"this_op": this.op, "this_site": this.site, **these.parameters(tx, "chosen")}
-    count_failures(tx, now, _failed(dialect, these.choice), given)
+    count_failures(tx, now, _failed(these.choice), given)
     given |= {"this_moment": now, "this_action": this.action_id}
     proving: Choice | None = None
     if this.phase is Phase.DEPLOY and outcome.succeeded:
@@ -119,27 +118,27 @@ def _follow_chosen(
         proving = proven.choice
     if not late:
         given["done_again"] = done_again(now)
-    tx.execute(_followed(dialect, this.phase, these.choice, proving, late), given)
+    tx.execute(_followed(this.phase, these.choice, proving, late), given)
 
 
 @cache
-def _failed(dialect: str, choice: Choice) -> Select[Any]:
+def _failed(choice: Choice) -> Select[Any]:
     """Select what `count_failures` counts of an operation."""
-    these = (task.c.op == THIS_OP, node.c.site == THIS_SITE, *chosen(dialect, choice, "chosen"))
+    these = (task.c.op == THIS_OP, node.c.site == THIS_SITE, *chosen(choice, "chosen"))
     return failed_tasks(*these, node.c.op == task.c.op)
 
 
 @cache
-def _followed(dialect: str, phase: Phase, choice: Choice, proving: Choice | None, late: bool) -> Update:
+def _followed(phase: Phase, choice: Choice, proving: Choice | None, late: bool) -> Update:
     """Have nodes say how tasks of an operation stand, and what those are done in that are proven."""
     proven = None
     if proving is not None:
         provable = func.coalesce(task.c.found, "").not_in(UNPROVABLE_BY_DEPLOY)
-        proven = and_(task.c.status == TaskStatus.SUCCESS, provable, *chosen(dialect, proving, "proven"))
+        proven = and_(task.c.status == TaskStatus.SUCCESS, provable, *chosen(proving, "proven"))
     # Looked up once, and not for each node.
     revision = select(action.c.revision).where(action.c.id == THIS_ACTION).scalar_subquery()
     ended_as = select(operation.c.status).where(operation.c.op == THIS_OP).scalar_subquery()
-    which = (task.c.op == THIS_OP, node.c.site == THIS_SITE, *chosen(dialect, choice, "chosen"))
+    which = (task.c.op == THIS_OP, node.c.site == THIS_SITE, *chosen(choice, "chosen"))
     return _following(which, MOMENT, None if late else AGAIN, phase, revision, ended_as, proven)
 
 
@@ -261,9 +260,9 @@ def fail_nodes(tx: Connection, now: datetime, site: str, action_id: str, reasons
     if not reasons:
         return
     write_unsent(tx, now, site, action_id, Phase.PREPARE, reasons, ErrorCode.REFUSED)
-    unsent = (task.c.action_id == action_id, task.c.phase == Phase.PREPARE, among(tx, task.c.node, reasons))
+    unsent = (task.c.action_id == action_id, task.c.phase == Phase.PREPARE, among(task.c.node, reasons))
     count_failures(tx, now, failed_tasks(node.c.site == site, *unsent))
-    why = pairs(tx, reasons)
+    why = pairs(reasons)
     revision = select(action.c.revision).where(action.c.id == action_id).scalar_subquery()
     planned = select(task.c.wanted_version).where(*unsent, task.c.node == node.c.name).scalar_subquery()
     tx.execute(

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from sqlalchemy import Connection, select
 
 from site_store.errors import VersionChanged
-from site_store.sql.dialects import among
+from site_store.sql.postgresql import among
 from site_store.tables import node
 
 
@@ -19,7 +19,7 @@ def require_versions(tx: Connection, site: str, versions: Mapping[str, int] | No
     """
     if not versions:
         return
-    query = select(node.c.name, node.c.version).where(node.c.site == site, among(tx, node.c.name, versions))
+    query = select(node.c.name, node.c.version).where(node.c.site == site, among(node.c.name, versions))
     # In one order, so that of two writers one waits for the other.
     found = {row.name: row.version for row in tx.execute(query.order_by(node.c.name).with_for_update())}
     for name, version in sorted(versions.items()):
@@ -43,7 +43,7 @@ def words_for(nodes: Collection[str]) -> str:
 
 def read_versions(tx: Connection, site: str, nodes: Collection[str]) -> dict[str, int]:
     """Return the version of each of these records, as the caller's transaction sees them; of those that are there."""
-    query = select(node.c.name, node.c.version).where(node.c.site == site, among(tx, node.c.name, nodes))
+    query = select(node.c.name, node.c.version).where(node.c.site == site, among(node.c.name, nodes))
     return {row.name: row.version for row in tx.execute(query)}
 
 

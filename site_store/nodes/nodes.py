@@ -12,7 +12,7 @@ from design_rendering.changes.digests import VERSION as DIGEST_VERSION
 from site_store.nodes.node_records import NodeRecord
 from site_store.nodes.node_status import provisioner_owner
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, by_code_point, insert, pairs, pairs_of
+from site_store.sql.postgresql import among, by_code_point, insert, pairs, pairs_of
 from site_store.tables import action, node, operation, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
@@ -37,7 +37,7 @@ def write_wanted(
     racks : the racks of nodes, which a node that the site does not have yet gets at once; of others `write_racks`
         writes those that differ.
     """
-    by_name = by_code_point(tx, node.c.name)
+    by_name = by_code_point(node.c.name)
     locked = select(node.c.name, node.c.wanted_revision).where(node.c.site == site).order_by(by_name).with_for_update()
     gone = [name for name, number in tx.execute(locked).all() if number is not None and name not in digests]
     # Of nodes that no action has considered yet: who works on the others.
@@ -52,7 +52,7 @@ def write_wanted(
     for first in range(0, len(sorted_digests), _AT_ONCE):
         _want(tx, site, revision, dict(sorted_digests[first : first + _AT_ONCE]), racks or {}, owner)
     if gone:
-        left = update(node).where(node.c.site == site, among(tx, node.c.name, gone))
+        left = update(node).where(node.c.site == site, among(node.c.name, gone))
         tx.execute(left.values(wanted_revision=None, wanted_digest=None, version=node.c.version + 1))
 
 
@@ -60,8 +60,8 @@ def _want(
     tx: Connection, site: str, revision: int, digests: Mapping[str, str], racks: Mapping[str, str], owner: str
 ) -> None:
     """Write that these nodes are wanted with these digests, by one statement."""
-    wanted = pairs_of(tx, {name: (digest, racks.get(name)) for name, digest in digests.items()})
-    rows = insert(tx, node).from_select(
+    wanted = pairs_of({name: (digest, racks.get(name)) for name, digest in digests.items()})
+    rows = insert(node).from_select(
         ["site", "name", "wanted_revision", "wanted_digest", "wanted_version", "digest_version", "owner", "rack"],
         select(
             literal(site),
@@ -112,18 +112,18 @@ class Nodes(Repository):
         """
 
         def work(tx: Connection) -> None:
-            seen = pairs(tx, {name: str(condition) for name, condition in conditions.items()})
-            rows = insert(tx, node).from_select(
+            seen = pairs({name: str(condition) for name, condition in conditions.items()})
+            rows = insert(node).from_select(
                 ["site", "name", "condition"], select(literal(site), seen.c.key, seen.c.value).where(true())
             )
             tx.execute(
                 rows.on_conflict_do_update(index_elements=["site", "name"], set_={"condition": rows.excluded.condition})
             )
-            seen_now = (node.c.site == site, among(tx, node.c.name, conditions))
+            seen_now = (node.c.site == site, among(node.c.name, conditions))
             other = node.c.left_as.is_distinct_from(node.c.condition)
             tx.execute(update(node).where(*seen_now, node.c.left_as.is_not(None), other).values(left_as=None))
             if missing:
-                gone = (node.c.left_as.is_not(None), among(tx, node.c.name, missing))
+                gone = (node.c.left_as.is_not(None), among(node.c.name, missing))
                 tx.execute(update(node).where(node.c.site == site, *gone).values(left_as=None))
             if left_by is not None:
                 tx.execute(update(node).where(*seen_now, node.c.op == left_by).values(left_as=node.c.condition))
@@ -135,7 +135,7 @@ class Nodes(Repository):
 
         def work(tx: Connection) -> dict[str, str]:
             query = select(node.c.name, node.c.condition).where(
-                node.c.site == site, node.c.condition.is_not(None), among(tx, node.c.name, names)
+                node.c.site == site, node.c.condition.is_not(None), among(node.c.name, names)
             )
             return {row.name: row.condition for row in tx.execute(query)}
 
@@ -177,7 +177,7 @@ class Nodes(Repository):
         )
 
         def work(tx: Connection) -> dict[str, NodeCondition]:
-            rows = tx.execute(query.where(among(tx, node.c.name, nodes)))
+            rows = tx.execute(query.where(among(node.c.name, nodes)))
             return {row.name: NodeCondition(row.left_as) for row in rows}
 
         return self._database.read(work)

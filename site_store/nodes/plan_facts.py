@@ -14,7 +14,7 @@ from site_store.node_states.user_states import in_force, reasons_to_leave_out
 from site_store.nodes.provisioner_lists import left_column, left_words
 from site_store.operations.operations import newest_ended, usual_times
 from site_store.sql.database import Repository
-from site_store.sql.dialects import clock, json_rows, nested_json
+from site_store.sql.postgresql import clock, json_rows
 from site_store.status.status_records import ProvisionerListRecord
 from site_store.tables import node, provisioner_list, user_state
 from site_store.trees.site_cards import newest_settings
@@ -58,7 +58,7 @@ class PlanFactsOfSites(Repository):
         values = {"site": site} | ({} if given is None else {"now": given})
 
         def work(tx: Connection) -> PlanFacts:
-            row = tx.execute(_facts(tx.dialect.name, given is not None), values).one()
+            row = tx.execute(_facts(given is not None), values).one()
             listed = None
             if row.connection is not None:
                 listed = ProvisionerListRecord(site, row.connection, row.read_at, row.nodes, row.digest)
@@ -76,17 +76,17 @@ class PlanFactsOfSites(Repository):
 
 
 @cache
-def _facts(dialect: str, given_clock: bool) -> Select[Any]:
+def _facts(given_clock: bool) -> Select[Any]:
     """Select the facts. Parameters of the statement: `site`; `now` where a clock of tests is given."""
-    now = bindparam("now", type_=user_state.c.until.type) if given_clock else clock(dialect)
+    now = bindparam("now", type_=user_state.c.until.type) if given_clock else clock()
     here = select(_SITE.label("site")).subquery()
     settings, ended = newest_settings(_SITE).subquery(), newest_ended(_SITE, TIMED).subquery()
     columns = (provisioner_list.c[name] for name in ("connection", "read_at", "nodes", "digest"))
     return select(
         *columns,
         is_known(_SITE).label("known"),
-        left_column(dialect, _SITE, provisioner_list.c.read_at).label("left"),
-        json_rows(dialect, in_force(now).where(user_state.c.site == _SITE)).label("users"),
-        json_rows(dialect, select(nested_json(dialect, settings.c.settings))).label("settings"),
-        json_rows(dialect, select(*ended.c)).label("ended"),
+        left_column(_SITE, provisioner_list.c.read_at).label("left"),
+        json_rows(in_force(now).where(user_state.c.site == _SITE)).label("users"),
+        json_rows(select(settings.c.settings)).label("settings"),
+        json_rows(select(*ended.c)).label("ended"),
     ).select_from(here.outerjoin(provisioner_list, provisioner_list.c.site == here.c.site))

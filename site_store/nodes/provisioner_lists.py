@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, case, exists, func, literal, select, update
 
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, insert, json_rows
+from site_store.sql.postgresql import among, insert, json_rows
 from site_store.status.status_records import ProvisionerListRecord
 from site_store.tables import node, operation, provisioner_list
 from site_store.trees.tree_rows import json_list
@@ -66,7 +66,7 @@ class ProvisionerLists(Repository):
                 return False
             is_same = kept is not None and (kept.connection, kept.digest) == (connection, digest)
             facts = {"connection": connection, "read_at": read_at, "digest": digest}
-            row = insert(tx, provisioner_list).values(site=site, nodes="" if is_same else text, **facts)
+            row = insert(provisioner_list).values(site=site, nodes="" if is_same else text, **facts)
             names_of = facts if is_same else (*facts, "nodes")
             # One from the future was written by a clock that was put back since.
             replaced = row.on_conflict_do_update(
@@ -90,7 +90,7 @@ class ProvisionerLists(Repository):
             for (status, power), names in changed.items():
                 values = {"provisioner_status": status, "power": power, "listed_at": now}
                 for first in range(0, len(names), _AT_ONCE):
-                    these = among(tx, node.c.name, names[first : first + _AT_ONCE])
+                    these = among(node.c.name, names[first : first + _AT_ONCE])
                     tx.execute(update(node).where(node.c.site == site, these).values(values))
             return True
 
@@ -112,12 +112,12 @@ class ProvisionerLists(Repository):
         moment = literal(read_at, operation.c.over.type)
 
         def work(tx: Connection) -> dict[str, str]:
-            return left_words(json_list(tx.scalar(select(left_column(tx.dialect.name, literal(site), moment)))))
+            return left_words(json_list(tx.scalar(select(left_column(literal(site), moment)))))
 
         return self._database.read_once(work)
 
 
-def left_column(dialect: str, site: ColumnElement[str], read_at: ColumnElement[Any]) -> ColumnElement[str]:
+def left_column(site: ColumnElement[str], read_at: ColumnElement[Any]) -> ColumnElement[str]:
     """Return a column for `left_words`: the nodes of operations of a site that were over only after a list was read.
 
     Parameters
@@ -127,7 +127,7 @@ def left_column(dialect: str, site: ColumnElement[str], read_at: ColumnElement[A
     over = (operation.c.site == site, operation.c.over > read_at)
     facts = (node.c.name, node.c.left_as, node.c.done_at.is_not(None), operation.c.phase)
     left = select(*facts).join(operation, operation.c.op == node.c.op).where(node.c.site == site, *over)
-    rows = json_rows(dialect, left.correlate(provisioner_list))
+    rows = json_rows(left.correlate(provisioner_list))
     # Most often there is no such operation, and the nodes are not looked through for it.
     return case((exists().where(*over).correlate(provisioner_list), rows))
 

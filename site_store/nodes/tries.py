@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )
 
-from site_store.sql.dialects import moments_parameters, moments_values
+from site_store.sql.postgresql import moments_parameters, moments_values
 from site_store.tables import action, node, task
 from strategy_lib.goals.retries import retry_delay
 from strategy_lib.node import TaskStatus
@@ -82,14 +82,13 @@ def _note(tx: Connection, now: datetime, site: str, action_id: str, failures: Ma
         name: now + timedelta(seconds=retry_delay(number, jitter_of(site, name, number)))
         for name, number in failures.items()
     }
-    dialect = tx.dialect.name
-    tx.execute(_noted(dialect), {"this_site": site, "this_action": action_id, **moments_values(dialect, "due", due)})
+    tx.execute(_noted(), {"this_site": site, "this_action": action_id, **moments_values("due", due)})
 
 
 @cache
-def _noted(dialect: str) -> Update:
+def _noted() -> Update:
     """Have nodes of a site say when the next try of each is due, after one more that failed in an action."""
-    due, moment = moments_parameters(dialect, "due")
+    due, moment = moments_parameters("due")
     tried = bindparam("this_action", type_=node.c.tried_action.type)
     this_site = node.c.site == bindparam("this_site", type_=node.c.site.type)
     return (

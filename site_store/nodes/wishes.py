@@ -15,7 +15,7 @@ from site_store.designs.object_changes import touched_nodes, write_changes
 from site_store.node_states.repair_switches import ALL_SITES
 from site_store.nodes.node_versions import require_versions
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among
+from site_store.sql.postgresql import among
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, action_audit, node, revision, site_audit
 from strategy_lib.goals.actors import Access
@@ -64,7 +64,7 @@ class Wishes(Repository):
             now = self._shared_now(tx)
             require_versions(tx, site, versions)
             version = node.c.wanted_version + 1
-            these = (node.c.site == site, node.c.wanted_digest.is_not(None), among(tx, node.c.name, nodes))
+            these = (node.c.site == site, node.c.wanted_digest.is_not(None), among(node.c.name, nodes))
             asked = update(node).where(*these).values(touched_by=user, failures=0, next_try=None)
             asked = asked.values(wanted_version=version, touched=version, version=node.c.version + 1)
             found = tx.execute(asked.returning(node.c.name, node.c.wanted_version)).all()
@@ -109,7 +109,7 @@ class Wishes(Repository):
             number = tx.scalar(newest.limit(1))
             adopted = tx.scalars(
                 update(node)
-                .where(node.c.site == site, node.c.wanted_digest.is_not(None), among(tx, node.c.name, nodes))
+                .where(node.c.site == site, node.c.wanted_digest.is_not(None), among(node.c.name, nodes))
                 .where(node.c.status.is_distinct_from(str(Status.PROCESSING)))
                 .values(
                     done_revision=number,

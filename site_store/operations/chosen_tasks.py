@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Text, bindparam
 
 from site_store.records import Operation
-from site_store.sql.dialects import UtcDateTime, among_parameter, names_value
+from site_store.sql.postgresql import UtcDateTime, among_parameter
 from site_store.tables import node, task
 
 #: Parameters of such statements: the operation, its site and its action; the moment; what had to be repeated.
@@ -52,12 +52,12 @@ class Chosen:
 
     def parameters(self, tx: Connection, key: str) -> dict[str, Any]:
         """Return what the statement of this choice is given under `key`."""
-        return {} if self.choice is Choice.ALL else {key: names_value(tx, self.names)}
+        return {} if self.choice is Choice.ALL else {key: list(self.names)}
 
 
-def chosen(dialect: str, choice: Choice, key: str) -> tuple[ColumnElement[bool], ...]:
+def chosen(choice: Choice, key: str) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions on `task` that such nodes fulfil; `task.op` is asked for beside them."""
     if choice is Choice.ALL:
         return ()
-    these = among_parameter(dialect, task.c.node, key)
+    these = among_parameter(task.c.node, key)
     return (these,) if choice is Choice.THESE else (~these,)

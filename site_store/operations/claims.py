@@ -15,9 +15,9 @@ from site_store.node_states.user_states import left_out_nodes
 from site_store.nodes.node_status import planned_version, provisioner_owner
 from site_store.operations.tasks import explain_pending, withhold
 from site_store.records import OperationStatus
-from site_store.sql import dialects
-from site_store.sql.dialects import pairs
+from site_store.sql import postgresql
 from site_store.sql.if_newest import NODES
+from site_store.sql.postgresql import pairs
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, node, operation, task
 from strategy_lib.node import TaskStatus
@@ -70,7 +70,7 @@ def claim(
     if site_state is not None:
         _require_newest(tx, site, site_state)
     op: int | None = tx.scalar(
-        dialects.insert(tx, operation)
+        postgresql.insert(operation)
         .values(**key, site=site, nodes=[], design_ref=design_ref, created=now, status=OperationStatus.INTENDED)
         .on_conflict_do_nothing()
         .returning(operation.c.op)
@@ -159,9 +159,9 @@ def _claim(
     ]
     condition: Any = None
     if found is None or not nodes:
-        eligible.append(dialects.among(tx, task.c.node, nodes))
+        eligible.append(postgresql.among(task.c.node, nodes))
     else:
-        word = pairs(tx, {name: _condition_of(name, found) for name in nodes})
+        word = pairs({name: _condition_of(name, found) for name in nodes})
         eligible.append(task.c.node == word.c.key)
         condition = word.c.value
     if comes_after is not None:
@@ -190,7 +190,7 @@ def _try_again(tx: Connection, now: datetime, action_id: str, site: str, group: 
 
     A node that failed to be deployed is prepared again first.
     """
-    these = (task.c.action_id == action_id, dialects.among(tx, task.c.node, nodes))
+    these = (task.c.action_id == action_id, postgresql.among(task.c.node, nodes))
     failed = tx.execute(
         select(task.c.node, task.c.phase, task.c.op, task.c.error, task.c.tries).where(
             *these, task.c.phase.in_(GROUP_PHASES), task.c.status == TaskStatus.ERROR
@@ -225,14 +225,14 @@ def _claim_for_step(
     tx: Connection, now: datetime, action_id: str, phase: Phase, op: int, nodes: list[str]
 ) -> list[str]:
     """Take these nodes, except those that the step has done or is at, and return them by name."""
-    wanted = dialects.names(tx, nodes).subquery()
+    wanted = postgresql.names(nodes).subquery()
     facts = {
         "op": literal(op, task.c.op.type),
         "status": literal(str(TaskStatus.PROCESSING)),
         "started": literal(now),
         "owner": literal(provisioner_owner(tx.scalar(select(action.c.connection).where(action.c.id == action_id)))),
     }
-    rows = dialects.insert(tx, task).from_select(
+    rows = postgresql.insert(task).from_select(
         ["action_id", "node", "phase", *facts],
         select(literal(action_id, Text()), wanted.c.value, literal(str(phase), Text()), *facts.values()).where(true()),
     )
@@ -265,13 +265,13 @@ def _note_found(tx: Connection, op: int, claimed: list[str], found: Mapping[str,
         for name in claimed:
             by_condition.setdefault(_condition_of(name, found), []).append(name)
     for condition, nodes in by_condition.items():
-        tx.execute(update(task).where(task.c.op == op, dialects.among(tx, task.c.node, nodes)).values(found=condition))
+        tx.execute(update(task).where(task.c.op == op, postgresql.among(task.c.node, nodes)).values(found=condition))
 
 
 def _note_digests(tx: Connection, op: int, digests: Mapping[str, str]) -> None:
     """Keep with each node the version that this operation is to bring about."""
     if digests:
-        version = pairs(tx, digests)
+        version = pairs(digests)
         noted = update(task).where(task.c.op == op, task.c.node == version.c.key)
         tx.execute(noted.values(digest=version.c.value))
 
@@ -299,7 +299,7 @@ def _touch_nodes(
     """
     if not nodes:
         return
-    rows = dialects.names(tx, nodes).subquery()
+    rows = postgresql.names(nodes).subquery()
     facts = {
         "op": literal(op, node.c.op.type),
         "status": literal(str(Status.PROCESSING), node.c.status.type),
@@ -307,7 +307,7 @@ def _touch_nodes(
         "first_updated": literal(now, node.c.first_updated.type),
         "last_updated": literal(now, node.c.last_updated.type),
     }
-    touched = dialects.insert(tx, node).from_select(
+    touched = postgresql.insert(node).from_select(
         ["site", "name", *facts], select(literal(site), rows.c.value, *facts.values()).where(true())
     )
     new: dict[str, Any] = {fact: touched.excluded[fact] for fact in facts}

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, and_, select
 
 from site_store.nodes.node_records import NodeTasks, TaskRecord
-from site_store.sql.dialects import whole_joins
+from site_store.sql.postgresql import whole_joins
 from site_store.tables import group_node, operation, task
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import Phase
@@ -29,7 +29,6 @@ def both_tasks(query: Select[Any], action_id: str, group: str | None) -> Select[
     query = query.select_from(joined)
     if group is None:
         return query
-    # Not a join: SQLite would go through all tasks of the action and look each up in the group.
     return query.where(prepare.c.node.in_(members_of(action_id, group)))
 
 

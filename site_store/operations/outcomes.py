@@ -13,8 +13,8 @@ from design_rendering.changes.digests import with_labels_of
 from site_store.nodes.node_status import done_again, of_nodes
 from site_store.operations.chosen_tasks import AGAIN, MOMENT, THIS_OP, Choice, Chosen, chosen
 from site_store.records import Operation
-from site_store.sql.dialects import among, pairs, pairs_parameters, pairs_values
 from site_store.sql.if_newest import TASKS
+from site_store.sql.postgresql import among, pairs, pairs_parameters, pairs_values
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, node, task
 from strategy_lib.goals.op_transitions import Event
@@ -106,23 +106,22 @@ def _settle(
     """
     if not nodes:
         return frozenset()
-    dialect = tx.dialect.name
     given = {"this_op": this.op, "this_moment": now} | ({} if again is None else {"done_again": again})
     said = {name: notes[name] for name in sorted(nodes) if name in notes} if notes else {}
     silent = frozenset(nodes).difference(said)
     settled: set[str] = set()
     if silent:
         these = Chosen.of(this, silent)
-        told = _told(dialect, event, again is not None, these.choice)
+        told = _told(event, again is not None, these.choice)
         settled.update(tx.scalars(told, given | these.parameters(tx, "chosen")).all())
     if said:
-        told = _told(dialect, event, again is not None, None)
-        settled.update(tx.scalars(told, given | pairs_values(dialect, "said", said)).all())
+        told = _told(event, again is not None, None)
+        settled.update(tx.scalars(told, given | pairs_values("said", said)).all())
     return frozenset(settled)
 
 
 @cache
-def _told(dialect: str, event: Event, again: bool, choice: Choice | None) -> ReturningUpdate[str]:
+def _told(event: Event, again: bool, choice: Choice | None) -> ReturningUpdate[str]:
     """Have tasks of an operation say how they ended.
 
     Parameters
@@ -133,8 +132,8 @@ def _told(dialect: str, event: Event, again: bool, choice: Choice | None) -> Ret
     fixed = task.c.fixed + AGAIN if again else None
     told = update(task).where(TASKS.take(event, THIS_OP)).values(status=_STATUS[event], ended=MOMENT, fixed=fixed)
     if choice is not None:
-        return told.where(*chosen(dialect, choice, "chosen")).returning(task.c.node)
-    word = pairs_parameters(dialect, "said")
+        return told.where(*chosen(choice, "chosen")).returning(task.c.node)
+    word = pairs_parameters("said")
     return told.where(task.c.node == word.c.key).values(error=word.c.value).returning(task.c.node)
 
 
@@ -148,7 +147,7 @@ def _explain(
     """Keep the provisioner's word on each node that stands so."""
     said = {name: why for name, why in sorted(notes.items()) if name in settled}
     if said:
-        word = pairs(tx, said)
+        word = pairs(said)
         explained = update(task).where(task.c.op == this.op, task.c.status == status, task.c.node == word.c.key)
         tx.execute(explained.values(error=word.c.value))
 
@@ -204,7 +203,7 @@ def _left_over(
     rest = sent - settled
     if not rest or not this.phase.is_of_nodes:
         return frozenset(), frozenset()
-    held = select(task.c.node, task.c.status).where(task.c.op == this.op, among(tx, task.c.node, rest))
+    held = select(task.c.node, task.c.status).where(task.c.op == this.op, among(task.c.node, rest))
     own: dict[str, str] = {row.node: row.status for row in tx.execute(held)}
     contradicted = {
         name

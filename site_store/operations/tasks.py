@@ -39,7 +39,7 @@ from site_store.operations.node_tasks import (
 )
 from site_store.operations.unsent import number_as_wanted, write_unsent
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, insert, names, pairs, whole_joins
+from site_store.sql.postgresql import among, insert, names, pairs, whole_joins
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, group_node, group_run, node, operation, task
 from strategy_lib.goals.node_errors import ErrorCode
@@ -81,7 +81,7 @@ def _settle_pending(
             task.c.action_id == action_id,
             task.c.phase.in_([str(phase) for phase in phases]),
             task.c.status == TaskStatus.PENDING,
-            among(tx, task.c.node, nodes),
+            among(task.c.node, nodes),
         )
         .values(status=status, error=error, started=at, ended=at)
     )
@@ -93,11 +93,11 @@ def plan_node_step(
     """Write in the caller's transaction that a step is to be done to these nodes; rows that there are stay."""
     if not nodes:
         return
-    values = names(tx, sorted(frozenset(nodes))).subquery()
+    values = names(sorted(frozenset(nodes))).subquery()
     facts = (literal(action_id, Text()), values.c.value, literal(str(phase), Text()))
     rest = (literal(str(TaskStatus.PENDING)), literal(provisioner_owner(connection)))
     columns = ["action_id", "node", "phase", "status", "owner"]
-    rows = insert(tx, task).from_select(columns, select(*facts, *rest).where(true()))
+    rows = insert(task).from_select(columns, select(*facts, *rest).where(true()))
     tx.execute(rows.on_conflict_do_nothing())
 
 
@@ -107,7 +107,7 @@ def explain_pending(tx: Connection, action_id: str, phase: Phase, reasons: Mappi
         return
     connection = tx.scalar(select(action.c.connection).where(action.c.id == action_id))
     plan_node_step(tx, action_id, connection, phase, reasons)
-    why = pairs(tx, reasons)
+    why = pairs(reasons)
     mine = (task.c.action_id == action_id, task.c.phase == phase, task.c.status == TaskStatus.PENDING)
     tx.execute(update(task).where(*mine, task.c.node == why.c.key).values(error=why.c.value))
 
@@ -328,7 +328,7 @@ class Tasks(Repository):
                     task.c.action_id == action_id,
                     task.c.phase == phase,
                     task.c.status == TaskStatus.PENDING,
-                    among(tx, task.c.node, wanted),
+                    among(task.c.node, wanted),
                 )
                 .values(error=why)
             )
@@ -370,14 +370,14 @@ class Tasks(Repository):
             failed = frozenset(
                 tx.scalars(
                     update(task)
-                    .where(*prepare, task.c.status == TaskStatus.PENDING, among(tx, task.c.node, reasons))
+                    .where(*prepare, task.c.status == TaskStatus.PENDING, among(task.c.node, reasons))
                     .values(status=TaskStatus.ERROR, owner_group=group, ended=now)
                     .returning(task.c.node)
                 )
             )
             said = {name: reasons[name] for name in sorted(failed)}
             if said:
-                why = pairs(tx, said)
+                why = pairs(said)
                 tx.execute(update(task).where(*prepare, task.c.node == why.c.key).values(error=why.c.value))
                 fail_nodes(tx, now, site, action_id, said)
             events = [

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, li
 
 from site_store.nodes.node_errors import write_rows
 from site_store.records import OperationStatus
-from site_store.sql.dialects import among, insert, pairs
+from site_store.sql.postgresql import among, insert, pairs
 from site_store.tables import action, group_node, node, node_error, operation, task
 from strategy_lib.goals.node_errors import ErrorCode, ReportState
 from strategy_lib.node import TaskStatus
@@ -25,7 +25,7 @@ from strategy_lib.phase import GROUP_PHASES, Phase
 def take_op(tx: Connection, now: datetime, site: str, action_id: str, phase: Phase) -> int:
     """Take a number from the sequence of operations, for what is told of nodes that nothing was sent for."""
     row = {"action_id": action_id, "site": site, "attempt": -1, "phase": phase, "nodes": [], "design_ref": ""}
-    taken = insert(tx, operation).values(**row, created=now, status=OperationStatus.COMPLETE)
+    taken = insert(operation).values(**row, created=now, status=OperationStatus.COMPLETE)
     op = int(tx.scalars(taken.returning(operation.c.op)).one())
     # Neither database gives the number again.
     tx.execute(delete(operation).where(operation.c.op == op))
@@ -48,7 +48,7 @@ def write_unsent(
     if not reasons or tx.scalar(select(action.c.dry_run).where(action.c.id == action_id)):
         return
     op = take_op(tx, now, site, action_id, phase)
-    why = pairs(tx, reasons)
+    why = pairs(reasons)
     facts: dict[str, ColumnElement[Any]] = {
         "site": node.c.site,
         "node": node.c.name,
@@ -64,7 +64,7 @@ def write_unsent(
     of_node = and_(task.c.node == node.c.name, task.c.action_id == action_id, task.c.phase == str(phase))
     source = node.join(why, why.c.key == node.c.name).join(task, of_node)
     write_rows(tx, facts, select(*facts.values()).select_from(source).where(node.c.site == site))
-    unsent = (task.c.action_id == action_id, task.c.op.is_(None), among(tx, task.c.node, reasons))
+    unsent = (task.c.action_id == action_id, task.c.op.is_(None), among(task.c.node, reasons))
     tx.execute(update(task).where(*unsent, task.c.phase.in_(GROUP_PHASES)).values(done_op=op))
 
 
@@ -120,7 +120,7 @@ def number_as_wanted(
         task.c.phase.in_([str(phase) for phase in phases]),
         task.c.status == TaskStatus.SUCCESS,
         task.c.op.is_(None),
-        among(tx, task.c.node, nodes),
+        among(task.c.node, nodes),
     )
     by = select(node.c.op).where(node.c.site == site, node.c.name == task.c.node).scalar_subquery()
     tx.execute(update(task).where(*these).values(done_op=by))

@@ -18,8 +18,6 @@ URL_FILE = "store.url"
 """A home's file with the URL of its database: `slipway up` writes it."""
 
 _DRIVERS = {
-    "sqlite": "sqlite",
-    "sqlite+pysqlite": "sqlite",
     "postgres": "postgresql+psycopg",
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
@@ -28,7 +26,7 @@ _DRIVERS = {
 
 
 def resolve(url: str | None = None, environment: Mapping[str, str] | None = None) -> URL:
-    """Return the database's URL, with the driver that Slipway uses and an absolute path.
+    """Return the database's URL, with the driver that Slipway uses.
 
     Parameters
     ----------
@@ -51,20 +49,15 @@ def resolve(url: str | None = None, environment: Mapping[str, str] | None = None
         parsed = make_url(given)
     except (ArgumentError, ValueError):
         raise StoreNotConfigured(
-            f"{origin} cannot be read: it should look like postgresql://user:password@host:5432/slipway "
-            "or sqlite:////absolute/path/slipway.db"
+            f"{origin} cannot be read: it should look like postgresql://user:password@host:5432/slipway"
         ) from None
     driver = _DRIVERS.get(parsed.drivername)
     if driver is None:
         raise StoreNotConfigured(
-            f"{origin} names a database of the kind {parsed.drivername!r}: use postgresql:// or sqlite:///"
+            f"{origin} names a database of the kind {parsed.drivername!r}, and the store can be PostgreSQL alone: "
+            "name one as postgresql://user:password@host:5432/slipway, or none, for the one that `slipway up` brings"
         )
-    parsed = parsed.set(drivername=driver)
-    if driver == "sqlite":
-        if not parsed.database or parsed.database == ":memory:" or parsed.database.startswith("file:"):
-            raise StoreNotConfigured(f"{origin} names no plain file: the store is shared by processes, so it needs one")
-        parsed = parsed.set(database=str(Path(parsed.database).expanduser().absolute()))
-    return parsed
+    return parsed.set(drivername=driver)
 
 
 def _home_url(file: Path) -> str:
@@ -77,16 +70,8 @@ def _home_url(file: Path) -> str:
         ) from None
 
 
-def sqlite_file(url: URL) -> Path | None:
-    """Return the file of a SQLite database, None for any other."""
-    return Path(url.database) if url.drivername == "sqlite" and url.database else None
-
-
 def describe(url: URL) -> str:
     """Name the database for people: no user's password, and no query, which may hold one."""
-    file = sqlite_file(url)
-    if file is not None:
-        return f"SQLite file {file}"
     host = url.host or url.query.get("host") or "the local server"
     port = f":{url.port}" if url.port else ""
     return f"PostgreSQL database {url.database!r} on {host}{port}"

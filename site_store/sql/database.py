@@ -10,27 +10,23 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg.abc import PQGen
 from psycopg.pq import TransactionStatus
 from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, event, func, literal, select
-from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-from site_store.errors import StoreError, StoreNotConfigured, StoreUnavailable, ValueRefused
+from site_store.errors import StoreError, StoreUnavailable, ValueRefused
 from site_store.sql.access import guard_statements, names_all, require
-from site_store.sql.address import describe, sqlite_file
-from site_store.sql.dialects import analyse, database_time, known_rows
+from site_store.sql.address import describe
+from site_store.sql.postgresql import analyse, database_time, known_rows
 from strategy_lib.goals.actors import Access, Actor
 
 T = TypeVar("T")
 
-BUSY_SECONDS = 30
 _ATTEMPTS = 6
-_WRITE = "slipway_write"
-_MIGRATION = "slipway_migration"
 _POSTGRESQL_DEFAULTS = {
     "connect_timeout": 10,
     "application_name": "slipway",
@@ -49,9 +45,6 @@ _FEW_ROWS = 1000
 _KEPT_CONNECTIONS = 8
 """So many connections at most stay open in a process that had so many at once: to open one costs several reads."""
 _RETRIED_SQLSTATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock
-_BUSY = frozenset({"SQLITE_BUSY", "SQLITE_BUSY_RECOVERY"})
-_TURN = (0.001, 0.008)
-"""Seconds between two looks of one that waits to write to a SQLite file."""
 _LIMIT_EXCEEDED = "54"
 _ENDED_FOR_SILENCE = "25P03"
 
@@ -99,19 +92,13 @@ class Database:
         self.touches = frozenset(touches)
         self._given_clock = now
         self.name = describe(url)
-        self.engine = (
-            _postgresql_engine(url, bounded, idle_seconds) if sqlite_file(url) is None else _sqlite_engine(url)
-        )
+        self.engine = _engine(url, bounded, idle_seconds)
         if actor is not None:
             guard_statements(self.engine, actor)
-        self._writing = self.engine.execution_options(**{_WRITE: True})
-        self._migrating = self.engine.execution_options(**{_WRITE: True, _MIGRATION: True})
-        # One snapshot for all statements of a read; SQLite's WAL gives that by itself.
-        isolation = {"isolation_level": "REPEATABLE READ"} if self.engine.dialect.name == "postgresql" else {}
-        self._reading = self.engine.execution_options(**isolation)
+        # One snapshot for all statements of a read.
+        self._reading = self.engine.execution_options(isolation_level="REPEATABLE READ")
         # A statement by itself is a snapshot, and needs no transaction around it: half of the round trips.
-        alone = {"isolation_level": "AUTOCOMMIT"} if self.engine.dialect.name == "postgresql" else {}
-        self._reading_once = self.engine.execution_options(**alone)
+        self._reading_once = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         _engines.add(self.engine)
 
     def read(self, work: Callable[[Connection], T]) -> T:
@@ -131,32 +118,12 @@ class Database:
         safe. Raises `ValueRefused`: the database refused a value. Raises `AccessRefused`: the actor may not do that.
         """
         require(self.actor, access)
-        return self._run(self._writing, work, keep=True)
-
-    def migrate(self, work: Callable[[Connection], T]) -> T:
-        """Run `work` like `write`, but let SQLite check foreign keys at the end alone.
-
-        SQLite rebuilds a table by dropping the old one, which would delete the rows that refer to it.
-
-        Raises `StoreUnavailable` or `ValueRefused`: as for `write`; also when a foreign key does not hold at the end.
-        """
-
-        def checked(tx: Connection) -> T:
-            result = work(tx)
-            # The check goes through all rows; where nothing had to be done, there is nothing to check.
-            if tx.dialect.name != "sqlite" or not tx.exec_driver_sql("SELECT total_changes()").scalar():
-                return result
-            broken = tx.exec_driver_sql("PRAGMA foreign_key_check").first()
-            if broken is not None:
-                raise ValueRefused(f"{self.name} was left as it is: a row of {broken[0]} refers to none of {broken[2]}")
-            return result
-
-        return self._run(self._migrating, checked, keep=True)
+        return self._run(self.engine, work, keep=True)
 
     def refresh_statistics(self, rows: int, *tables: Table) -> None:
         """Let the database look at tables that have just grown by so many rows: it plans by what it knows of them.
 
-        PostgreSQL does so by itself a minute later, and SQLite never does. Tables that it knows to be about as large
+        PostgreSQL does so by itself a minute later. Tables that it knows to be about as large
         are left alone, and so are small ones.
         """
         if rows < _FEW_ROWS:
@@ -204,9 +171,6 @@ class Database:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 with engine.connect() as connection:
-                    if connection.get_execution_options().get(_MIGRATION) and connection.dialect.name == "sqlite":
-                        # What is set for a migration stays with its connection: no other transaction gets that.
-                        connection.detach()
                     result = work(connection)
                     if keep:
                         connection.commit()
@@ -220,10 +184,8 @@ class Database:
 
     def _explained(self, error: DBAPIError) -> StoreError:
         reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
-        # SQLite's OperationalError is also what a wrong statement gives; that is then a plain SQLITE_ERROR.
-        wrong = getattr(error.orig, "sqlite_errorname", None) == "SQLITE_ERROR"
-        # What is larger than PostgreSQL can index is its OperationalError too, and does not get smaller by repetition.
-        wrong |= str(getattr(error.orig, "sqlstate", None) or "").startswith(_LIMIT_EXCEEDED)
+        # What is larger than can be indexed is an OperationalError too, and does not get smaller by repetition.
+        wrong = str(getattr(error.orig, "sqlstate", None) or "").startswith(_LIMIT_EXCEEDED)
         ended = getattr(error.orig, "sqlstate", None) == _ENDED_FOR_SILENCE
         if ended or (isinstance(error, OperationalError | InterfaceError) and not wrong):
             return StoreUnavailable(f"{self.name} cannot be used at the moment ({reason}); try again")
@@ -249,9 +211,7 @@ class Repository:
 
 def _asks_for_repetition(error: DBAPIError) -> bool:
     """Whether the database rolled back only because of others at work, so that the same again may well pass."""
-    sqlstate = getattr(error.orig, "sqlstate", None)
-    # SQLite has waited for BUSY_SECONDS by then, but a snapshot gone stale is reported at once.
-    return sqlstate in _RETRIED_SQLSTATES or getattr(error.orig, "sqlite_errorname", None) == "SQLITE_BUSY_SNAPSHOT"
+    return getattr(error.orig, "sqlstate", None) in _RETRIED_SQLSTATES
 
 
 def _dump_json(value: Any) -> str:
@@ -271,7 +231,7 @@ class _BoundedConnection(psycopg.Connection[Any]):
             raise
 
 
-def _postgresql_engine(url: URL, bounded: bool, idle_seconds: float | None = None) -> Engine:
+def _engine(url: URL, bounded: bool, idle_seconds: float | None = None) -> Engine:
     engine = create_engine(
         url,
         hide_parameters=True,
@@ -305,90 +265,3 @@ def _postgresql_engine(url: URL, bounded: bool, idle_seconds: float | None = Non
             connection.commit()
 
     return engine
-
-
-def _sqlite_engine(url: URL) -> Engine:
-    file = sqlite_file(url)
-    assert file is not None
-    # To open a file takes longer than most of what is asked: all tables and triggers are read each time.
-    engine = create_engine(
-        url, hide_parameters=True, json_serializer=_dump_json, pool_size=_KEPT_CONNECTIONS, max_overflow=-1
-    )
-
-    @event.listens_for(engine, "checkout")
-    def taken(_connection: Any, record: Any, _proxy: Any) -> None:
-        if record.info["file"] != _identity(file):
-            # The file at this path is another one now, such as a restored backup.
-            raise DisconnectionError
-
-    @event.listens_for(engine, "connect")
-    def connected(connection: Any, record: Any) -> None:
-        record.info["file"] = _identity(file)
-        # The driver must not begin transactions on its own: that is done below, in the right mode.
-        connection.isolation_level = None
-        connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
-        connection.execute("PRAGMA foreign_keys = ON")
-        # With WAL the default would be enough against crashes of processes, but not against a power cut.
-        connection.execute("PRAGMA synchronous = FULL")
-
-    @event.listens_for(engine, "begin")
-    def begun(connection: Connection) -> None:
-        options = connection.get_execution_options()
-        if options.get(_MIGRATION):
-            # Inside of a transaction this would do nothing.
-            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-        # A write takes its lock at the start: a read that turned into a write could only fail.
-        if options.get(_WRITE):
-            _begin_write(connection)
-        else:
-            connection.exec_driver_sql("BEGIN")
-
-    return engine
-
-
-def _begin_write(connection: Connection) -> None:
-    """Begin a transaction that writes, once nobody else does.
-
-    SQLite itself looks every tenth of a second whether it is its turn, and who looks more often is always faster: with
-    eight writers one waited for seconds.
-    """
-    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
-    try:
-        end = time.monotonic() + BUSY_SECONDS
-        while True:
-            try:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-                return
-            except OperationalError as error:
-                if getattr(error.orig, "sqlite_errorname", None) not in _BUSY or time.monotonic() > end:
-                    raise
-            time.sleep(random.uniform(*_TURN))
-    finally:
-        connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
-
-
-def _identity(file: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another one of the same name; None where there is none."""
-    try:
-        found = file.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def create_sqlite_file(url: URL) -> None:
-    """Create the file of a SQLite database with its directory, readable by its owner alone: it holds designs.
-
-    Raises `StoreNotConfigured`: the file cannot be created there.
-    """
-    file = sqlite_file(url)
-    if file is None or file.exists():
-        return
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
-    except OSError as error:
-        raise StoreNotConfigured(
-            f"the {describe(url)} cannot be created ({error.strerror}): set SLIPWAY_HOME to a directory that can be "
-            "written, or SLIPWAY_DATABASE_URL to a database"
-        ) from error

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from importlib.resources import files
 
 from sqlalchemy import Connection, inspect, text
 
 from site_store.errors import SchemaNotCurrent
-from site_store.sql.address import sqlite_file
-from site_store.sql.database import BUSY_SECONDS, Database, create_sqlite_file
+from site_store.sql.database import Database
 from site_store.tables import metadata
 
 #: The newest step in `migrations/versions`; a test proves it. Kept here so that opening a store need not load Alembic.
-CURRENT = "0016"
+CURRENT = "0100"
+
+#: The schema that is made of nothing. Builds before it were never released, and their databases cannot be upgraded.
+FIRST = "0100"
 
 #: Not Alembic's own name for it: the database may be shared with others that use Alembic, such as Airflow.
 VERSION_TABLE = "slipway_schema_version"
@@ -26,19 +27,10 @@ def check(database: Database) -> None:
 
     Raises `SchemaNotCurrent`: it has none, an older or a newer one; `StoreUnavailable`: it could not be reached.
     """
-    file = sqlite_file(database.url)
-    if file is not None and not file.exists():
-        raise SchemaNotCurrent(
-            f"there is no {database.name}: run `slipway store upgrade` to create it; "
-            "which database is used follows from SLIPWAY_DATABASE_URL and SLIPWAY_HOME"
-        )
     found = database.read(_found)
     if found is None:
         raise SchemaNotCurrent(f"the {database.name} has no tables of Slipway yet: run `slipway store upgrade`")
-    if found > CURRENT:
-        raise SchemaNotCurrent(
-            f"the {database.name} is at schema {found}, which is newer than this Slipway's {CURRENT}: update Slipway"
-        )
+    _require_known(database.name, found)
     if found != CURRENT:
         raise SchemaNotCurrent(
             f"the {database.name} is at schema {found}, this Slipway needs {CURRENT}: run `slipway store upgrade`"
@@ -55,13 +47,10 @@ def upgrade(database: Database) -> str:
 
     Raises
     ------
-    SchemaNotCurrent : it has a newer schema than this version of Slipway knows.
-    StoreNotConfigured, StoreUnavailable : it could not be created or reached.
+    SchemaNotCurrent : it has a newer schema than this version of Slipway knows, or that of a build before the first.
+    StoreUnavailable : it could not be reached.
     """
-    create_sqlite_file(database.url)
-    if sqlite_file(database.url) is not None:
-        _use_write_ahead_log(database)
-    before, after = database.migrate(_migrate)
+    before, after = database.write(lambda tx: _migrate(tx, database.name))
     if before == after:
         return f"{database.name}: schema {after} is current"
     if before is not None:
@@ -69,20 +58,38 @@ def upgrade(database: Database) -> str:
     return f"{database.name}: upgraded from {'nothing' if before is None else f'schema {before}'} to schema {after}"
 
 
-def _migrate(tx: Connection) -> tuple[str | None, str]:
+def _migrate(tx: Connection, name: str) -> tuple[str | None, str]:
     from alembic import command
     from alembic.config import Config
 
-    if tx.dialect.name == "postgresql":
-        tx.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
+    tx.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
     before = _found(tx)
-    if before is not None and before > CURRENT:
-        raise SchemaNotCurrent(f"the schema {before} is newer than this Slipway's {CURRENT}: update Slipway")
+    if before is not None:
+        _require_known(name, before)
     config = Config(str(files("site_store") / "alembic.ini"))
     config.set_main_option("script_location", str(files("site_store") / "migrations").replace("%", "%%"))
     config.attributes["connection"] = tx
-    command.upgrade(config, "head")
+    if before is None:
+        # It makes the schema as it is today: what later steps would change is so already.
+        command.upgrade(config, FIRST)
+        command.stamp(config, "head")
+    else:
+        command.upgrade(config, "head")
     return before, _found(tx) or CURRENT
+
+
+def _require_known(name: str, found: str) -> None:
+    """Refuse (`SchemaNotCurrent`) a schema that this version can neither use nor upgrade."""
+    if found > CURRENT:
+        raise SchemaNotCurrent(
+            f"the {name} is at schema {found}, which is newer than this Slipway's {CURRENT}: update Slipway"
+        )
+    if found < FIRST:
+        raise SchemaNotCurrent(
+            f"the {name} was made by a build of Slipway before its first release (schema {found}), and cannot be "
+            "brought to this version: use another SLIPWAY_HOME or SLIPWAY_DATABASE_URL, commit the documents of your "
+            "sites there, and `slipway adopt` the nodes that are deployed"
+        )
 
 
 def _found(tx: Connection) -> str | None:
@@ -91,20 +98,3 @@ def _found(tx: Connection) -> str | None:
         return None
     found: str | None = tx.scalar(text(f"SELECT max(version_num) FROM {VERSION_TABLE}"))  # noqa: S608 - a constant
     return found
-
-
-def _use_write_ahead_log(database: Database) -> None:
-    """Let readers and the writer work side by side. Stays with the file; is refused while another does the same."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        connection = database.engine.raw_connection()
-        try:
-            connection.cursor().execute("PRAGMA journal_mode = WAL")
-            return
-        except Exception as error:
-            locked = "locked" in str(error)
-            if not locked or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-        finally:
-            connection.close()

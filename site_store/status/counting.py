@@ -35,7 +35,7 @@ from sqlalchemy import (
 from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
-from site_store.sql.dialects import insert, one_at_a_time
+from site_store.sql.postgresql import insert, one_at_a_time
 from site_store.status.status_records import TOUCH, SitePart, StatusCount
 from site_store.tables import action, group_node, node, site_group_node, site_trouble, status_count, task, task_trouble
 from strategy_lib.node import TaskStatus
@@ -110,7 +110,7 @@ class Counts(Repository):
         Returns
         -------
         int
-            How many rows were merged; always 0 in SQLite, which has one writer at a time.
+            How many rows were merged.
 
         Raises
         ------
@@ -121,9 +121,7 @@ class Counts(Repository):
             one_at_a_time(tx, "merging the roll-up")
             if held is not None:
                 require_lease(tx, held, self._shared_now(tx))
-            merged = 0
-            if tx.dialect.name == "postgresql":
-                merged = int(tx.scalar(text(_MERGE)) or 0)
+            merged = int(tx.scalar(text(_MERGE)) or 0)
             of_nothing = and_(status_count.c.records == 0, status_count.c.part == 0, status_count.c.phase != TOUCH)
             tx.execute(delete(status_count).where(of_nothing))
             return merged
@@ -136,13 +134,7 @@ def touch_site(tx: Connection, site: str) -> None:
 
     For what no trigger sees: the states of nodes.
     """
-    if tx.dialect.name == "postgresql":
-        tx.execute(text("SELECT slipway_touch('', :site)"), {"site": site})
-        return
-    row = dict.fromkeys(_KEYS, "") | {"site": site, "phase": TOUCH, "fresh": True, "part": 0, "records": 1}
-    added = insert(tx, status_count).values(row)
-    more = {"records": status_count.c.records + added.excluded.records}
-    tx.execute(added.on_conflict_do_update(index_elements=[*_KEYS, "part"], set_=more))
+    tx.execute(text("SELECT slipway_touch('', :site)"), {"site": site})
 
 
 # One statement: it sees, takes away and adds the same rows. A part that it sees is that of a transaction that is over.
@@ -164,20 +156,19 @@ SELECT count(*) FROM parts
 
 def rebuild(tx: Connection) -> int:
     """Carry out `Counts.rebuild` in the caller's transaction. The change tokens go on."""
-    if tx.dialect.name == "postgresql":
-        names = ", ".join(f'"{table.name}"' for table in _COUNTED_TABLES)
-        tx.execute(text(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE"))
+    names = ", ".join(f'"{table.name}"' for table in _COUNTED_TABLES)
+    tx.execute(text(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE"))
     tx.execute(delete(status_count).where(status_count.c.phase != TOUCH))
     counted = _all_cells().subquery()
     columns = [*_KEYS, "part", "records"]
     facts = [*(counted.c[key] for key in _KEYS), literal(0), counted.c.records]
-    tx.execute(insert(tx, status_count).from_select(columns, select(*facts).where(true())))
+    tx.execute(insert(status_count).from_select(columns, select(*facts).where(true())))
     tx.execute(delete(site_trouble))
-    tx.execute(insert(tx, site_trouble).from_select([column.name for column in site_trouble.c], _in_trouble()))
+    tx.execute(insert(site_trouble).from_select([column.name for column in site_trouble.c], _in_trouble()))
     tx.execute(delete(task_trouble))
-    tx.execute(insert(tx, task_trouble).from_select([column.name for column in task_trouble.c], _tasks_in_trouble()))
+    tx.execute(insert(task_trouble).from_select([column.name for column in task_trouble.c], _tasks_in_trouble()))
     # Requests that wait for a change look again.
-    touched = insert(tx, status_count).from_select(columns, _touches())
+    touched = insert(status_count).from_select(columns, _touches())
     key = [*_KEYS, "part"]
     more = status_count.c.records + touched.excluded.records
     tx.execute(touched.on_conflict_do_update(index_elements=key, set_={"records": more}))

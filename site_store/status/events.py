@@ -14,7 +14,7 @@ from site_store.errors import EventNotFound
 from site_store.leases import require_lease
 from site_store.records import EventRecord, Lease
 from site_store.sql.database import Repository
-from site_store.sql.dialects import names
+from site_store.sql.postgresql import names
 from site_store.sql.storable import plain
 from site_store.tables import event
 
@@ -88,7 +88,7 @@ def write_node_events(tx: Connection, at: datetime, site: str, nodes: Collection
     if len(nodes) < _MANY_ALIKE:
         write_events(tx, at, site, None, [replace(new, node=name) for name in nodes])
         return
-    these = names(tx, nodes).subquery()
+    these = names(nodes).subquery()
     facts = {"at": at, "site": site, "kind": str(new.kind), "message": new.message, "data": plain(new.data)}
     said = (literal(value, event.c[name].type) for name, value in facts.items())
     tx.execute(insert(event).from_select(["node", *facts], select(*these.c, *said)))

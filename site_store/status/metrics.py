@@ -146,9 +146,6 @@ def _earlier_ends(tx: Connection) -> Counter[tuple[str, str, str]]:
 
 def _seconds(tx: Connection, begin: ColumnElement[Any], end: ColumnElement[Any]) -> ColumnElement[float]:
     """Return a column with the seconds from one moment to another, none of them negative."""
-    if tx.dialect.name == "sqlite":
-        spent: ColumnElement[float] = (func.julianday(end) - func.julianday(begin)) * 86400.0
-        return func.max(spent, 0.0)
     return cast(func.greatest(func.extract("epoch", end - begin), 0.0), Float)
 
 

@@ -13,7 +13,7 @@ from site_store.errors import EventNotFound
 from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
-from site_store.sql.dialects import insert
+from site_store.sql.postgresql import insert
 from site_store.sql.storable import plain
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox, revision
@@ -43,7 +43,7 @@ def write_notification(
     """
     event_id = str(ULID.from_datetime(now))
     tx.execute(
-        insert(tx, outbox).values(
+        insert(outbox).values(
             event_id=event_id,
             site=site,
             kind=str(kind),
@@ -109,7 +109,7 @@ class Outbox(Repository):
                 if event.site not in known:
                     known[event.site] = read_notifications(tx, event.site)
                 for target in known[event.site].wanting(NotificationKind(event.kind)):
-                    row = insert(tx, delivery).values(outbox_id=event.id, target=target.name, next_try=now)
+                    row = insert(delivery).values(outbox_id=event.id, target=target.name, next_try=now)
                     tx.execute(row.on_conflict_do_nothing())
             if found:
                 ids = [event.id for event in found]

@@ -13,7 +13,7 @@ from site_store.actions.action_rows import OPEN
 from site_store.leases import require_lease
 from site_store.records import Lease, StepState
 from site_store.sql.database import Repository
-from site_store.sql.dialects import clock, insert, json_rows
+from site_store.sql.postgresql import clock, insert, json_rows
 from site_store.status.outbox import write_notification
 from site_store.status.reporters import checks_in_as
 from site_store.status.status_records import TOUCH, CallCount, CallKey, ExpectedWork, OwnerCheckIn
@@ -84,7 +84,7 @@ class Owners(Repository):
                 require_lease(tx, held, self._shared_now(tx))
             if alive:
                 at = self._shared_now(tx) - timedelta(seconds=ago)
-                row = insert(tx, owner).values(name=name, last_seen=at, interval_seconds=interval, detail=detail)
+                row = insert(owner).values(name=name, last_seen=at, interval_seconds=interval, detail=detail)
                 new = row.excluded
                 newest = case((new.last_seen > owner.c.last_seen, new.last_seen), else_=owner.c.last_seen)
                 seen = {"last_seen": newest, "interval_seconds": new.interval_seconds, "detail": new.detail}
@@ -113,10 +113,9 @@ class Owners(Repository):
         columns = (owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
 
         def work(tx: Connection) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
-            dialect = tx.dialect.name
-            owners = json_rows(dialect, select(*columns, owner.c.unresponsive_since))
-            work = json_rows(dialect, _expected_work())
-            row = tx.execute(select(clock(dialect).label("now"), owners.label("owners"), work.label("work"))).one()
+            owners = json_rows(select(*columns, owner.c.unresponsive_since))
+            work = json_rows(_expected_work())
+            row = tx.execute(select(clock().label("now"), owners.label("owners"), work.label("work"))).one()
             given = self._database.given_time()
             known = [
                 OwnerCheckIn(name, moment(seen), float(interval), detail, moment_or_none(since))
@@ -148,7 +147,7 @@ class Owners(Repository):
             now = self._shared_now(tx)
             require_lease(tx, held, now)
             for name in sorted(missing):
-                never_seen = insert(tx, owner).values(name=name, last_seen=NEVER, interval_seconds=0.0)
+                never_seen = insert(owner).values(name=name, last_seen=NEVER, interval_seconds=0.0)
                 tx.execute(never_seen.on_conflict_do_nothing())
             expected = _expected(tx)
             needed = {work.owner for work in expected}
@@ -189,7 +188,7 @@ def _count_calls(tx: Connection, name: str, calls: Mapping[CallKey, CallCount]) 
     # In one order for all, so that no two wait for each other.
     for key in sorted(calls):
         count = calls[key]
-        row = insert(tx, provisioner_call).values(
+        row = insert(provisioner_call).values(
             owner=name, call=key.call, result=key.result, bucket=key.bucket, calls=count.calls, seconds=count.seconds
         )
         sums = {column: provisioner_call.c[column] + row.excluded[column] for column in ("calls", "seconds")}

@@ -14,7 +14,7 @@ from ulid import ULID
 from site_store.actions.action_rows import read_action
 from site_store.errors import ReporterNotFound, ReporterRefused, TooManyReports, VersionChanged
 from site_store.sql.database import Repository
-from site_store.sql.dialects import among, insert, one_at_a_time
+from site_store.sql.postgresql import among, insert, one_at_a_time
 from site_store.sql.storable import require_names, require_text
 from site_store.status.status_records import ReportedLeaf, ReporterRecord
 from site_store.tables import owner, reported, reporter
@@ -79,7 +79,7 @@ class Reporters(Repository):
         def work(tx: Connection) -> ReporterRecord:
             _require_version(tx, site, version)
             now = self._shared_now(tx)
-            row = insert(tx, reporter).values(
+            row = insert(reporter).values(
                 id=str(ULID.from_datetime(now)),
                 site=site,
                 owner=f"{OWNER}{name}",
@@ -149,7 +149,7 @@ class Reporters(Repository):
         )
 
         def work(tx: Connection) -> ReportedLeaf | None:
-            there = tx.execute(query.where(among(tx, reported.c.parent, {parent for parent, _ in places})))
+            there = tx.execute(query.where(among(reported.c.parent, {parent for parent, _ in places})))
             return next((_leaf(row) for row in there if (row.parent, row.name) in places), None)
 
         return self._database.read(work)
@@ -198,7 +198,7 @@ class Reporters(Repository):
                 tx.execute(delete(reported).where(*mine, reported.c.parent == parent, reported.c.name == name))
             key = ["site", "action_id", "parent", "name", "owner"]
             for leaf in leaves:
-                row = insert(tx, reported).values(
+                row = insert(reported).values(
                     site=site,
                     action_id=action_id,
                     owner=known.owner,
@@ -211,9 +211,7 @@ class Reporters(Repository):
             if (tx.scalar(select(func.count()).select_from(reported).where(*mine)) or 0) > MOST_LEAVES:
                 raise TooManyReports(f"a reporter has at most {MOST_LEAVES} leaves here: take some away", None)
             tx.execute(update(reporter).where(reporter.c.id == known.id).values(last_used=now))
-            seen = insert(tx, owner).values(
-                name=checks_in_as(known.owner, site), last_seen=now, interval_seconds=interval
-            )
+            seen = insert(owner).values(name=checks_in_as(known.owner, site), last_seen=now, interval_seconds=interval)
             facts = {column: seen.excluded[column] for column in ("last_seen", "interval_seconds")}
             tx.execute(seen.on_conflict_do_update(index_elements=["name"], set_=facts))
             return _record(known)

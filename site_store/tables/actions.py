@@ -18,7 +18,7 @@ from sqlalchemy import (
     text,
 )
 
-from site_store.sql.dialects import Json, Serial, UtcDateTime
+from site_store.sql.postgresql import Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 _ACTION_OPEN = text("state IN ('pending', 'running')")
@@ -65,8 +65,8 @@ action = Table(
     # Ids grow with time.
     Index("ix_action_site_id", "site", "id"),
     # Few of them, and asked for every few seconds.
-    Index("ix_action_open", "id", sqlite_where=_ACTION_OPEN, postgresql_where=_ACTION_OPEN),
-    Index("ix_action_not_noted", "id", sqlite_where=_NOT_NOTED, postgresql_where=_NOT_NOTED),
+    Index("ix_action_open", "id", postgresql_where=_ACTION_OPEN),
+    Index("ix_action_not_noted", "id", postgresql_where=_NOT_NOTED),
 )
 
 # By itself because it is large: SQLite reads through all of it to reach what stands behind it in a row.
@@ -148,7 +148,6 @@ group_node = Table(
     Column("node", String, primary_key=True),
     ForeignKeyConstraint(["action_id", "group_name"], ["group_run.action_id", "group_run.name"], ondelete="CASCADE"),
     Index("ix_group_node_action_id_node", "action_id", "node"),
-    sqlite_with_rowid=False,
 )
 
 task = Table(
@@ -180,7 +179,6 @@ task = Table(
     # Why it is held for another node; NULL: it is not.
     Column("held", Text),
     Index("ix_task_op_node", "op", "node"),
-    sqlite_with_rowid=False,
 )
 
 # A task that has failed or is lost, under the group that has it ("": a step): those of each group are found by its key.
@@ -194,7 +192,6 @@ task_trouble = Table(
     Column("phase", String, primary_key=True),
     # error or unknown, as `task.status`.
     Column("status", String, nullable=False),
-    sqlite_with_rowid=False,
 )
 
 operation = Table(
@@ -236,12 +233,10 @@ operation = Table(
         "phase",
         "round",
         unique=True,
-        sqlite_where=_NO_GROUP,
         postgresql_where=_NO_GROUP,
     ),
     Index("ix_operation_site_op", "site", "op"),
-    Index("ix_operation_not_over", "site", sqlite_where=text("over IS NULL"), postgresql_where=text("over IS NULL")),
-    sqlite_autoincrement=True,
+    Index("ix_operation_not_over", "site", postgresql_where=text("over IS NULL")),
 )
 
 # Where the nodes of an operation that is not over are asked whether they are ready, and how many at once (rule 58).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, ForeignKey, Identity, Integer, String, Table, UniqueConstraint, false
 
-from site_store.sql.dialects import CompressedText, Json, Serial, UtcDateTime
+from site_store.sql.postgresql import CompressedText, Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 # What is wanted. Revisions are written by commit alone, and never changed.
@@ -27,7 +27,6 @@ content = Table(
     Column("documents", Integer),
     Column("text", CompressedText, nullable=False),
     UniqueConstraint("site", "digest"),
-    sqlite_autoincrement=True,
 )
 
 document = Table(
@@ -66,7 +65,6 @@ revision = Table(
     # What policies changed: the set of them, and for each object those that changed it; NULL: none was asked.
     Column("policies", Json),
     UniqueConstraint("site", "number"),
-    sqlite_autoincrement=True,
 )
 
 revision_collection = Table(

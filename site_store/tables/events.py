@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, ForeignKey, Identity, Index, Integer, String, Table, Text, text
 
-from site_store.sql.dialects import Json, Serial, UtcDateTime
+from site_store.sql.postgresql import Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 _UNDELIVERED = text("delivered IS NULL")
@@ -25,8 +25,7 @@ event = Table(
     Column("data", Json, nullable=False),
     Index("ix_event_action_id_id", "action_id", "id"),
     Index("ix_event_at", "at"),
-    Index("ix_event_site_node_id", "site", "node", "id", sqlite_where=_OF_A_NODE, postgresql_where=_OF_A_NODE),
-    sqlite_autoincrement=True,
+    Index("ix_event_site_node_id", "site", "node", "id", postgresql_where=_OF_A_NODE),
 )
 
 # The controller's. Times of a lease are the database's; what its owner writes is fenced by the epoch.
@@ -64,8 +63,7 @@ outbox = Table(
     Column("data", Json, nullable=False),
     # When it was decided who is told; NULL: not yet.
     Column("routed", UtcDateTime),
-    Index("ix_outbox_not_routed", "id", sqlite_where=_NOT_ROUTED, postgresql_where=_NOT_ROUTED),
-    sqlite_autoincrement=True,
+    Index("ix_outbox_not_routed", "id", postgresql_where=_NOT_ROUTED),
 )
 
 delivery = Table(
@@ -77,5 +75,5 @@ delivery = Table(
     Column("next_try", UtcDateTime),
     Column("delivered", UtcDateTime),
     Column("error", Text),
-    Index("ix_delivery_due", "next_try", sqlite_where=_UNDELIVERED, postgresql_where=_UNDELIVERED),
+    Index("ix_delivery_due", "next_try", postgresql_where=_UNDELIVERED),
 )

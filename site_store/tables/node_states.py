@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, Float, Index, Integer, String, Table, Text, text
 
-from site_store.sql.dialects import CompressedText, Json, Serial, UtcDateTime
+from site_store.sql.postgresql import CompressedText, Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 # What a person, or the controller in a person's place, has set for a node; one that was never set is up.
@@ -21,7 +21,6 @@ user_state = Table(
     Column("set_by", String, nullable=False),
     Column("set_at", UtcDateTime, nullable=False),
     Index("ix_user_state_site_state", "site", "state"),
-    sqlite_with_rowid=False,
 )
 
 # What the leader of a site knows of a node, and the next leader goes on with. Times in seconds, of the database.
@@ -49,7 +48,6 @@ node_view = Table(
     Index("ix_node_view_site_reported", "site", "reported", "node"),
     Index("ix_node_view_site_crashes", "site", "crashes", "node"),
     Index("ix_node_view_site_since", "site", "since", "node"),
-    sqlite_with_rowid=False,
 )
 
 # The newest published version of a site's node states: all readers of it get these bytes.
@@ -97,8 +95,7 @@ node_drift = Table(
     # The newest operation of the node then; NULL: it was adopted.
     Column("op", Serial),
     Column("ended", UtcDateTime),
-    Index("ix_node_drift_open", "site", "node", sqlite_where=_OPEN, postgresql_where=_OPEN),
-    sqlite_with_rowid=False,
+    Index("ix_node_drift_open", "site", "node", postgresql_where=_OPEN),
 )
 
 # Nodes that are in error or undefined, as far as others were told: the next edge is told against it.
@@ -109,7 +106,6 @@ node_trouble = Table(
     Column("node", String, primary_key=True),
     Column("status", String, nullable=False),
     Column("since", UtcDateTime, nullable=False),
-    sqlite_with_rowid=False,
 )
 
 # What was begun to repair a node: one row for each attempt at one cause. Attempt 0: it was only said what would be.
@@ -132,7 +128,6 @@ repair = Table(
     # observed, success, failure or refused; NULL: it goes on.
     Column("result", String),
     Index("ix_repair_site_begun", "site", "begun"),
-    sqlite_with_rowid=False,
 )
 
 # Sites whose repair is stopped: no row where it is not. With an empty name: all sites, also those that come later.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Index, Integer, String, Table, Text, text
 
-from site_store.sql.dialects import Json, Serial, UtcDateTime
+from site_store.sql.postgresql import Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 # Written by commit, in the transaction of its revision; only what changed is written.
@@ -29,7 +29,6 @@ design_object = Table(
     Column("policed_set", String),
     # The policies that changed it; NULL: none did.
     Column("by_policy", Json),
-    sqlite_with_rowid=False,
 )
 
 object_use = Table(
@@ -41,7 +40,6 @@ object_use = Table(
     Column("uses_kind", String, primary_key=True),
     Column("uses_name", String, primary_key=True),
     Index("ix_object_use_used", "site", "uses_kind", "uses_name", "kind", "name"),
-    sqlite_with_rowid=False,
 )
 
 # Who asked for what of a site's nodes outside of an action; kept.
@@ -79,6 +77,5 @@ node_error = Table(
     Column("acknowledged_at", UtcDateTime),
     Column("acknowledged_by", String),
     Index("ix_node_error_action_id", "action_id"),
-    Index("ix_node_error_to_report", "site", "node", "op", sqlite_where=_TO_REPORT, postgresql_where=_TO_REPORT),
-    sqlite_with_rowid=False,
+    Index("ix_node_error_to_report", "site", "node", "op", postgresql_where=_TO_REPORT),
 )

@@ -18,7 +18,7 @@ from sqlalchemy import (
     text,
 )
 
-from site_store.sql.dialects import CompressedText, Json, Serial, UtcDateTime
+from site_store.sql.postgresql import CompressedText, Json, Serial, UtcDateTime
 from site_store.tables.metadata import metadata
 
 _HAS_ERROR = text("error IS NOT NULL")
@@ -97,7 +97,7 @@ node = Table(
     Column("power", String),
     Column("listed_at", UtcDateTime),
     # How it stands in its site, of the seven words: computed by the database, so that it can be counted and sorted.
-    Column("standing", String, Computed(STANDING), nullable=False),
+    Column("standing", String, Computed(STANDING, persisted=True), nullable=False),
     Index("ix_node_site_standing_name", "site", "standing", "name"),
     Index("ix_node_site_rack_name", "site", "rack", "name"),
     Index("ix_node_site_done_revision_name", "site", "done_revision", "name"),
@@ -105,9 +105,8 @@ node = Table(
     Index("ix_node_site_power_name", "site", "power", "name"),
     Index("ix_node_site_last_updated_name", "site", "last_updated", "name"),
     # Few of them each. What an error says may be too long for an index.
-    Index("ix_node_with_capitals", "site", "name", sqlite_where=_HAS_CAPITALS, postgresql_where=_HAS_CAPITALS),
-    Index("ix_node_with_error", "site", "name", sqlite_where=_HAS_ERROR, postgresql_where=_HAS_ERROR),
-    sqlite_with_rowid=False,
+    Index("ix_node_with_capitals", "site", "name", postgresql_where=_HAS_CAPITALS),
+    Index("ix_node_with_error", "site", "name", postgresql_where=_HAS_ERROR),
 )
 
 # The committed strategy, its groups resolved against the committed design; written by commit in its transaction.
@@ -131,7 +130,6 @@ site_group_node = Table(
     Column("node", String, primary_key=True),
     ForeignKeyConstraint(["site", "group_name"], ["site_group.site", "site_group.name"], ondelete="CASCADE"),
     Index("ix_site_group_node_site_node", "site", "node"),
-    sqlite_with_rowid=False,
 )
 
 # A member of a group whose node is in trouble: the first of each group are found by its key, however many there are.
@@ -146,7 +144,6 @@ site_trouble = Table(
     Column("node", String, primary_key=True),
     # As `node.error`: to look 2,000 nodes up takes as long as all else of a view.
     Column("error", Text),
-    sqlite_with_rowid=False,
 )
 
 # The list of nodes that the provisioner gave last.
@@ -258,5 +255,4 @@ status_count = Table(
     Column("fresh", Boolean, primary_key=True),
     Column("part", BigInteger, primary_key=True, autoincrement=False),
     Column("records", BigInteger, nullable=False),
-    sqlite_with_rowid=False,
 )

@@ -7,16 +7,16 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, literal, select
 
-from site_store.sql.dialects import clock, json_rows
+from site_store.sql.postgresql import clock, json_rows
 from site_store.tables import action, owner
 
 _DAY = 86400.0
 
 
-def owners_now(dialect: str) -> list[ColumnElement[Any]]:
+def owners_now() -> list[ColumnElement[Any]]:
     """Return columns with all owners, and the time by the database's clock."""
     query = select(owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
-    return [json_rows(dialect, query).label("owners"), clock(dialect).label("now")]
+    return [json_rows(query).label("owners"), clock().label("now")]
 
 
 def default_owner(site: Any) -> Select[Any]:
@@ -29,16 +29,13 @@ def default_owner(site: Any) -> Select[Any]:
     )
 
 
-def gone_owners(dialect: str, given: datetime | None) -> Select[Any]:
+def gone_owners(given: datetime | None) -> Select[Any]:
     """Select the names of owners that have not checked in within their interval.
 
     Parameters
     ----------
     given : the time of a clock of tests; None: that of the database.
     """
-    now = clock(dialect) if given is None else literal(given, owner.c.last_seen.type)
-    if dialect == "sqlite":
-        over = (func.julianday(now) - func.julianday(owner.c.last_seen)) * _DAY > owner.c.interval_seconds
-    else:
-        over = owner.c.last_seen + func.make_interval(0, 0, 0, 0, 0, 0, owner.c.interval_seconds) < now
+    now = clock() if given is None else literal(given, owner.c.last_seen.type)
+    over = owner.c.last_seen + func.make_interval(0, 0, 0, 0, 0, 0, owner.c.interval_seconds) < now
     return select(owner.c.name).where(over)

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, select
 
 from site_store.node_states.repair_switches import ALL_SITES, RepairSwitch, stopping
 from site_store.sql.database import Repository
-from site_store.sql.dialects import json_rows, nested_json
+from site_store.sql.postgresql import json_rows
 from site_store.tables import repair_switch, revision
 from site_store.trees.tree_rows import json_list, json_value, moment
 from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
@@ -57,7 +57,7 @@ class SiteCards(Repository):
         given = {"site": site, "most": limit} | ({} if before is None else {"before": before})
 
         def work(tx: Connection) -> SiteCard:
-            row = tx.execute(_card(tx.dialect.name, before is not None), given).one()
+            row = tx.execute(_card(before is not None), given).one()
             known = next((settings for (settings,) in json_list(row.settings)), None)
             switches = {
                 name: RepairSwitch(moment(at), by, reason, name == ALL_SITES)
@@ -74,7 +74,7 @@ class SiteCards(Repository):
 
 
 @cache
-def _card(dialect: str, is_next: bool) -> Select[Any]:
+def _card(is_next: bool) -> Select[Any]:
     """Select what a card is made of; parameters: `site`, `most`, and `before` where a page follows another."""
     listed = select(*(revision.c[name] for name in _LISTED)).where(revision.c.site == _SITE)
     if is_next:
@@ -83,9 +83,9 @@ def _card(dialect: str, is_next: bool) -> Select[Any]:
     switches = select(*(repair_switch.c[name] for name in _SWITCH)).where(repair_switch.c.site.in_((_SITE, ALL_SITES)))
     settings = newest_settings(_SITE).subquery()
     card: list[ColumnElement[Any]] = [
-        json_rows(dialect, select(*page.c)).label("revisions"),
-        json_rows(dialect, switches).label("switches"),
-        json_rows(dialect, select(nested_json(dialect, settings.c.settings))).label("settings"),
+        json_rows(select(*page.c)).label("revisions"),
+        json_rows(switches).label("switches"),
+        json_rows(select(settings.c.settings)).label("settings"),
     ]
     return select(*card)
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, exists, func, literal, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, exists, literal, select, union_all
 
-from site_store.sql.dialects import json_columns, json_rows, names_table, names_value
+from site_store.sql.postgresql import json_columns, json_rows, names_table
 from site_store.status.status_records import SitePart, StatusCount
 from site_store.tables import node, site_group, site_group_node, site_trouble
 from site_store.trees.tree_facts import FirstTroubles
@@ -37,15 +37,15 @@ def site_troubles(tx: Connection, sites: Collection[str], counts: Iterable[Statu
     failed = [cell for cell in counts if cell.status in TROUBLED]
     if not failed:
         return {}
-    given = {"sites": names_value(tx, sites)}
+    given = {"sites": list(sites)}
     groups = {
         standing: sorted({cell.group for cell in failed if cell.group and cell.status == standing})
         for standing in TROUBLED
     }
-    given |= {standing: names_value(tx, names) for standing, names in groups.items() if names}
+    given |= {standing: list(names) for standing, names in groups.items() if names}
     outside = any(not cell.group and cell.phase != SitePart.GROUPED for cell in failed)
     found: Troubles = {}
-    query = _query(tx.dialect.name, tuple(name for name in TROUBLED if groups[name]), outside)
+    query = _query(tuple(name for name in TROUBLED if groups[name]), outside)
     for site, place, standing, (nodes, errors) in json_list(tx.scalar(query, given)):
         if nodes:
             found.setdefault(site, defaultdict(list))[place].append(first_troubles(standing, nodes, errors))
@@ -61,7 +61,7 @@ def first_troubles(standing: str, nodes: Sequence[str], errors: Sequence[str | N
 
 
 @cache
-def _query(dialect: str, in_groups: tuple[str, ...], outside: bool) -> Select[Any]:
+def _query(in_groups: tuple[str, ...], outside: bool) -> Select[Any]:
     """Select the first nodes in trouble of each group and status, and of what is no group where that is asked for.
 
     They are one list in JSON, each of a site, a group or part, how its nodes stand, and their names and errors.
@@ -70,26 +70,24 @@ def _query(dialect: str, in_groups: tuple[str, ...], outside: bool) -> Select[An
     """
     parts = []
     for standing in in_groups:
-        these, groups = (select(names_table(dialect, key).c.value) for key in ("sites", standing))
+        these, groups = (select(names_table(key).c.value) for key in ("sites", standing))
         here = (site_group.c.site.in_(these), site_group.c.name.in_(groups))
-        nodes = _of_group(dialect, standing).label("nodes")
+        nodes = _of_group(standing).label("nodes")
         stand = literal(standing).label("standing")
         parts.append(select(site_group.c.site, site_group.c.name.label("place"), stand, nodes).where(*here))
     if outside:
         in_group = exists().where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
         wanted = node.c.wanted_digest.is_not(None)
         for standing in TROUBLED:
-            parts.append(_of_part(dialect, standing, SitePart.TO_BE_REMOVED, ~wanted))
-            parts.append(_of_part(dialect, standing, SitePart.NO_GROUP, wanted, ~in_group.correlate(node)))
+            parts.append(_of_part(standing, SitePart.TO_BE_REMOVED, ~wanted))
+            parts.append(_of_part(standing, SitePart.NO_GROUP, wanted, ~in_group.correlate(node)))
     if len(parts) == 1:
-        return select(json_rows(dialect, parts[0]))
+        return select(json_rows(parts[0]))
     both = union_all(*parts).subquery()
-    # SQLite forgets in a union that a text is JSON.
-    listed = func.json(both.c.nodes) if dialect == "sqlite" else both.c.nodes
-    return select(json_rows(dialect, select(both.c.site, both.c.place, both.c.standing, listed)))
+    return select(json_rows(select(*both.c)))
 
 
-def _of_group(dialect: str, standing: str) -> ColumnElement[str]:
+def _of_group(standing: str) -> ColumnElement[str]:
     """Return a column of `site_group`: its first nodes that stand so."""
     trouble = site_trouble.c
     first = (
@@ -100,12 +98,12 @@ def _of_group(dialect: str, standing: str) -> ColumnElement[str]:
         .correlate(site_group)
         .subquery()
     )
-    return json_columns(dialect, select(*first.c))
+    return json_columns(select(*first.c))
 
 
-def _of_part(dialect: str, standing: str, part: SitePart, *conditions: ColumnElement[bool]) -> Select[Any]:
+def _of_part(standing: str, part: SitePart, *conditions: ColumnElement[bool]) -> Select[Any]:
     """Select by site the first nodes that stand so and are in no group, by an index."""
-    these = names_table(dialect, "sites")
+    these = names_table("sites")
     first = (
         select(node.c.name, node.c.error)
         .where(node.c.site == these.c.value, node.c.standing == standing, *conditions)
@@ -115,5 +113,5 @@ def _of_part(dialect: str, standing: str, part: SitePart, *conditions: ColumnEle
         .subquery()
     )
     place, stand = literal(str(part)).label("place"), literal(standing).label("standing")
-    nodes = json_columns(dialect, select(*first.c)).label("nodes")
+    nodes = json_columns(select(*first.c)).label("nodes")
     return select(these.c.value.label("site"), place, stand, nodes)

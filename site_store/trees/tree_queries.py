@@ -24,7 +24,7 @@ from sqlalchemy import (
 from site_store.actions.action_rows import FACTS, OPEN
 from site_store.designs.sites import is_known
 from site_store.records import ActionState, OperationStatus
-from site_store.sql.dialects import clock, json_columns, json_rows, names_table, nested_json, nested_rows
+from site_store.sql.postgresql import clock, json_columns, json_rows, names_table, nested_rows
 from site_store.status.events import EventKind
 from site_store.status.status_records import TOUCH
 from site_store.tables import (
@@ -56,7 +56,7 @@ _THESE_GROUPS = bindparam("groups", type_=group_run.c.name.type, expanding=True)
 _EARLIER_ACTIONS = 5
 
 
-def fixed_tasks(dialect: str) -> ColumnElement[str]:
+def fixed_tasks() -> ColumnElement[str]:
     """Return a column of `action`: the tasks that succeeded after they had failed, first by name; by group and phase.
 
     What failed before is noted with the node; only what a step on nodes repeats is not, and is found by its operations.
@@ -80,17 +80,17 @@ def fixed_tasks(dialect: str) -> ColumnElement[str]:
         .subquery()
     )
     found = select(ranked.c.group_name, ranked.c.phase, ranked.c.node, ranked.c.fixed)
-    return json_rows(dialect, found.where(ranked.c.place <= MOST_TROUBLES))
+    return json_rows(found.where(ranked.c.place <= MOST_TROUBLES))
 
 
 @cache
-def action_query(dialect: str, given_clock: bool, with_spans: bool = False) -> Select[Any]:
+def action_query(given_clock: bool, with_spans: bool = False) -> Select[Any]:
     """Select actions with all that their trees are judged from beside leaves; a parameter: `action_ids`."""
-    return _actions(dialect, given_clock, with_spans).where(action.c.id.in_(_THESE_ACTIONS))
+    return _actions(given_clock, with_spans).where(action.c.id.in_(_THESE_ACTIONS))
 
 
 @cache
-def newest_query(dialect: str, given_clock: bool, is_next: bool) -> Select[Any]:
+def newest_query(given_clock: bool, is_next: bool) -> Select[Any]:
     """Select the same of the newest actions of a site, and of these DAGs.
 
     Parameters of the statement: `site`, `dags`, `most`, and `before` where a page follows another.
@@ -101,10 +101,10 @@ def newest_query(dialect: str, given_clock: bool, is_next: bool) -> Select[Any]:
     if is_next:
         newest = newest.where(these.c.id < bindparam("before", type_=action.c.id.type))
     newest = newest.order_by(these.c.id.desc()).limit(bindparam("most", type_=group_run.c.position.type))
-    return _actions(dialect, given_clock, with_spans=False).where(action.c.id.in_(newest))
+    return _actions(given_clock, with_spans=False).where(action.c.id.in_(newest))
 
 
-def _actions(dialect: str, given_clock: bool, with_spans: bool) -> Select[Any]:
+def _actions(given_clock: bool, with_spans: bool) -> Select[Any]:
     """Select actions with all that their trees are judged from beside leaves, newest first.
 
     A parameter of the statement is `now` where a clock of tests is given.
@@ -114,7 +114,7 @@ def _actions(dialect: str, given_clock: bool, with_spans: bool) -> Select[Any]:
     given_clock : a clock of tests is given.
     with_spans : also when each operation was at work.
     """
-    now = bindparam("now", type_=operation.c.lease_until.type) if given_clock else clock(dialect)
+    now = bindparam("now", type_=operation.c.lease_until.type) if given_clock else clock()
     steps = (
         select(*(action_step.c[name] for name in STEP)).where(action_step.c.action_id == action.c.id).correlate(action)
     )
@@ -141,14 +141,14 @@ def _actions(dialect: str, given_clock: bool, with_spans: bool) -> Select[Any]:
             group_run.c.state,
             group_run.c.reason,
             group_run.c.attempt,
-            nested_json(dialect, group_run.c.criteria),
+            group_run.c.criteria,
             group_run.c.started,
             group_run.c.ended,
             group_run.c.map_index,
             group_run.c.definition["ready"],
             group_run.c.definition["max_in_flight"].as_string(),
             group_run.c.definition["canary"].as_string(),
-            nested_rows(dialect, troubles),
+            nested_rows(troubles),
         )
         .where(group_run.c.action_id == action.c.id)
         .correlate(action)
@@ -193,17 +193,17 @@ def _actions(dialect: str, given_clock: bool, with_spans: bool) -> Select[Any]:
         *FACTS,
         committed.scalar_subquery().label("committed"),
         leased.label("leased"),
-        json_rows(dialect, sent).label("sent"),
-        operation_times(dialect).label("times"),
-        fixed_tasks(dialect).label("fixed"),
-        json_rows(dialect, steps).label("steps"),
-        json_rows(dialect, groups).label("groups"),
-        json_rows(dialect, _approvals()).label("gates"),
-        (operation_spans(dialect) if with_spans else null()).label("spans"),
-        json_rows(dialect, said).label("said"),
-        json_rows(dialect, durations).label("durations"),
-        _cells(dialect, action, status_count.c.action_id == action.c.id),
-        *owners_now(dialect),
+        json_rows(sent).label("sent"),
+        operation_times().label("times"),
+        fixed_tasks().label("fixed"),
+        json_rows(steps).label("steps"),
+        json_rows(groups).label("groups"),
+        json_rows(_approvals()).label("gates"),
+        (operation_spans() if with_spans else null()).label("spans"),
+        json_rows(said).label("said"),
+        json_rows(durations).label("durations"),
+        _cells(action, status_count.c.action_id == action.c.id),
+        *owners_now(),
     ).order_by(action.c.id.desc())
 
 
@@ -226,7 +226,7 @@ def batches_query() -> Select[Any]:
 
 
 @cache
-def sites_query(dialect: str, times: bool, given_clock: bool) -> Select[Any]:
+def sites_query(times: bool, given_clock: bool) -> Select[Any]:
     """Select what the trees of sites are judged from beside nodes.
 
     Parameters of the statement: `sites`; `now` where a clock of tests is given.
@@ -236,14 +236,14 @@ def sites_query(dialect: str, times: bool, given_clock: bool) -> Select[Any]:
     times : also when the nodes of each group were updated first and last.
     given_clock : a clock of tests is given.
     """
-    now = bindparam("now", type_=operation.c.lease_until.type) if given_clock else clock(dialect)
-    these = names_table(dialect, "sites")
+    now = bindparam("now", type_=operation.c.lease_until.type) if given_clock else clock()
+    these = names_table("sites")
     site = these.c.value
     brief = [action.c[name] for name in BRIEF]
     of_site = (action.c.site == site, action.c.dry_run.is_(False))
     ended = select(*brief).where(*of_site, action.c.state.not_in(OPEN)).order_by(action.c.id.desc()).limit(1)
     running = select(*brief).where(*of_site, action.c.state.in_(OPEN)).order_by(action.c.id).limit(1)
-    depends_on = nested_json(dialect, site_group.c.depends_on)
+    depends_on = site_group.c.depends_on
     shares = [site_group.c.definition[name].as_string() for name in ("max_in_flight", "canary")]
     groups = select(site_group.c.name, site_group.c.position, site_group.c.critical, depends_on, *shares).where(
         site_group.c.site == site
@@ -268,14 +268,14 @@ def sites_query(dialect: str, times: bool, given_clock: bool) -> Select[Any]:
         committed.correlate(these).scalar_subquery().label("committed"),
         done.correlate(these).scalar_subquery().label("done"),
         default_owner(site).correlate(these).scalar_subquery().label("owner"),
-        _one_row(dialect, ended.correlate(these)).label("ended"),
-        _one_row(dialect, running.correlate(these)).label("running"),
-        json_rows(dialect, groups.correlate(these)).label("groups"),
-        json_rows(dialect, said.correlate(these)).label("said"),
+        _one_row(ended.correlate(these)).label("ended"),
+        _one_row(running.correlate(these)).label("running"),
+        json_rows(groups.correlate(these)).label("groups"),
+        json_rows(said.correlate(these)).label("said"),
         last_update(site).correlate(these).scalar_subquery().label("last_updated"),
-        (node_times(dialect, these) if times else null()).label("times"),
-        _cells(dialect, these, status_count.c.action_id == "", status_count.c.site == site),
-        *owners_now(dialect),
+        (node_times(these) if times else null()).label("times"),
+        _cells(these, status_count.c.action_id == "", status_count.c.site == site),
+        *owners_now(),
     )
 
 
@@ -290,8 +290,8 @@ def dag_at_work(site: ColumnElement[str]) -> ColumnElement[str]:
     return select(action.c.dag_id).where(*this).order_by(action.c.id).limit(1).scalar_subquery()
 
 
-def _one_row(dialect: str, query: Select[Any]) -> ColumnElement[str]:
-    return json_rows(dialect, select(*query.subquery().c))
+def _one_row(query: Select[Any]) -> ColumnElement[str]:
+    return json_rows(select(*query.subquery().c))
 
 
 def changes(action_id: Any, site: Any) -> ColumnElement[int]:
@@ -309,7 +309,7 @@ def changes(action_id: Any, site: Any) -> ColumnElement[int]:
 
 
 @cache
-def action_token_query(dialect: str, *, by_run: bool = False) -> Select[Any]:
+def action_token_query(*, by_run: bool = False) -> Select[Any]:
     """Select an action, what its change token is made of, and what it waits for; a parameter: `key`.
 
     Parameters
@@ -320,9 +320,9 @@ def action_token_query(dialect: str, *, by_run: bool = False) -> Select[Any]:
     this = bindparam("key", type_=action.c.id.type)
     committed = select(func.max(revision.c.number)).where(revision.c.site == action.c.site).scalar_subquery()
     touched = changes(action.c.id, action.c.site).label("changes")
-    asked = json_rows(dialect, _approvals().where(approval.c.answer.is_(None))).label("asked")
+    asked = json_rows(_approvals().where(approval.c.answer.is_(None))).label("asked")
     return (
-        select(*FACTS, touched, committed.label("committed"), asked, *owners_now(dialect))
+        select(*FACTS, touched, committed.label("committed"), asked, *owners_now())
         .where(place == this)
         .order_by(action.c.id)
     )
@@ -334,23 +334,23 @@ def _approvals() -> Select[Any]:
 
 
 @cache
-def site_token_query(dialect: str) -> Select[Any]:
+def site_token_query() -> Select[Any]:
     """Select what the change token of a site is made of; a parameter: `site`."""
-    return select(changes("", _THIS_SITE).label("changes"), *owners_now(dialect))
+    return select(changes("", _THIS_SITE).label("changes"), *owners_now())
 
 
 @cache
-def known_site_query(dialect: str) -> Select[Any]:
+def known_site_query() -> Select[Any]:
     """Select the same, whether the site exists, and whether an action holds it."""
     held = exists().where(site_lock.c.site == _THIS_SITE)
-    return site_token_query(dialect).add_columns(is_known(_THIS_SITE).label("known"), held.label("held"))
+    return site_token_query().add_columns(is_known(_THIS_SITE).label("known"), held.label("held"))
 
 
-def _cells(dialect: str, of: FromClause, *conditions: ColumnElement[bool]) -> ColumnElement[str]:
+def _cells(of: FromClause, *conditions: ColumnElement[bool]) -> ColumnElement[str]:
     """Return a column of `of`: the cells of a scope of the roll-up, summed over their parts."""
     cell = status_count.c
     key = (cell.group_name, cell.phase, cell.owner, cell.status, cell.fresh)
     # A number that may be large is a decimal in PostgreSQL, and that is a text in JSON.
     records = func.sum(cell.records).cast(BigInteger).label("records")
     summed = select(*key, records).where(*conditions).group_by(*key).correlate(of).subquery()
-    return json_columns(dialect, select(*summed.c)).cast(Text).label("cells")
+    return json_columns(select(*summed.c)).cast(Text).label("cells")

@@ -55,7 +55,7 @@ def moment_or_none(value: Any) -> datetime | None:
 
 
 def json_value(value: Any) -> Any:
-    """Return JSON that may still be text: SQLite keeps it as such."""
+    """Return JSON that may still be text."""
     return _decode(value) if isinstance(value, str) else value
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, or_, select
 
-from site_store.sql.dialects import json_rows
+from site_store.sql.postgresql import json_rows
 from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import action, action_step, node, operation, site_group_node, status_count
 
@@ -18,7 +18,7 @@ MEMBER = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == n
 """Joins nodes to the groups that they are in."""
 
 
-def operation_times(dialect: str) -> ColumnElement[str]:
+def operation_times() -> ColumnElement[str]:
     """Return a column of `action`: group ("" for none), phase, first and last time of its operations."""
     group = func.coalesce(operation.c.group_name, "").label("group_name")
     first = func.min(operation.c.created).label("first")
@@ -30,15 +30,15 @@ def operation_times(dialect: str) -> ColumnElement[str]:
         .correlate(action)
         .subquery()
     )
-    return json_rows(dialect, select(*times.c))
+    return json_rows(select(*times.c))
 
 
-def operation_spans(dialect: str) -> ColumnElement[str]:
+def operation_spans() -> ColumnElement[str]:
     """Return a column of `action`: when each operation of its groups was at work, as `operation_span` reads it."""
     begun = func.coalesce(operation.c.running_since, operation.c.submitted, operation.c.created)
     facts = (operation.c.op, operation.c.group_name, operation.c.phase, operation.c.attempt, operation.c.status)
     spans = select(*facts, begun, operation.c.ended).where(operation.c.action_id == action.c.id)
-    return json_rows(dialect, spans.where(operation.c.group_name.is_not(None)).correlate(action))
+    return json_rows(spans.where(operation.c.group_name.is_not(None)).correlate(action))
 
 
 def last_update(site: ColumnElement[str]) -> Select[Any]:
@@ -46,7 +46,7 @@ def last_update(site: ColumnElement[str]) -> Select[Any]:
     return select(func.max(node.c.last_updated)).where(node.c.site == site)
 
 
-def node_times(dialect: str, these: Subquery) -> ColumnElement[str]:
+def node_times(these: Subquery) -> ColumnElement[str]:
     """Return a column of a table of sites: group or part, first and last update of its nodes.
 
     Of a large site: first beginning and last end of the task of each group, in the first and in the last actions.
@@ -71,7 +71,7 @@ def node_times(dialect: str, these: Subquery) -> ColumnElement[str]:
     whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
     number = select(func.sum(status_count.c.records)).where(*whole, status_count.c.phase != TOUCH).correlate(these)
     few = number.scalar_subquery() <= MOST_NODES
-    return case((few, json_rows(dialect, select(*times.c))), else_=json_rows(dialect, _task_times(these)))
+    return case((few, json_rows(select(*times.c))), else_=json_rows(_task_times(these)))
 
 
 def _task_times(these: Subquery) -> Select[Any]:

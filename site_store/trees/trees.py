@@ -18,7 +18,6 @@ from site_store.actions.action_rows import action_record
 from site_store.errors import ActionNotFound
 from site_store.node_table.node_facts import SiteNodeFacts
 from site_store.sql.database import Repository
-from site_store.sql.dialects import names_value
 from site_store.status.status_records import ApprovalRecord, StatusCount
 from site_store.trees.action_facts import action_facts, token_of_action, with_groups
 from site_store.trees.leaf_queries import leaf_page, leaf_pages, worst_leaves, worst_nodes
@@ -96,7 +95,7 @@ class Trees(Repository):
             return [approval_facts(row.id, item) for item in json_list(row.asked)]
 
         def work(tx: Connection) -> list[KnownAction]:
-            rows = tx.execute(action_token_query(tx.dialect.name, by_run=by_run), {"key": key})
+            rows = tx.execute(action_token_query(by_run=by_run), {"key": key})
             return [KnownAction(action_record(row), token(row), asked(row)) for row in rows]
 
         return self._database.read_once(work)
@@ -105,7 +104,7 @@ class Trees(Repository):
         """Return the change token of a site's standing view; also the beginning and end of its actions change it."""
 
         def work(tx: Connection) -> str:
-            row = tx.execute(site_token_query(tx.dialect.name), {"site": site}).one()
+            row = tx.execute(site_token_query(), {"site": site}).one()
             return change_token(row.changes, owners_by_name(row.owners), self._moment(row.now))
 
         return self._database.read_once(work)
@@ -119,7 +118,7 @@ class Trees(Repository):
         """Return the same with whether the site exists, and whether an action holds it; by one statement."""
 
         def work(tx: Connection) -> KnownSite:
-            row = tx.execute(known_site_query(tx.dialect.name), {"site": site}).one()
+            row = tx.execute(known_site_query(), {"site": site}).one()
             token = change_token(row.changes, owners_by_name(row.owners), self._moment(row.now))
             return KnownSite(token, bool(row.known), bool(row.held))
 
@@ -171,7 +170,7 @@ class Trees(Repository):
         asked |= ({} if before is None else {"before": before}) | ({} if given is None else {"now": given})
 
         def work(tx: Connection) -> list[ActionFacts]:
-            query = newest_query(tx.dialect.name, given is not None, before is not None)
+            query = newest_query(given is not None, before is not None)
             rows = with_groups(tx, tx.execute(query, asked).all())
             return [action_facts(row, groups, *counts_of(row.cells), (), self._moment(row.now)) for row, groups in rows]
 
@@ -296,10 +295,9 @@ class Trees(Repository):
 
     def _sites(self, sites: Collection[str], nodes: int, *, troubled: bool = True) -> list[SiteFacts]:
         def work(tx: Connection) -> list[SiteFacts]:
-            dialect, these = tx.dialect.name, {"sites": names_value(tx, sites)}
-            given = self._database.given_time()
+            these, given = {"sites": list(sites)}, self._database.given_time()
             clock = {} if given is None else {"now": given}
-            query = sites_query(dialect, len(sites) == 1, given is not None)
+            query = sites_query(len(sites) == 1, given is not None)
             rows = {row.site: row for row in tx.execute(query, {**these, **clock})}
             counts = {site: counts_of(row.cells) for site, row in rows.items()}
             found: list[tuple[str, SiteNodeFacts]] = []
@@ -351,7 +349,7 @@ class Trees(Repository):
     ) -> list[tuple[Row[*tuple[Any, ...]], Sequence[GroupFacts]]]:
         """Return the rows of actions, each with its groups in order."""
         given = self._database.given_time()
-        query = action_query(tx.dialect.name, given is not None, with_spans)
+        query = action_query(given is not None, with_spans)
         clock = {} if given is None else {"now": given}
         return with_groups(tx, tx.execute(query, {"action_ids": list(action_ids), **clock}).all())
 

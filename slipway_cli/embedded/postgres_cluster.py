@@ -39,7 +39,7 @@ INITDB = (
     "--username=postgres",
     "--auth=peer",
     "--encoding=UTF8",
-    # Names sort by their characters' numbers, as in SQLite, whatever the machine's language.
+    # Names sort by their characters' numbers, as in Python, whatever the machine's language.
     "--locale=C",
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",

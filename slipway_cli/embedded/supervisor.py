@@ -30,7 +30,13 @@ from slipway_cli.embedded.environment import airflow_environment, controller_env
 from slipway_cli.embedded.errors import ComponentFailed, Interrupted
 from slipway_cli.embedded.guard import Guard
 from slipway_cli.embedded.home import READY, STARTING, STOPPING, HomeLock, Runtime
-from slipway_cli.embedded.migration import StoreMove, airflow_is_current, migrate_airflow, stamp_airflow
+from slipway_cli.embedded.migration import (
+    airflow_is_current,
+    migrate_airflow,
+    note_store,
+    stamp_airflow,
+    upgrade_store,
+)
 from slipway_cli.embedded.postgres_cluster import PostgresCluster
 from slipway_cli.embedded.postgres_process import PostgresProcess
 from slipway_cli.embedded.processes import adopt_orphans, end_leftovers, kill_sessions, reap_orphans
@@ -84,6 +90,7 @@ class Supervisor:
         # The home first: where it is in use, so is its port, and the home is the reason.
         lock = HomeLock(self._settings.home)
         try:
+            refuse_former_home(self._settings)
             port = claim_port(self._settings.port, "Airflow's API server", "SLIPWAY_PORT")
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, self._on_signal)
@@ -171,10 +178,7 @@ class Supervisor:
         settings = self._settings
         began = datetime.now(UTC)
         end = time.monotonic() + settings.start_timeout
-        move = StoreMove(settings, self._cluster, environment)
-        if move.is_due():
-            self._say(f"copying {move.file.name} into PostgreSQL")
-        store = self._begin(move.begin())
+        store = self._begin(upgrade_store(settings, environment))
         stamp = self._cluster.folder / "airflow-migrated"
         self._airflow = [
             airflow_component(name, environment, settings.logs / f"{name}.log", settings.home, stamp)
@@ -205,8 +209,7 @@ class Supervisor:
         while not store.is_over():
             self._look_after()
             self._pause()
-        for line in move.finish():
-            self._say(line)
+        note_store(settings, self._cluster)
         for migration in self._migrations:
             self._guard.forget(migration.pid)
 

@@ -27,7 +27,7 @@ from site_engine.trees.nodes import action_nodes, site_nodes
 from site_engine.trees.status_trees import ACTION_DEPTH, SITE_DEPTH, action_tree, site_tree, tree_to_dict
 from site_store import ActionRecord, GroupRecord, NodeQuery, OperationStatus, PlannedGroup, SiteStore
 from site_store.sql.database import Database
-from site_store.sql.dialects import names
+from site_store.sql.postgresql import names
 from site_store.status.counting import Counts
 from site_store.tables import node, revision, site_group, site_group_node, status_count
 from site_store.tables import site as site_table
@@ -131,7 +131,7 @@ def fill_site(store: SiteStore, size: Size) -> None:
 
 def _nodes_of_group(tx: Connection, size: Size, group: int, now: datetime) -> Insert:
     """Insert the nodes of a group by one statement; the database makes the rows of their names."""
-    name = names(tx, size.members(group)).subquery().c.value
+    name = names(size.members(group)).subquery().c.value
     number = cast(func.substr(name, len("node-") + 1), Integer)
     done, failed = number % 2 == 1, number % 100 == 0
     facts: dict[str, Any] = {

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Update
 from site_engine.controller.controller import NAME, USER
 from site_store import ActionState, SiteStore
 from site_store.actions.abort import CLOSE
-from site_store.sql.dialects import database_time
+from site_store.sql.postgresql import database_time
 from site_store.tables import lease
 from tests.e2e.conftest import SOFTWARE_DAG
 from tests.e2e.running import RunningSlipway, wait_until

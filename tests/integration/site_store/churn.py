@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, literal, select, true, update
 
-from site_store.sql import dialects
+from site_store.sql import postgresql
 from site_store.sql.address import resolve
 from site_store.sql.database import Database
 from site_store.status.counting import Counts
@@ -53,11 +53,11 @@ def _some(dice: random.Random, of: Sequence[str]) -> list[str]:
 
 def plan(tx: Connection, dice: random.Random) -> None:
     """Add tasks of nodes, or change those that there are, by one statement."""
-    rows = dialects.names(tx, sorted(_some(dice, NODES))).subquery()
+    rows = postgresql.names(sorted(_some(dice, NODES))).subquery()
     facts = (dice.choice(ACTIONS), dice.choice(PHASES), dice.choice(WORDS), dice.choice(OWNERS))
     columns = ["action_id", "phase", "status", "owner", "node"]
     literals = [literal(fact, task.c.owner.type) for fact in facts]
-    made = dialects.insert(tx, task).from_select(columns, select(*literals, rows.c.value).where(true()))
+    made = postgresql.insert(task).from_select(columns, select(*literals, rows.c.value).where(true()))
     key = ["action_id", "node", "phase"]
     if dice.random() < 0.5:
         tx.execute(made.on_conflict_do_nothing())
@@ -87,7 +87,7 @@ def regroup(tx: Connection, dice: random.Random) -> None:
     key = {"action_id": dice.choice(ACTIONS), "group_name": dice.choice(GROUPS)}
     names = sorted(_some(dice, NODES))
     if dice.random() < 0.5:
-        made = dialects.insert(tx, group_node).values([{**key, "node": name} for name in names])
+        made = postgresql.insert(group_node).values([{**key, "node": name} for name in names])
         tx.execute(made.on_conflict_do_nothing())
     else:
         these = [group_node.c[column] == value for column, value in key.items()]
@@ -116,7 +116,7 @@ def touch_nodes(tx: Connection, dice: random.Random) -> None:
     if dice.random() < 0.5:
         tx.execute(update(node).where(node.c.site == site, node.c.name.in_(names)).values(values))
     else:
-        made = dialects.insert(tx, node).values([{"site": site, "name": name, **values} for name in names])
+        made = postgresql.insert(node).values([{"site": site, "name": name, **values} for name in names])
         new = {column: made.excluded[column] for column in values}
         tx.execute(made.on_conflict_do_update(index_elements=["site", "name"], set_=new))
 
@@ -131,9 +131,7 @@ def regroup_site(tx: Connection, dice: random.Random) -> None:
     site, group, names = dice.choice(SITES), dice.choice(GROUPS), sorted(_some(dice, NODES))
     members = site_group_node
     if dice.random() < 0.5:
-        made = dialects.insert(tx, members).values(
-            [{"site": site, "group_name": group, "node": name} for name in names]
-        )
+        made = postgresql.insert(members).values([{"site": site, "group_name": group, "node": name} for name in names])
         tx.execute(made.on_conflict_do_nothing())
     else:
         tx.execute(
