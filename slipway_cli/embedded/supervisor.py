@@ -34,6 +34,7 @@ from slipway_cli.embedded.migration import (
     airflow_is_current,
     migrate_airflow,
     note_store,
+    refuse_former_home,
     stamp_airflow,
     upgrade_store,
 )

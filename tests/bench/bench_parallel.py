@@ -27,7 +27,7 @@ from tests.support.driving import Driving, begin_with
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.sites import group, node, site
-from tests.support.stores import new_store_in_memory
+from tests.support.stores import new_store
 
 GROUPS, NODES, PLACES = 100, 20, 8
 PREPARE, DEPLOY = 900.0, 1500.0
@@ -55,7 +55,7 @@ def main() -> int:
             provisioner.script(member, "deploy", "success", factor=DEPLOY * factor)
     began = time.process_time()
     with (
-        new_store_in_memory() as url,
+        new_store() as url,
         SiteStore.open(url, clock.now) as store,
         tempfile.TemporaryDirectory() as folder,
     ):

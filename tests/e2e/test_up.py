@@ -20,7 +20,6 @@ from site_store import SiteStore
 from slipway_cli.embedded.home import Runtime, read_runtime
 from tests.e2e.running import AIRFLOW, COMPONENTS, DAG, HANGS, leftovers, sessions_of, wait_until
 from tests.support.processes import tied
-from tests.support.revisions import commit_design
 
 
 class Up:
@@ -80,10 +79,6 @@ def home(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.endurance
 @pytest.mark.timeout(900)
 def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
-    before = f"sqlite:///{home / 'slipway.db'}"  # as an earlier version left it
-    SiteStore.upgrade(before)
-    with SiteStore.open(before) as store:
-        commit_design(store, "earlier", "a: 1\n", [])
     up = Up(home, SLIPWAY_VIEWER_PASSWORD="only-looking")
     runtime = up.wait_ready()
     wait_until(lambda: "stop with Ctrl-C" in up.output(), "the welcome")
@@ -96,9 +91,7 @@ def test_up_tells_how_to_log_in_and_leaves_nothing_behind(home: Path) -> None:
         assert stat.S_IMODE((home / name).stat().st_mode) == 0o600
 
     with SiteStore.open((home / "store.url").read_text()) as store:
-        assert store.sites.committed() == ["earlier"]
-    assert (home / "slipway.db.before-postgresql").exists()
-    assert not (home / "slipway.db").exists()
+        assert store.sites.committed() == []
 
     viewer = AirflowClient(ApiSession(runtime.url, "viewer", "only-looking"))
     viewer.wait_for_dag(DAG)

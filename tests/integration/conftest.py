@@ -17,7 +17,7 @@ from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, begin_with, simulated
 from tests.support.serving import serving
 from tests.support.simulators import Simulator
-from tests.support.stores import new_store_in_memory
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from airflow.dag_processing.dagbag import DagBag
@@ -59,7 +59,7 @@ def simulator(_simulators: Callable[[], Simulator]) -> Simulator:
 @pytest.fixture
 def store_url() -> Iterator[str]:
     """Return the URL of a new store."""
-    with new_store_in_memory() as url:
+    with new_store() as url:
         yield url
 
 

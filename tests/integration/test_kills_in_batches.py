@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,14 +25,12 @@ from provisioner_client.protocol import Provisioner
 from site_store import GroupRecord, SiteStore
 from site_store.groups.groups import Groups
 from site_store.operations.operations import Operations
-from slipway_cli.embedded.postgres_cluster import STORE
 from strategy_lib.phase import GroupState, Reason
 from tests.support.driving import Driving, begin_with
 from tests.support.fake_clock import FakeClock
-from tests.support.postgres import running_server
 from tests.support.simulators import MaasSimulator, Simulator, SimulatorProcess
 from tests.support.sites import document, group, node, site
-from tests.support.stores import new_store_in_memory
+from tests.support.stores import new_store
 
 pytestmark = pytest.mark.endurance
 
@@ -104,20 +101,10 @@ def at(request: pytest.FixtureRequest) -> Provisioning:
     return at_maas(simulator)
 
 
-@contextmanager
-def postgresql(folder: Path) -> Iterator[str]:
-    """Run a server, and give the URL of an empty store in it."""
-    folder.mkdir(mode=0o700)
-    with running_server(folder) as (cluster, _):
-        url = cluster.url(STORE)
-        SiteStore.upgrade(url)
-        yield url
-
-
 @pytest.fixture
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def url() -> Iterator[str]:
     """Return the URL of an empty store."""
-    with new_store_in_memory() if request.param == "sqlite" else postgresql(tmp_path / "home") as url:
+    with new_store() as url:
         yield url
 
 
@@ -205,9 +192,7 @@ def require_once(at: Provisioning, driving: Driving, kills: Sequence[str], batch
     assert each <= set(kills), "it was killed everywhere"
 
 
-@pytest.mark.parametrize(
-    ("at", "url"), [("drydock", "sqlite"), ("drydock", "postgresql"), ("maas", "postgresql")], indirect=True
-)
+@pytest.mark.parametrize("at", ["drydock", "maas"], indirect=True)
 def test_rule_59_a_group_in_batches_is_killed_everywhere_and_acts_on_each_node_once(
     at: Provisioning, url: str, tmp_path: Path
 ) -> None:
@@ -221,7 +206,7 @@ def test_rule_59_a_group_in_batches_is_killed_everywhere_and_acts_on_each_node_o
     driving.store.close()
 
 
-@pytest.mark.parametrize(("at", "url"), [("maas", "sqlite")], indirect=True)
+@pytest.mark.parametrize("at", ["maas"], indirect=True)
 def test_rule_59_a_bad_canary_stops_its_group_whatever_is_killed(at: Provisioning, url: str, tmp_path: Path) -> None:
     at.simulator.script("m0001", "deploy", "fail", attempt=1)
     driving, kills = kill_at_every_moment(at, url, tmp_path)

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +30,6 @@ from slipway_api.http import dependencies
 from slipway_api.sites.site_statuses import listed_nodes, statuses
 from strategy_lib.phase import Phase
 from tests.support.sites import document, group, node, site
-from tests.support.stores import new_store
 
 SECRET = "hunter2-of-the-design"
 DRYDOCK = "http://drydock.test:9000"
@@ -72,12 +70,11 @@ def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[responses.RequestsMock]:
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SiteStore]:
+def store(store_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SiteStore]:
     """A store in which the secret is one of site alpha's newest revision; the API uses it, too."""
-    url = new_store(tmp_path)
-    monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", store_url)
     monkeypatch.setattr(dependencies, "_provisioners", [OneProvisioner()])
-    with SiteStore.open(url) as opened:
+    with SiteStore.open(store_url) as opened:
         hidden = RevisionSecrets(frozenset({SECRET}))
         opened.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
         yield opened

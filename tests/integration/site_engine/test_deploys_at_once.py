@@ -24,7 +24,7 @@ from strategy_lib.phase import Phase
 from tests.support.fake_clock import FakeClock
 from tests.support.maas_clients import URL, Killed, Wire, client, design, wire
 from tests.support.maas_in_process import Admin, admin_of, simulated_maas
-from tests.support.stores import new_store_in_memory
+from tests.support.stores import new_store
 
 __all__ = ["wire"]
 
@@ -58,7 +58,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def store_url() -> Iterator[str]:
-    with new_store_in_memory() as url:
+    with new_store() as url:
         yield url
 
 

@@ -23,7 +23,7 @@ from tests.support.fake_clock import FakeClock
 from tests.support.maas_clients import Killed, Wire, client, wire
 from tests.support.maas_in_process import Admin, admin_of, simulated_maas
 from tests.support.sites import document, group
-from tests.support.stores import new_store_in_memory
+from tests.support.stores import new_store
 
 __all__ = ["wire"]
 
@@ -64,7 +64,7 @@ def begun(wire: Wire, admin: Admin, tmp_path: Path) -> Iterator[Begun]:
     def begin(text: str = SITE) -> Driving:
         wire.cut = lambda method, path, number: ""
         admin("POST", "reset")
-        made = new_store_in_memory()
+        made = new_store()
         opened.append(made)
         # Only waiting moves this clock: a killed process's lease is over when it was waited for.
         clock = FakeClock()

@@ -23,7 +23,7 @@ from tests.support.fake_clock import FakeClock
 from tests.support.maas_calls import MaasCaller, over_http
 from tests.support.simulators import MaasSimulator
 from tests.support.sites import document, group
-from tests.support.stores import new_store_in_memory
+from tests.support.stores import new_store
 
 pytestmark = pytest.mark.endurance
 
@@ -295,7 +295,7 @@ def errors(maas: MaasSimulator, tmp_path_factory: pytest.TempPathFactory) -> Ite
     _arrange(maas)
     clock = FakeClock()
     _meddle(maas, clock)
-    with new_store_in_memory() as url, SiteStore.open(url, clock.now) as store:
+    with new_store() as url, SiteStore.open(url, clock.now) as store:
         driving = begin_with(store, tmp_path_factory.mktemp("design"), lambda _: _client(maas), clock)(_design())
         driving.timeout, driving.queue_timeout = 20.0, 2.0
         driving.group("all")

@@ -64,7 +64,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
-    with SiteStore.open(new_store(tmp_path), clock.now) as opened:
+    with new_store() as url, SiteStore.open(url, clock.now) as opened:
         opened.revisions.commit(SITE, {"a": "a: 1\n"}, [], "a: 1\n", "ann", notifications=TARGETS)
         yield opened
 

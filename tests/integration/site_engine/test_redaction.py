@@ -23,7 +23,6 @@ from site_store.designs.sites import Sites
 from slipway_airflow.operators.action import AcquireSiteOperator
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
-from tests.support.stores import new_store
 
 SECRET = "hunter2hunter2"
 INHERITED = "inherited-hunter2"
@@ -37,10 +36,9 @@ def talking_task(*texts: str) -> ProvisionerTask:
     )
 
 
-def test_a_task_hides_the_secrets_of_its_actions_revision(tmp_path: Path) -> None:
-    url = new_store(tmp_path)
+def test_a_task_hides_the_secrets_of_its_actions_revision(store_url: str) -> None:
     secret = document("drydock/HostProfile/v1", "guarded", {"oob": {"credential": SECRET}})
-    with SiteStore.open(url) as store:
+    with SiteStore.open(store_url) as store:
         commit_design(store, "alpha", site([node("n1"), secret], [group("all")]))
         action = store.actions.ensure("deploy_site", "run", "deploy_site", "alpha", None, {}, "tester")
         real = cast(Provisioner, SimpleNamespace(task=lambda _, **__: talking_task(f"IPMI refuses {SECRET}")))
@@ -50,10 +48,9 @@ def test_a_task_hides_the_secrets_of_its_actions_revision(tmp_path: Path) -> Non
 
 
 def test_secrets_that_were_stored_with_a_revision_are_not_looked_for_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = new_store(tmp_path)
-    with SiteStore.open(url) as store:
+    with SiteStore.open(store_url) as store:
         hidden = RevisionSecrets(frozenset({SECRET}), ("exposed",))
         revision = store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
 
@@ -65,9 +62,8 @@ def test_secrets_that_were_stored_with_a_revision_are_not_looked_for_again(
         assert exposed_in(store, revision) == ["exposed"]
 
 
-def test_secrets_are_those_of_the_actions_revision_or_of_the_sites_newest(tmp_path: Path) -> None:
-    url = new_store(tmp_path)
-    with SiteStore.open(url) as store:
+def test_secrets_are_those_of_the_actions_revision_or_of_the_sites_newest(store_url: str) -> None:
+    with SiteStore.open(store_url) as store:
         for number, secret in enumerate((SECRET, INHERITED), 1):
             hidden = RevisionSecrets(frozenset({secret}))
             store.revisions.commit("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
@@ -77,12 +73,11 @@ def test_secrets_are_those_of_the_actions_revision_or_of_the_sites_newest(tmp_pa
         assert redact_for_site(store, "beta")("no revision, no secret") == "no revision, no secret"
 
 
-def test_what_is_said_while_the_secrets_cannot_be_read_is_not_shown(tmp_path: Path) -> None:
+def test_what_is_said_while_the_secrets_cannot_be_read_is_not_shown(store_url: str) -> None:
     def nodes(_names: object) -> None:
         raise ProvisionerUnavailable(f"500: bad {SECRET}", status=500)
 
-    url = new_store(tmp_path)
-    with SiteStore.open(url) as store:
+    with SiteStore.open(store_url) as store:
         action = store.actions.ensure("deploy_site", "run", "deploy_site", "alpha", 1, {}, "tester")
         real = cast(Provisioner, SimpleNamespace(nodes=nodes))
         with pytest.raises(ProvisionerUnavailable) as raised:
@@ -91,7 +86,7 @@ def test_what_is_said_while_the_secrets_cannot_be_read_is_not_shown(tmp_path: Pa
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_a_task_hides_what_its_rendered_design_does_not_show_to_be_secret(tmp_path: Path, broken: bool) -> None:
+def test_a_task_hides_what_its_rendered_design_does_not_show_to_be_secret(store_url: str, broken: bool) -> None:
     labels, parts = {"labels": {"is": "base"}}, {"pattern": "(.*):(.*)", "match_group": 2}
     base_layer, layer = {"abstract": True, "layer": "global"}, {"abstract": False, "layer": "site"}
     merge = {"parentSelector": {"is": "base"}, "actions": [{"method": "merge", "path": "."}]}
@@ -109,8 +104,7 @@ def test_a_task_hides_what_its_rendered_design_does_not_show_to_be_secret(tmp_pa
         written[3]["metadata"]["substitutions"][0]["dest"] = {"path": "*"}
     text = yaml.safe_dump_all(written)
     rendered = yaml.safe_dump_all([document("a/B/v1", "child", {"b": INHERITED, "a": SECRET})])
-    url = new_store(tmp_path)
-    with SiteStore.open(url) as store:
+    with SiteStore.open(store_url) as store:
         revision = store.revisions.commit("alpha", {"design": text}, (), rendered, "tester")
         found = secrets_of(store, *read_revision(store, "alpha", revision.number))
     assert found >= {INHERITED, f"root:{SECRET}"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 
 import pytest
 
@@ -65,10 +64,11 @@ def at_once(work: Callable[[], None]) -> Callable[[], bool]:
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Watched]:
-    made = Watched(new_store(tmp_path))
-    with made.store:
-        yield made
+def watched() -> Iterator[Watched]:
+    with new_store() as url:
+        made = Watched(url)
+        with made.store:
+            yield made
 
 
 def design(rack: str = "r1") -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -33,11 +30,6 @@ class Backup:
 
     def __init__(self, url: str, folder: Path) -> None:
         self._url, self._folder = url, folder
-        self._file = folder / "backup.db"
-        if url.startswith("sqlite"):
-            with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as store:
-                store.execute(f"VACUUM INTO '{self._file}'")
-            return
         with psycopg.connect(url, autocommit=True) as connection:
             for table in metadata.sorted_tables:
                 with connection.cursor().copy(f'COPY "{table.name}" TO STDOUT (FORMAT binary)'.encode()) as copy:
@@ -48,12 +40,6 @@ class Backup:
 
     def restore(self) -> None:
         """Bring everything back to that moment, also the sequence of `op`."""
-        if self._url.startswith("sqlite"):
-            file = Path(self._url.removeprefix("sqlite:///"))
-            for ending in ("-wal", "-shm"):
-                file.with_name(file.name + ending).unlink(missing_ok=True)
-            shutil.copy(self._file, file)
-            return
         with psycopg.connect(self._url, autocommit=True) as connection:
             connection.execute("SET session_replication_role = replica")
             for table in reversed(metadata.sorted_tables):
@@ -62,20 +48,6 @@ class Backup:
                 with connection.cursor().copy(f'COPY "{table.name}" FROM STDIN (FORMAT binary)'.encode()) as copy:
                     copy.write((self._folder / table.name).read_bytes())
             connection.execute(f"SELECT setval('operation_op_seq', {int(self._op)})".encode())
-
-
-@pytest.fixture(autouse=True)
-def _numbers_from_one(url: str) -> Iterator[None]:
-    """Have the numbers of operations begin anew, which the database of another test may have moved far."""
-
-    def restart() -> None:
-        if not url.startswith("sqlite"):
-            with psycopg.connect(url, autocommit=True) as connection:
-                connection.execute("ALTER SEQUENCE operation_op_seq RESTART WITH 1")
-
-    restart()
-    yield
-    restart()
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def test_the_parameters_of_a_run_that_airflow_started_always_have_the_same_three
     params = {"site": "alpha", "revision": None, **NOTHING, **given}
     ti = SimpleNamespace(dag_id="deploy_site", run_id="manual", task_id="acquire", try_number=1)
     context = {"ti": ti, "params": params, "dag_run": SimpleNamespace(conf={}, triggering_user_name="ann")}
-    with SiteStore.open(new_store(tmp_path)) as store:
+    with new_store() as url, SiteStore.open(url) as store:
         store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester")
         AcquireSiteOperator(task_id="acquire", kind="deploy_site").run_step(cast(Any, context), store)
         action = store.actions.of_run("deploy_site", "manual")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_store import ActionRecord, SiteStore
 from slipway_airflow import connections
 from slipway_airflow.connections import find_connection, find_for_site, for_action, for_site
-from tests.support.stores import new_store
 
 OWN, SHARED = "slipway_provisioner_alpha", "slipway_provisioner"
 MISSING = ErrorResponse(error=ErrorType.CONNECTION_NOT_FOUND)
@@ -142,10 +140,9 @@ def test_a_connection_in_the_environment_is_no_question_to_airflow(monkeypatch: 
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SiteStore]:
+def store(store_url: str) -> Iterator[SiteStore]:
     """Open a new store."""
-    url = new_store(tmp_path)
-    with SiteStore.open(url) as store:
+    with SiteStore.open(store_url) as store:
         yield store
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from airflow.sdk import Connection
 
@@ -15,7 +13,6 @@ from slipway_airflow.operators.action import AcquireSiteOperator
 from slipway_airflow.operators.waiting import connection_of
 from strategy_lib.phase import Phase
 from tests.support.hooks import hook
-from tests.support.stores import new_store
 
 
 @pytest.mark.parametrize("extra", [{}, {"auth_url": "http://127.0.0.1:9/v3"}])
@@ -31,15 +28,14 @@ def test_who_is_not_reached_is_named_with_the_connection_and_without_credentials
 
 
 def test_another_action_is_asked_about_over_the_connection_that_it_uses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def found(conn_id: str) -> Connection:
         return Connection(conn_id=conn_id, conn_type="drydock", host=f"http://{conn_id.replace('_', '-')}:9000")
 
     monkeypatch.setattr(connections, "find_connection", found)
-    url = new_store(tmp_path)
     operator = AcquireSiteOperator(task_id="acquire", kind="verify_site")
-    with SiteStore.open(url) as store:
+    with SiteStore.open(store_url) as store:
         store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester")
         older, newer = (
             store.actions.ensure("verify_site", run, "verify_site", "alpha", 1, {}, "tester") for run in ("one", "two")
@@ -58,10 +54,9 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
         assert connection_of(store, begun.op) == "slipway_provisioner"
 
 
-def test_the_words_about_another_action_are_hidden_by_its_own_secrets(tmp_path: Path) -> None:
-    url = new_store(tmp_path)
+def test_the_words_about_another_action_are_hidden_by_its_own_secrets(store_url: str) -> None:
     operator = AcquireSiteOperator(task_id="acquire", kind="verify_site")
-    with SiteStore.open(url) as store:
+    with SiteStore.open(store_url) as store:
         actions = []
         for number, secret in enumerate(("hunter2-of-old", "hunter2-of-new"), 1):
             hidden = RevisionSecrets(frozenset({secret}))

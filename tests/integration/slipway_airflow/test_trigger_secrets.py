@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -18,7 +17,6 @@ from site_store import RevisionSecrets, SiteStore
 from slipway_airflow import trigger_waits
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 from strategy_lib.phase import Phase
-from tests.support.stores import new_store
 
 SECRET = "hunter2-of-alpha"
 
@@ -28,10 +26,9 @@ async def _events(trigger: ProvisionerTaskTrigger) -> list[dict[str, Any]]:
 
 
 def test_the_triggerer_repeats_no_secret_of_an_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    store_url: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    url = new_store(tmp_path)
-    with SiteStore.open(url) as store:
+    with SiteStore.open(store_url) as store:
         hidden = RevisionSecrets(frozenset({SECRET}))
         store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
         action = store.actions.ensure("verify_site", "run", "verify_site", "alpha", 1, {}, "tester")
@@ -56,7 +53,7 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
     async def found(conn_id: str) -> Connection:
         return Connection(conn_id=conn_id, conn_type="drydock", host="http://drydock:9000")
 
-    monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", store_url)
     monkeypatch.setattr(ProvisionerConnection, "connect", connect)
     monkeypatch.setattr(BaseHook, "aget_connection", found)
     monkeypatch.setattr(trigger_waits, "QUIET_SECONDS", 0.0)

@@ -14,7 +14,7 @@ from slipway_airflow.triggers import OtherGroupsTrigger
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.strategy import Group
-from tests.support.stores import new_store_in_memory
+from tests.support.stores import new_store
 
 HANGS = 300.0
 
@@ -23,7 +23,7 @@ HANGS = 300.0
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[SiteStore]:
     monkeypatch.setattr(trigger_waits, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(trigger_waits, "_LOOK_AT_GROUPS", 0.01)
-    with new_store_in_memory() as url, SiteStore.open(url) as store:
+    with new_store() as url, SiteStore.open(url) as store:
         monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
         yield store
 

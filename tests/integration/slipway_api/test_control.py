@@ -17,7 +17,7 @@ from tests.support.stores import new_store
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SiteStore]:
-    with SiteStore.open(new_store(tmp_path)) as opened:
+    with new_store() as url, SiteStore.open(url) as opened:
         yield opened
 
 

@@ -31,7 +31,7 @@ class Reached(Exception):
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SiteStore]:
     """Open a store with a dead action on revision 3 of a site, whose newest is 4."""
-    with SiteStore.open(new_store(tmp_path)) as opened:
+    with new_store() as url, SiteStore.open(url) as opened:
         for number in range(1, 5):
             commit_design(opened, "alpha", site([node(f"n{number}")], [group("all")]))
         yield opened

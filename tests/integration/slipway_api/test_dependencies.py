@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
-from pathlib import Path
-
+import psycopg
 import pytest
 
 from slipway_api.http.dependencies import open_store
 from tests.support.stores import new_store
 
 
-def open_files(folder: Path) -> set[str]:
-    """Return the files below a folder that this process has open."""
-    found = set()
-    for descriptor in Path("/proc/self/fd").iterdir():
-        # That of the listing itself is closed by now.
-        with contextlib.suppress(FileNotFoundError):
-            found.add(str(descriptor.readlink()))
-    return {file for file in found if file.startswith(f"{folder}/")}
+def connections(url: str) -> int:
+    """Count the connections to a database but for the one that asks."""
+    query = "SELECT count(*) - 1 FROM pg_stat_activity WHERE datname = current_database()"
+    with psycopg.connect(url) as connection:
+        found = connection.execute(query.encode()).fetchone()
+    assert found is not None
+    return int(found[0])
 
 
-def test_a_store_of_an_earlier_environment_keeps_no_file_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stores = []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        monkeypatch.setenv("SLIPWAY_DATABASE_URL", new_store(tmp_path / name))
-        stores.append(open_store())
-        assert open_store() is stores[-1]
-        assert stores[-1].sites.known() == []
-        assert open_files(tmp_path / name) != set()
-    assert open_files(tmp_path / "one") == set()
-    monkeypatch.setenv("SLIPWAY_DATABASE_URL", f"sqlite:///{tmp_path}/one/slipway.db")
-    assert open_store().sites.known() == []
-    assert open_files(tmp_path / "two") == set()
+def test_a_store_of_an_earlier_environment_keeps_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    with new_store() as one, new_store() as two:
+        idle = {url: connections(url) for url in (one, two)}
+        for url in (one, two):
+            monkeypatch.setenv("SLIPWAY_DATABASE_URL", url)
+            store = open_store()
+            assert open_store() is store
+            assert store.sites.known() == []
+            assert connections(url) > idle[url]
+        assert connections(one) == idle[one]
+        monkeypatch.setenv("SLIPWAY_DATABASE_URL", one)
+        assert open_store().sites.known() == []
+        assert connections(two) == idle[two]

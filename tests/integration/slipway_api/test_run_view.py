@@ -19,7 +19,7 @@ from tests.support.stores import new_store
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Scenario]:
     clock = FakeClock()
-    with SiteStore.open(new_store(tmp_path), clock) as store:
+    with new_store() as url, SiteStore.open(url, clock) as store:
         yield Scenario(store, clock)
 
 

@@ -303,15 +303,3 @@ def test_rule_55_three_controllers_on_postgresql_take_over_from_one_another(
         assert {what for what, _, _ in written} == {"node_view", "site_view", "site_view_change"}
         pids = {f"controller-{number}": one.pids for number, one in enumerate(controllers)}
         assert [row for row in written if int(row[2].split(":")[1]) not in pids[row[1]]] == [], "one writer at any time"
-
-
-@pytest.mark.endurance
-def test_rule_55_two_controllers_on_sqlite_take_over_from_one_another(
-    store: SiteStore, store_url: str, connected: Simulator, origin: str, headers: dict[str, str]
-) -> None:
-    lease = 1.0
-    controllers = [ControllerProcess(origin, PASSWORD, store_url, lease) for _ in range(2)]
-    with led(store, connected, controllers, lease) as found:
-        reader, overrides = LingeringReader(origin, headers, SITE), Overrides(origin, headers, SITE, NODES[1:])
-        play(found, 10, ["kill"], reader, overrides)
-        check(found, reader, overrides)

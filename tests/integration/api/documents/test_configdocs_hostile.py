@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 
 import httpx
+import psycopg
 import pytest
 from fastapi import FastAPI
 from hypothesis import HealthCheck, given, settings
@@ -46,25 +46,23 @@ def anybody(airflow_app: FastAPI) -> Iterator[httpx.Client]:
 
 
 class Facts:
-    """What the store holds, read from its tables over one open connection.
+    """What the store holds, read from its tables over one open connection."""
 
-    Being open, it also spares time: with the last connection that is closed, SQLite writes everything to the disk.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.connection = sqlite3.connect(path)
+    def __init__(self, url: str) -> None:
+        self.connection = psycopg.connect(url, autocommit=True)
 
     def __call__(self) -> tuple[int, int]:
         """Return the buffer's version and the newest revision's number."""
-        versions = self.connection.execute("SELECT max(version) FROM buffer").fetchone()
-        revisions = self.connection.execute("SELECT max(number) FROM revision").fetchone()
-        return versions[0] or 0, revisions[0] or 0
+        newest = b"SELECT (SELECT max(version) FROM buffer), (SELECT max(number) FROM revision)"
+        found = self.connection.execute(newest).fetchone()
+        assert found is not None
+        return found[0] or 0, found[1] or 0
 
 
 @pytest.fixture
 def facts(store_url: str) -> Iterator[Facts]:
     """Look into this test's store."""
-    facts = Facts(store_url.removeprefix("sqlite:///"))
+    facts = Facts(store_url)
     yield facts
     facts.connection.close()
 

@@ -19,5 +19,5 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def store(tmp_path: Path, clock: FakeClock) -> Iterator[SiteStore]:
-    with SiteStore.open(new_store(tmp_path), clock) as opened:
+    with new_store() as url, SiteStore.open(url, clock) as opened:
         yield opened

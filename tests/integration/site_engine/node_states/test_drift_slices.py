@@ -41,7 +41,7 @@ def look(watch: DriftWatch, held: Lease) -> int:
 
 def test_a_look_at_many_nodes_takes_several_steps_and_counts_once(tmp_path: Path) -> None:
     clock = FakeClock()
-    with SiteStore.open(new_store(tmp_path), clock) as store:
+    with new_store() as url, SiteStore.open(url, clock) as store:
         commit(store)
         deploy(store, *NODES)
         lists(store, clock, n1=ON, n2=ON)
@@ -68,11 +68,11 @@ def test_a_look_at_many_nodes_takes_several_steps_and_counts_once(tmp_path: Path
 def test_random_changes_are_judged_in_slices_as_if_all_were_looked_at_anew(tmp_path: Path) -> None:
     chance = random.Random(57)
     clocks = FakeClock(), FakeClock()
-    for one in ("a", "b"):
-        (tmp_path / one).mkdir()
     with (
-        SiteStore.open(new_store(tmp_path / "a"), clocks[0]) as first,
-        SiteStore.open(new_store(tmp_path / "b"), clocks[1]) as second,
+        new_store() as one,
+        new_store() as other,
+        SiteStore.open(one, clocks[0]) as first,
+        SiteStore.open(other, clocks[1]) as second,
     ):
         stores = tuple(zip((first, second), clocks, strict=True))
         # With a check of another package all nodes are looked at each time.

@@ -91,7 +91,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Site:
     def at_once(*_args: Any, **_options: Any) -> AtOnce:
         return AtOnce()
 
-    with SiteStore.open(new_store(tmp_path_factory.mktemp("soon")), clock) as store, pytest.MonkeyPatch.context() as to:
+    with new_store() as url, SiteStore.open(url, clock) as store, pytest.MonkeyPatch.context() as to:
         to.setattr(leaders_file, "ThreadPoolExecutor", at_once)
         made = Site(store, clock)
         SiteLeaders(store, "me", made.observe, monotonic=made.now).run(made.pause)

@@ -72,7 +72,7 @@ class Site:
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Site]:
     clock = FakeClock()
-    with SiteStore.open(new_store(tmp_path), clock) as store:
+    with new_store() as url, SiteStore.open(url, clock) as store:
         yield Site(store, clock)
 
 

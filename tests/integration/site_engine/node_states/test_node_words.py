@@ -26,7 +26,7 @@ ON = {"n1": {"status": "Deployed", "power": "on", "condition": "deployed"}}
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SiteStore]:
-    with SiteStore.open(new_store(tmp_path)) as opened:
+    with new_store() as url, SiteStore.open(url) as opened:
         yield opened
 
 

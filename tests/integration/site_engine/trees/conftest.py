@@ -8,7 +8,7 @@ import pytest
 
 from site_store import SiteStore
 from tests.integration.site_store.scenario import FakeClock, Scenario
-from tests.support.stores import new_store_in_memory
+from tests.support.stores import new_store
 
 
 @pytest.fixture
@@ -20,5 +20,5 @@ def moment() -> FakeClock:
 @pytest.fixture
 def site(moment: FakeClock) -> Iterator[Scenario]:
     """A site in a new store."""
-    with new_store_in_memory() as url, SiteStore.open(url, moment) as store:
+    with new_store() as url, SiteStore.open(url, moment) as store:
         yield Scenario(store, moment)

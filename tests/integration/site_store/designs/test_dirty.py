@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from itertools import product
 
 import pytest
-from sqlalchemy import Connection, insert, text
+from sqlalchemy import Connection, text
 
 from design_rendering.changes.digests import VERSION
 from provisioner_client.protocol import ListedNode
 from site_engine.plans.node_lists import keep_list
 from site_engine.plans.site_plans import plan_site
 from site_store import SiteStore
-from site_store.tables import node
 from strategy_lib import plan_update
 from strategy_lib.goals.update import Change
 from strategy_lib.outcome import NodeCondition
@@ -99,9 +98,6 @@ def filled(store: SiteStore) -> SiteStore:
     ]
 
     def work(tx: Connection) -> None:
-        if tx.dialect.name == "sqlite":
-            tx.execute(insert(node), values)
-            return
         # In one statement: after each, triggers count what it has changed.
         columns = ", ".join(values[0])
         rows = f"SELECT {columns} FROM json_populate_recordset(NULL::node, :rows)"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 
-import pytest
-
 from site_store import SiteStore
 from tests.integration.site_store.scenario import SITE, want
 from tests.support.revisions import commit_design
@@ -52,7 +50,6 @@ def test_rule_21_the_same_commit_again_says_what_is_wanted_again(store: SiteStor
     assert wanted(store) == {**said, "n2": (None, None)}
 
 
-@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 def test_commits_lock_the_nodes_of_a_site_by_name(open_store: Callable[[], SiteStore]) -> None:
     first, second = open_store(), open_store()
     want(first, 1, {"n5": "a", "n3": "a", "n1": "a", "n4": "a", "n2": "a"})

@@ -20,13 +20,13 @@ pytestmark = pytest.mark.timeout(60)  # what would hang, hangs
 
 
 @pytest.fixture
-def way(postgresql_store: str) -> Iterator[FaultyWay]:
-    with faulty_way(f"{make_url(postgresql_store).query['host']}/.s.PGSQL.5432") as running:
+def way(url: str) -> Iterator[FaultyWay]:
+    with faulty_way(f"{make_url(url).query['host']}/.s.PGSQL.5432") as running:
         yield running
 
 
-def _through(way: FaultyWay) -> str:
-    return f"postgresql://postgres@127.0.0.1:{way.port}/store?connect_timeout=2"
+def _through(way: FaultyWay, url: str) -> str:
+    return f"postgresql://postgres@127.0.0.1:{way.port}/{make_url(url).database}?connect_timeout=2"
 
 
 def test_one_that_accepts_and_says_nothing() -> None:
@@ -36,8 +36,8 @@ def test_one_that_accepts_and_says_nothing() -> None:
             SiteStore.open(f"postgresql://ann@127.0.0.1:{port}/slipway?connect_timeout=2")
 
 
-def test_one_that_falls_silent_between_two_calls(way: FaultyWay, monkeypatch: pytest.MonkeyPatch) -> None:
-    with SiteStore.open(_through(way)) as store:
+def test_one_that_falls_silent_between_two_calls(way: FaultyWay, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SiteStore.open(_through(way, url)) as store:
         before = store.sites.committed()
         way.silence()
         with monkeypatch.context() as impatient:
@@ -48,9 +48,11 @@ def test_one_that_falls_silent_between_two_calls(way: FaultyWay, monkeypatch: py
         assert store.sites.committed() == before
 
 
-def test_one_that_falls_silent_in_the_middle_of_a_transaction(way: FaultyWay, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_falls_silent_in_the_middle_of_a_transaction(
+    way: FaultyWay, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(database, "ANSWER_SECONDS", 0.5)
-    opened = Database(resolve(_through(way)))
+    opened = Database(resolve(_through(way, url)))
 
     def work(tx: object) -> None:
         way.silence()
@@ -61,9 +63,9 @@ def test_one_that_falls_silent_in_the_middle_of_a_transaction(way: FaultyWay, mo
     opened.close()
 
 
-def test_a_statement_that_takes_too_long_is_ended_there(postgresql_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_statement_that_takes_too_long_is_ended_there(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "STATEMENT_SECONDS", 1)
-    opened = Database(resolve(postgresql_store))
+    opened = Database(resolve(url))
     with pytest.raises(StoreUnavailable, match="statement timeout"):
         opened.read(lambda tx: tx.execute(text("SELECT pg_sleep(600)")))
     opened.close()
@@ -74,22 +76,22 @@ def test_a_statement_that_takes_too_long_is_ended_there(postgresql_store: str, m
     [(True, "", "1min"), (False, "", "0"), (True, "&options=-cstatement_timeout%3D7s", "7s")],
     ids=["as a rule", "a migration takes as long as it takes", "what the URL says comes first"],
 )
-def test_how_long_a_statement_may_take(postgresql_store: str, bounded: bool, options: str, limit: str) -> None:
-    opened = Database(resolve(postgresql_store + options), bounded=bounded)
+def test_how_long_a_statement_may_take(url: str, bounded: bool, options: str, limit: str) -> None:
+    opened = Database(resolve(url + options), bounded=bounded)
     assert opened.read(lambda tx: tx.scalar(text("SHOW statement_timeout"))) == limit
     opened.close()
 
 
-def test_a_connection_notices_a_server_that_is_gone_without_a_word(way: FaultyWay) -> None:
-    opened = Database(resolve(_through(way)))
+def test_a_connection_notices_a_server_that_is_gone_without_a_word(way: FaultyWay, url: str) -> None:
+    opened = Database(resolve(_through(way, url)))
     with opened.engine.connect() as connection:
         options = connection.connection.driver_connection.info.get_parameters()  # type: ignore[union-attr]
     assert (options["keepalives_idle"], options["tcp_user_timeout"]) == ("30", "30000")
     opened.close()
 
 
-def test_rule_55_one_who_is_silent_while_it_has_locked_its_lease_holds_nobody_up(postgresql_store: str) -> None:
-    with SiteStore.open(postgresql_store, idle_seconds=0.2) as frozen, SiteStore.open(postgresql_store) as other:
+def test_rule_55_one_who_is_silent_while_it_has_locked_its_lease_holds_nobody_up(url: str) -> None:
+    with SiteStore.open(url, idle_seconds=0.2) as frozen, SiteStore.open(url) as other:
         held = frozen.leases.take("site:silent", "frozen", 0.1)
         assert held is not None
         taken: list[Lease | None] = []

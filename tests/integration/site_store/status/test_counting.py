@@ -199,7 +199,6 @@ def test_an_action_that_is_deleted_leaves_no_counts(store: SiteStore, site: Scen
     assert store._database.write(work) == 0
 
 
-@pytest.mark.parametrize("engine", ["postgresql"])
 def test_writers_at_the_same_time_wait_for_no_row_of_the_roll_up(database: Database) -> None:
     """Two transactions change tasks of one action at once: neither waits for the other to end."""
     rows = [{"action_id": "a1", "node": name, "phase": "deploy", "status": "pending"} for name in ("n1", "n2")]
