@@ -21,6 +21,7 @@ from site_store.groups.groups import Groups
 from site_store.groups.questions import Questions
 from site_store.groups.waits import Waits
 from site_store.leases import Checks, Leases
+from site_store.limited import limit
 from site_store.node_states.drifts import Drifts
 from site_store.node_states.node_reports import NodeReports
 from site_store.node_states.node_troubles import NodeTroubles
@@ -126,7 +127,7 @@ class SiteStore:
         Parameters
         ----------
         url : its database; None: `SLIPWAY_DATABASE_URL`, else that of the `slipway up` in `SLIPWAY_HOME` or `.slipway`.
-        actor : whose store it is: what that may not do is refused with `AccessRefused` (rule 41). None: a person's.
+        actor : whose store it is: it lacks what that may not do (rule 41). None: a person's, or that of a commit.
         touches : what a watcher names to touch: `node` for all nodes, or `node/<name>`.
         now : the clock of tests, in aware times. None: the machine's, and the database's where machines compare times.
         idle_seconds : a transaction whose process is silent for so long is ended, as far as the database can do that:
@@ -138,13 +139,16 @@ class SiteStore:
         SchemaNotCurrent : the database must first be brought to this version's schema: `slipway store upgrade`.
         StoreUnavailable : the database could not be reached.
         """
-        database = Database(resolve(url), now, actor=actor, touches=touches, idle_seconds=idle_seconds)
+        database = Database(resolve(url), now, idle_seconds=idle_seconds)
         try:
             schema_version.check(database)
         except BaseException:
             database.close()
             raise
-        return cls(database)
+        store = cls(database)
+        if actor is not None:
+            limit(store, actor, touches)
+        return store
 
     @staticmethod
     def upgrade(url: str | None = None) -> str:

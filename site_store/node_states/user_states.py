@@ -33,7 +33,6 @@ from site_store.tables import (
     site_view,
     user_state,
 )
-from strategy_lib.goals.actors import Access
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import reported_state
 from strategy_lib.node_states.user_state import Change, GuardedGroup, SiteView, UserState, left_out, set_user_state
@@ -180,7 +179,6 @@ class UserStates(Repository):
         ------
         VersionChanged : they have another by now; nothing was written.
         """
-        self._require(Access.TOUCH)
         wanted = UserState(state, reason, None if until is None else until.timestamp())
 
         def work(tx: Connection) -> UserStateChange:

@@ -8,7 +8,7 @@ import os
 import random
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -19,10 +19,8 @@ from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, even
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from site_store.errors import StoreError, StoreUnavailable, ValueRefused
-from site_store.sql.access import guard_statements, names_all, require
 from site_store.sql.address import describe
 from site_store.sql.postgresql import analyse, database_time, known_rows
-from strategy_lib.goals.actors import Access, Actor
 
 T = TypeVar("T")
 
@@ -75,26 +73,19 @@ class Database:
         *,
         bounded: bool = True,
         idle_seconds: float | None = None,
-        actor: Actor | None = None,
-        touches: Collection[str] = (),
     ) -> None:
         """Nothing is opened yet.
 
         Parameters
         ----------
-        actor, touches : who uses it, and what a watcher names to touch (`access.py`); None: a person, who may do all.
         now : the clock of tests, in aware times, in place of the machine's and of the database's.
         bounded : whether statements have to end in time. Migrations take as long as they take.
         idle_seconds : after so long PostgreSQL ends a transaction whose process is silent, and frees what it locked.
         """
         self.url = url
-        self.actor = actor
-        self.touches = frozenset(touches)
         self._given_clock = now
         self.name = describe(url)
         self.engine = _engine(url, bounded, idle_seconds)
-        if actor is not None:
-            guard_statements(self.engine, actor)
         # One snapshot for all statements of a read.
         self._reading = self.engine.execution_options(isolation_level="REPEATABLE READ")
         # A statement by itself is a snapshot, and needs no transaction around it: half of the round trips.
@@ -109,15 +100,14 @@ class Database:
         """Run `work`, which executes one reading statement: what is read again and again costs least so."""
         return self._run(self._reading_once, work, keep=False)
 
-    def write(self, work: Callable[[Connection], T], access: Access = Access.WRITE_FEEDBACK) -> T:
+    def write(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in one transaction and commit it; if it raises, nothing has happened.
 
         `work` may run several times, and must therefore change nothing but the database.
 
         Raises `StoreUnavailable`: the database could not be reached, or stayed locked. Repeating the whole call is
-        safe. Raises `ValueRefused`: the database refused a value. Raises `AccessRefused`: the actor may not do that.
+        safe. Raises `ValueRefused`: the database refused a value.
         """
-        require(self.actor, access)
         return self._run(self.engine, work, keep=True)
 
     def refresh_statistics(self, rows: int, *tables: Table) -> None:
@@ -197,10 +187,6 @@ class Repository:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    def _require(self, access: Access, nodes: Collection[str] = ()) -> None:
-        """Refuse what the actor that the store was opened for may not do, to these nodes. Raises `AccessRefused`."""
-        require(self._database.actor, access, named=names_all(self._database.touches, nodes))
 
     def _now(self) -> datetime:
         return self._database.machine_time()

@@ -80,6 +80,7 @@ class _Database:
         self.url = named(name)
         self._name = name
         self._connection = psycopg.connect(self.url, autocommit=True)
+        atexit.register(self._connection.close)
         # Without triggers: what they count would be of no use.
         self._connection.execute(f"SET session_replication_role = replica; SET lock_timeout = '{_PATIENCE}'".encode())
         self._emptied = "; ".join(

@@ -14,6 +14,6 @@ def test_rule_38_the_newest_migration_of_digests_writes_those_of_today() -> None
     names = sorted(path.stem for path in Path(versions.__file__).parent.glob("v*.py"))
     written = [getattr(import_module(f"{versions.__name__}.{name}"), "DIGESTS", None) for name in names]
     assert next(number for number in reversed(written) if number is not None) == int(VERSION), (
-        f"design_rendering.changes.digests has the version {VERSION}: write a migration that computes digests anew, and "
-        "says so in DIGESTS"
+        f"design_rendering.changes.digests has the version {VERSION}: write a migration that computes digests anew, "
+        "and says so in DIGESTS"
     )

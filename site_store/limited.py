@@ -1,0 +1,89 @@
+"""What steps and watchers are given of the store: repositories with only the methods that they may call (rule 41).
+
+It guards against mistakes, such as work that changes its own goal, and not against malice: whoever runs code in this
+process can reach the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from site_store.errors import AccessRefused
+from site_store.sql.database import Database
+from strategy_lib.goals.actors import Access, Actor, may
+
+if TYPE_CHECKING:
+    from site_store.nodes.wishes import Wishes
+    from site_store.store import SiteStore
+
+T = TypeVar("T")
+
+WRITES: Mapping[str, Mapping[str, Access]] = {
+    "revisions": dict.fromkeys(("commit", "add_candidate", "remove_candidate"), Access.WRITE_DESIGN),
+    "buffers": dict.fromkeys(("put", "discard"), Access.WRITE_DESIGN),
+    "user_states": {"change": Access.WRITE_DESIGN},
+    "repair_switches": dict.fromkeys(("stop", "resume"), Access.WRITE_DESIGN),
+    "restoring": {"settle": Access.WRITE_DESIGN},
+    "wishes": {"touch": Access.TOUCH},
+}
+"""The methods that write what is wanted, by a design or by an administrator; all other writes are feedback."""
+
+
+class _Limited:
+    """A repository without the methods that an actor may not call: to look one up is refused."""
+
+    def __init__(self, repository: object, actor: Actor, refused: Mapping[str, Access]) -> None:
+        self._repository, self._actor, self._refused = repository, actor, refused
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._refused:
+            _refuse(self._actor, self._refused[name])
+        return getattr(self._repository, name)
+
+
+class _ReadOnly(Database):
+    """The same database, in which nothing can be written."""
+
+    def __init__(self, database: Database, actor: Actor) -> None:
+        self.__dict__.update(vars(database))
+        self._actor = actor
+
+    def write(self, work: Callable[..., T]) -> T:
+        """Refuse it (`AccessRefused`)."""
+        _refuse(self._actor, Access.WRITE_FEEDBACK)
+
+
+class _Touches(_Limited):
+    """Wishes that can be read; written is `touch` alone, of what is named: `node` for all nodes, or `node/<name>`."""
+
+    def __init__(self, readable: Wishes, touch: Callable[..., dict[str, int]], touches: Collection[str]) -> None:
+        super().__init__(readable, Actor.WATCHER, {})
+        self._touch, self._named = touch, frozenset(touches)
+
+    def touch(self, site: str, nodes: Collection[str], user: str) -> dict[str, int]:
+        """Ask for nodes again, as `Wishes.touch` does. Raises `AccessRefused`: they are not all named."""
+        if "node" not in self._named and not all(f"node/{name}" in self._named for name in nodes):
+            raise AccessRefused("a watcher may touch only what it names: name these nodes in its `touches`")
+        return self._touch(site, nodes, user)
+
+
+def limit(store: SiteStore, actor: Actor, touches: Collection[str] = ()) -> None:
+    """Leave of a store what this actor may do.
+
+    Parameters
+    ----------
+    touches : what a watcher names to touch.
+    """
+    if not may(actor, Access.WRITE_FEEDBACK):
+        touch = store.wishes.touch
+        store.__init__(_ReadOnly(store._database, actor))  # type: ignore[misc]
+        vars(store)["wishes"] = _Touches(store.wishes, touch, touches)
+    for name, methods in WRITES.items():
+        refused = {method: access for method, access in methods.items() if not may(actor, access)}
+        if refused:
+            vars(store)[name] = _Limited(vars(store)[name], actor, refused)
+
+
+def _refuse(actor: Actor, access: Access) -> NoReturn:
+    raise AccessRefused(f"a {actor} may not {access.replace('_', ' the ')}: leave that to a person or a commit")
