@@ -1,0 +1,168 @@
+"""Driving a group or a node step to its verdict, whatever call of it is its process's last one (rules 12 and 59)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from provisioner_client.protocol import Provisioner
+from site_engine.actions.node_steps import NodeStepVerdict
+from site_engine.operations.run import LEASE_SECONDS
+from site_engine.operations.wait import StillRunning
+from site_store import GroupRecord, SiteStore
+from site_store.sql.database import Repository
+from strategy_lib.phase import GroupState, Phase
+from tests.support.driving import Begin, Driving, begin_with
+from tests.support.fake_clock import FakeClock
+from tests.support.fake_provisioner import FakeProvisioner
+from tests.support.sites import group, node, site
+from tests.support.stores import new_store
+
+BOTH = ["a", "b"]
+SITE = site([node("a"), node("b")], [group("all", percent_successful_nodes=100)])
+DEPLOYMENT = [("prepare_nodes", BOTH), ("deploy_nodes", BOTH)]
+STEPS = pytest.mark.parametrize(
+    "step", [13, pytest.param(1, marks=pytest.mark.endurance)], ids=["some calls", "each call"]
+)
+MOMENTS = pytest.mark.parametrize("after", [False, True], ids=["before the call", "after the call"])
+
+
+class Scene:
+    """An action at its start, and a provisioner that lists all nodes with a status, if one is given."""
+
+    def __init__(self, url: str, folder: Path, text: str = SITE, listed: str = "") -> None:
+        self.clock = FakeClock()
+        self.fake = FakeProvisioner(self.clock)
+        self.store = SiteStore.open(url, self.clock.now)
+        for name in BOTH if listed else ():
+            self.fake.set_status(name, listed)
+        self.driving = begin_with(self.store, folder, lambda _: self.fake, self.clock)(text)
+
+
+class Killed(BaseException):
+    """The process has ended here."""
+
+
+class Mortal:
+    """A store or a provisioner that is used by a process which dies at one of its calls, before or after it."""
+
+    def __init__(self, target: object, calls: Iterator[int], dies_at: int, *, after: bool) -> None:
+        self._target, self._calls, self._dies_at, self._after = target, calls, dies_at, after
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._target, name)
+        if isinstance(value, Repository):
+            return Mortal(value, self._calls, self._dies_at, after=self._after)
+        if not callable(value):
+            return value
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            dies = next(self._calls) == self._dies_at
+            if dies and not self._after:
+                raise Killed
+            result = value(*arguments, **named)
+            if dies:
+                raise Killed
+            return result
+
+        return call
+
+
+def crash_then_resume(driving: Driving, dies_at: int, *, after: bool, drive: Callable[[Driving], object]) -> bool:
+    """Drive in a process that dies at its n-th call, then in one that lives; False when the first one ended."""
+    calls = count(1)
+    mortal = Driving(
+        cast(SiteStore, Mortal(driving.store, calls, dies_at, after=after)),
+        driving.action,
+        driving.design_ref,
+        lambda _: cast(Provisioner, Mortal(driving.connect(), calls, dies_at, after=after)),
+        driving.clock,
+    )
+    try:
+        drive(mortal)
+    except Killed:
+        driving.clock.sleep(LEASE_SECONDS / 3)
+        drive(driving)
+        return True
+    return False
+
+
+def kill_at_each(
+    step: int, *, after: bool, folder: Path, drive: Callable[[Driving], object], **of_scene: Any
+) -> Iterator[Scene]:
+    """Give the scene of each kill when it was gone on with: at every call of the loop, or at every n-th."""
+    moments = 0
+    for dies_at in count(1, step):
+        with new_store() as url:
+            scene = Scene(url, folder, **of_scene)
+            with scene.store:
+                died = crash_then_resume(scene.driving, dies_at, after=after, drive=drive)
+                assert scene.fake.double() == [], dies_at
+                yield scene
+        if not died:
+            break
+        moments += 1
+    assert moments * step > 10, "the loop has that many steps"
+
+
+def judge(driving: Driving) -> None:
+    """Drive the group to its verdict."""
+    assert isinstance(driving.group("all"), GroupRecord)
+
+
+@STEPS
+@MOMENTS
+def test_rule_12_a_group_that_dies_anywhere_is_resumed_and_sends_nothing_twice(
+    tmp_path: Path, after: bool, step: int
+) -> None:
+    for scene in kill_at_each(step, after=after, folder=tmp_path, drive=judge):
+        assert scene.store.groups.get(scene.driving.action.id, "all").state is GroupState.SUCCESS
+        assert scene.fake.submissions() == DEPLOYMENT
+
+
+@pytest.mark.parametrize("step", [61, pytest.param(1, marks=pytest.mark.endurance)], ids=["some calls", "each call"])
+@MOMENTS
+def test_rule_59_a_batch_that_dies_anywhere_is_resumed_and_no_other_is_begun_before(
+    tmp_path: Path, after: bool, step: int
+) -> None:
+    batches = group("all", percent_successful_nodes=100) | {"max_in_flight": 2, "canary": 1}
+    text = site([node(name) for name in "abcd"], [batches])
+    sent = [(phase, nodes) for nodes in (["a"], ["b", "c"], ["d"]) for phase in ("prepare_nodes", "deploy_nodes")]
+    for scene in kill_at_each(step, after=after, folder=tmp_path, drive=judge, text=text):
+        assert scene.store.groups.get(scene.driving.action.id, "all").state is GroupState.SUCCESS
+        assert scene.fake.submissions() == sent
+
+
+@STEPS
+@MOMENTS
+def test_rule_12_a_node_step_that_dies_anywhere_is_resumed_and_sends_nothing_twice(
+    tmp_path: Path, after: bool, step: int
+) -> None:
+    def destroy(driving: Driving) -> None:
+        driving.store.tasks.plan_step(driving.action.id, Phase.DESTROY, BOTH)
+        ended = driving.node_step(Phase.DESTROY, BOTH)
+        assert isinstance(ended, NodeStepVerdict)
+        assert ended.failure == ""
+
+    for scene in kill_at_each(step, after=after, folder=tmp_path, drive=destroy, listed="Deployed"):
+        assert scene.fake.submissions() == [("destroy_nodes", BOTH)]
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(0.0, "unknown"), (5.0, "success")], ids=["at work", "over"])
+def test_rule_13_what_a_task_that_is_gone_came_to_is_judged_by_the_list_of_nodes(
+    begin: Begin, fake: FakeProvisioner, clock: FakeClock, seconds: float, state: str
+) -> None:
+    driving = begin(SITE)
+    driving.patience = 0.0
+    waiting = driving.group("all")
+    assert isinstance(waiting, StillRunning)
+    clock.sleep(seconds)
+    fake.forget(waiting.provisioner_task)
+    driving.patience = 60.0
+    judge(driving)
+    assert driving.states() == dict.fromkeys(BOTH, state)
+    assert driving.store.operations.get(1).over is not None, "it holds nothing"
