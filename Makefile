@@ -23,7 +23,7 @@ help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
 	@echo 'make test   linter, type checker, tests'
-	@echo 'make endurance  longer tests: a whole Airflow, kills of processes, whole runs, examples of the blueprint, hostile designs, SQLite, the wheel'
+	@echo 'make endurance  longer tests: a whole Airflow, kills of processes, whole runs, examples of the blueprint, hostile designs, the wheel'
 	@echo 'make soak       the whole of the longest counts, such as 100,000 random changes, one test after the other: hours'
 	@echo 'make contract URL=http://HOST:9000 [DESIGNS=http://ME:8099]  what Slipway expects of a Drydock, tried on yours'
 	@echo 'make wheel  build dist/slipway-….whl, to install in an Airflow of your own'

@@ -86,7 +86,7 @@ class ProvisionerLists(Repository):
                 new = (None, None) if said is None else (said.get("status"), said.get("power"))
                 if new != (status, power) or (listed_at is None and said is not None):
                     changed[new].append(name)
-            # Few words are said of very many nodes, and each statement is counted once (`counting_0006.py`).
+            # Few words are said of very many nodes, and each statement is counted once (`schema.sql`).
             for (status, power), names in changed.items():
                 values = {"provisioner_status": status, "power": power, "listed_at": now}
                 for first in range(0, len(names), _AT_ONCE):

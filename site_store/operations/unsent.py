@@ -27,7 +27,7 @@ def take_op(tx: Connection, now: datetime, site: str, action_id: str, phase: Pha
     row = {"action_id": action_id, "site": site, "attempt": -1, "phase": phase, "nodes": [], "design_ref": ""}
     taken = insert(operation).values(**row, created=now, status=OperationStatus.COMPLETE)
     op = int(tx.scalars(taken.returning(operation.c.op)).one())
-    # Neither database gives the number again.
+    # The database never gives the number again.
     tx.execute(delete(operation).where(operation.c.op == op))
     return op
 

@@ -69,7 +69,7 @@ action = Table(
     Index("ix_action_not_noted", "id", postgresql_where=_NOT_NOTED),
 )
 
-# By itself because it is large: SQLite reads through all of it to reach what stands behind it in a row.
+# By itself because it is large, and few read it.
 action_report = Table(
     "action_report",
     metadata,

@@ -44,9 +44,9 @@ _decode = msgspec.json.Decoder().decode
 
 
 def moment(value: Any) -> datetime:
-    """Return a time as either database writes it into JSON, or gives it."""
+    """Return a time as the database writes it into JSON, or gives it."""
     found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return found.astimezone(UTC)
 
 
 def moment_or_none(value: Any) -> datetime | None:

@@ -18,6 +18,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.bench.bench_status import new_database
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
@@ -26,7 +30,7 @@ GROUPS = 10
 _ROUNDS = 15
 
 
-def prepare(home: Path) -> None:
+def prepare(home: Path, store_url: str) -> None:
     """Point Airflow and the store to a directory of this run, before either is imported."""
     for name in [name for name in os.environ if name.startswith(("AIRFLOW", "SLIPWAY"))]:
         del os.environ[name]
@@ -39,7 +43,7 @@ def prepare(home: Path) -> None:
         "AIRFLOW__API_AUTH__JWT_SECRET": "x" * 64,
         "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-        "SLIPWAY_DATABASE_URL": f"sqlite:///{home / 'slipway.db'}",
+        "SLIPWAY_DATABASE_URL": store_url,
     }
 
 
@@ -115,12 +119,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--actions", type=int, default=1000, help="how many actions there are")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        prepare(Path(directory))
+    with tempfile.TemporaryDirectory() as directory, new_database() as store_url:
+        prepare(Path(directory), store_url)
         from airflow.utils import db
 
         db.initdb()
-        fill(os.environ["SLIPWAY_DATABASE_URL"], options.actions)
+        fill(store_url, options.actions)
         from airflow.api_fastapi.app import create_app
         from starlette.testclient import TestClient
 

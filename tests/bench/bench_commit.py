@@ -1,7 +1,7 @@
 """How long a commit of a large design takes, and how much memory the API server needs for it.
 
 Run it as `python tests/bench/bench_commit.py`: a real API server process of Airflow's, a real simulator as the
-provisioner, both databases. Every node of the design is layered on another document, and all have one profile. What is
+provisioner. Every node of the design is layered on another document, and all have one profile. What is
 measured is the time from a request to its answer, of a first commit and of one that changes the profile, and the most
 memory that the server has in use. Prints a table; exits 1 when a target is missed.
 """
@@ -28,7 +28,7 @@ from sqlalchemy import func, select
 
 from site_store import SiteStore
 from site_store.tables import node
-from tests.bench.bench_status import postgresql_url, sqlite_url
+from tests.bench.bench_status import new_database
 from tests.support.large_sites import large_site
 from tests.support.processes import tied
 from tests.support.simulators import Simulator
@@ -122,8 +122,8 @@ def changed_nodes(store_url: str) -> int:
         return store._database.read(lambda tx: int(tx.scalar(query) or 0))
 
 
-def measure(database: str, store_url: str, nodes: int) -> bool:
-    """Measure one database; return whether a target was missed."""
+def measure(store_url: str, nodes: int) -> bool:
+    """Measure; return whether a target was missed."""
     text = large_site(nodes)
     other = text.replace("role: compute", "role: worker")
     with tempfile.TemporaryDirectory() as directory:
@@ -140,7 +140,7 @@ def measure(database: str, store_url: str, nodes: int) -> bool:
         finally:
             simulator.stop()
     assert changed_nodes(store_url) == nodes, "the profile is not that of all nodes"
-    print(f"{f'{database}: {nodes:,} nodes, {len(text) / 1e6:.1f} MB':<40} {'measured':>10}  target")
+    print(f"{f'{nodes:,} nodes, {len(text) / 1e6:.1f} MB':<40} {'measured':>10}  target")
     rows = [
         ("put into the buffer, s", created, None),
         ("first commit, s", committed, SECONDS),
@@ -160,14 +160,9 @@ def main() -> int:
     """Measure, print, judge."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=10_000, help="how many nodes the design has")
-    parser.add_argument("--database", choices=["sqlite", "postgresql"], help="only this one")
     options = parser.parse_args()
-    missed = False
-    for database, made in (("sqlite", sqlite_url), ("postgresql", postgresql_url)):
-        if options.database in (None, database):
-            with made() as store_url:
-                missed |= measure(database, store_url, options.nodes)
-    return 1 if missed else 0
+    with new_database() as store_url:
+        return 1 if measure(store_url, options.nodes) else 0
 
 
 if __name__ == "__main__":

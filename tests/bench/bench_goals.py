@@ -1,6 +1,6 @@
 """How long an update and a site's states take: the plan of a site from the store, differences, order, one look at all.
 
-Run it as `python tests/bench/bench_goals.py`. Plans from the store are measured on both databases, each in a process of
+Run it as `python tests/bench/bench_goals.py`. Plans from the store are measured each in a process of
 its own, by the clock, as PostgreSQL does its part in another process: the fastest of three counts. All else is measured
 in time of the processor. Exits 1 when a target is missed.
 """
@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,7 +34,7 @@ from strategy_lib.node_states.user_state import UserState
 from strategy_lib.node_states.view import view_of
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.strategy import Group
-from tests.bench.bench_status import postgresql_url, sqlite_url
+from tests.bench.bench_status import new_database
 
 T = TypeVar("T")
 
@@ -187,37 +186,34 @@ class Table:
         print(f"{label:34} {nodes:9,} {value:9.2f} {shown} {unit}{'  missed' if late else ''}", flush=True)
 
 
-def measure_store(database: str, made: Callable[[], AbstractContextManager[str]], table: Table) -> None:
+def measure_store(table: Table) -> None:
     """Measure plans from the store at 100,000 and 500,000 nodes: where nothing, and where 1 % has changed."""
     seconds = {}
     for nodes, empty, few in ((100_000, 1.0, 5.0), (500_000, None, None)):
-        with made() as url:
+        with new_database() as url:
             alone(fill, url, nodes)
             taken, most = alone(planned, url, 0)
-            table.row(f"{database}: plan, empty", nodes, taken, empty)
+            table.row("plan, empty", nodes, taken, empty)
             profiles = nodes // 100 // PER_PROFILE
             alone(change, url, nodes, profiles)
             seconds[nodes], memory = alone(planned, url, profiles * PER_PROFILE)
-            table.row(f"{database}: plan, 1 % changed", nodes, seconds[nodes], few)
+            table.row("plan, 1 % changed", nodes, seconds[nodes], few)
             if empty is not None:
-                table.row(f"{database}: memory for a plan", nodes, max(most, memory), MOST_MEGABYTES, "MB")
-    table.row(f"{database}: growth, 1 is linear", 500_000, seconds[500_000] / seconds[100_000] / 5, MOST_GROWTH, "")
+                table.row("memory for a plan", nodes, max(most, memory), MOST_MEGABYTES, "MB")
+    table.row("growth, 1 is linear", 500_000, seconds[500_000] / seconds[100_000] / 5, MOST_GROWTH, "")
 
 
 def main() -> int:
     """Measure and print all rows; return 1 when a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database", choices=["sqlite", "postgresql"], help="only this one")
-    options = parser.parse_args()
+    parser.parse_args()
     table = Table()
     for case in CASES:
         work = case.prepare(case.nodes)
         begun = time.process_time()
         work()
         table.row(case.label, case.nodes, time.process_time() - begun, case.max_seconds)
-    for database, made in (("sqlite", sqlite_url), ("postgresql", postgresql_url)):
-        if options.database in (None, database):
-            measure_store(database, made, table)
+    measure_store(table)
     return 1 if table.missed else 0
 
 

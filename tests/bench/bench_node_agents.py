@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from provisioner_client.node_agent.agent import parse_head, parse_target, signature
 from site_store import SiteStore
 from tests.bench.bench_node_states import MOST_MB, SITE, listed, names
-from tests.bench.bench_status import sqlite_url
+from tests.bench.bench_status import new_database
 from tests.bench.bench_viewers import cpu_seconds
 from tests.support.processes import tied
 from tests.support.revisions import commit_design
@@ -272,7 +272,7 @@ def published(store: SiteStore) -> dict[str, str]:
 def measure(count: int, seconds: float) -> bool:
     """Measure, print; return whether the memory is enough."""
     changed = min(CHANGED, count // 10)
-    with sqlite_url() as store_url, agents_of(count) as (port, tell):
+    with new_database() as store_url, agents_of(count) as (port, tell):
         SiteStore.upgrade(store_url)
         with SiteStore.open(store_url) as store, api(store, count) as url:
             commit_design(store, SITE, design(count, port))

@@ -37,7 +37,7 @@ from site_store.tables import node, revision
 from site_store.tables import site as site_table
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
-from tests.bench.bench_status import p95, sqlite_url, timed
+from tests.bench.bench_status import new_database, p95, timed
 from tests.bench.bench_viewers import PASSWORD, api_server, cpu_seconds
 
 SITE = "large"
@@ -163,7 +163,7 @@ def cpu_of_looks(url: str) -> dict[str, Any]:
 
 def measure_looks() -> bool:
     """Measure them in a process that does nothing else."""
-    with sqlite_url() as url:
+    with new_database() as url:
         SiteStore.upgrade(url)
         with SiteStore.open(url) as store:
             fill(store, NODES)
@@ -227,7 +227,7 @@ def measure_versions() -> bool:
     """Have ten thousand changes in a minute of a clock that is put forward; count the versions."""
     clock = [datetime(2026, 3, 1, tzinfo=UTC)]
     count = 1000
-    with sqlite_url() as url:
+    with new_database() as url:
         SiteStore.upgrade(url)
         with SiteStore.open(url) as real:
             fill(real, count)
@@ -297,7 +297,7 @@ def measure_readers() -> bool:
     """Measure how soon a thousand readers have a version."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     is_good = True
-    with sqlite_url() as url:
+    with new_database() as url:
         SiteStore.upgrade(url)
         with SiteStore.open(url) as store:
             fill(store, 10_000)

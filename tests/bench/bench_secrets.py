@@ -7,7 +7,6 @@ does; then everything about secrets is done that a task does. Prints a table; ex
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from design_rendering.documents import load_documents
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import design_text, render, secret_texts
 from site_store import RevisionSecrets, SiteStore
+from tests.bench.bench_status import new_database
 from tests.support.large_sites import large_site, secret_documents, secret_of
 
 NODES, SECRETS = 2000, 10_000
@@ -43,8 +43,7 @@ def main() -> int:
     # As much as a provisioner says about every node of the site, in eight messages of the length at which it cuts them.
     words = [f"node-{number % NODES:05}: Error: cannot log in as admin, {'and so on ' * 9}" for number in range(16_000)]
     words[::100] = [f"{word[:40]}{secret_of(number)}" for number, word in enumerate(words[::100])]
-    with tempfile.TemporaryDirectory() as directory:
-        url = f"sqlite:///{directory}/slipway.db"
+    with new_database() as url:
         SiteStore.upgrade(url)
         with SiteStore.open(url) as store:
             members = [("design", document) for document in documents]

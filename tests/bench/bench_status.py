@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -56,14 +55,7 @@ class Size:
 
 
 @contextmanager
-def sqlite_url() -> Iterator[str]:
-    """Give the URL of a new SQLite database."""
-    with tempfile.TemporaryDirectory() as directory:
-        yield f"sqlite:///{Path(directory) / 'slipway.db'}"
-
-
-@contextmanager
-def postgresql_url() -> Iterator[str]:
+def new_database() -> Iterator[str]:
     """Give the URL of a new database in a PostgreSQL of its own."""
     with tempfile.TemporaryDirectory(prefix="slipway-pg-") as directory:
         server = get_server(directory)
@@ -225,13 +217,13 @@ class Table:
 
     def __init__(self) -> None:
         self.missed = False
-        print(f"{'database':<12} {'what':<52} {'p95':>9} {'at most':>9}")
+        print(f"{'what':<52} {'p95':>9} {'at most':>9}")
 
-    def row(self, database: str, what: str, value: float, most: float, unit: str = "ms") -> None:
+    def row(self, what: str, value: float, most: float, unit: str = "ms") -> None:
         """Add a row."""
         self.missed |= value > most
         verdict = "" if value <= most else "  MISSED"
-        print(f"{database:<12} {what:<52} {value:>6.1f} {unit:<2} {most:>6.0f} {unit:<2}{verdict}", flush=True)
+        print(f"{what:<52} {value:>6.1f} {unit:<2} {most:>6.0f} {unit:<2}{verdict}", flush=True)
 
 
 QUERIES = {
@@ -253,32 +245,32 @@ QUERIES = {
 }
 
 
-def measure(database: str, url: str, size: Size, table: Table) -> None:
-    """Measure one database."""
+def measure(url: str, size: Size, table: Table) -> None:
+    """Measure one size."""
     SiteStore.upgrade(url)
     with SiteStore.open(url) as store:
         started = time.perf_counter()
         action = fill(store, size)
         taken = time.perf_counter() - started
-        print(f"{database:<12} {size.nodes:,} nodes in {size.groups} groups, filled in {taken:.0f} s", flush=True)
+        print(f"{size.nodes:,} nodes in {size.groups} groups, filled in {taken:.0f} s", flush=True)
         # What is left of that is not gone through again and again, as in a server that has just started.
         gc.collect()
         gc.freeze()
-        table.row(database, "500 results with their roll-up", p95(batches(store, action, size, 20)), 100)
+        table.row("500 results with their roll-up", p95(batches(store, action, size, 20)), 100)
         tree = timed(lambda: tree_to_dict(site_tree(store, SITE), SITE_DEPTH))
-        table.row(database, "site and its groups", p95(tree), 50)
+        table.row("site and its groups", p95(tree), 50)
         tree = timed(lambda: tree_to_dict(action_tree(store, action.id), ACTION_DEPTH))
-        table.row(database, "action, its groups and phases", p95(tree), 50)
-        table.row(database, "change token", p95(timed(lambda: store.trees.action_token(action.id))), 10)
+        table.row("action, its groups and phases", p95(tree), 50)
+        table.row("change token", p95(timed(lambda: store.trees.action_token(action.id))), 10)
         for what, query in QUERIES.items():
             page = timed(lambda query=query: site_nodes(store, SITE, query), RUNS // 2)  # type: ignore[misc]
-            table.row(database, f"100 nodes, {what}", p95(page), 50)
+            table.row(f"100 nodes, {what}", p95(page), 50)
         page = timed(lambda: action_nodes(store, action.id, group="group-0003", troubled=True))
-        table.row(database, "failed nodes of a group of the action", p95(page), 50)
+        table.row("failed nodes of a group of the action", p95(page), 50)
         fail_many(store)
         tree = timed(lambda: tree_to_dict(site_tree(store, SITE), SITE_DEPTH))
-        table.row(database, "site and its groups, a third failed", p95(tree), 50)
-        table.row(database, f"{VIEWERS} viewers every {EVERY:.0f} s, of one core", watching(store, action), 25, "%")
+        table.row("site and its groups, a third failed", p95(tree), 50)
+        table.row(f"{VIEWERS} viewers every {EVERY:.0f} s, of one core", watching(store, action), 25, "%")
 
 
 def fill_uncounted(store: SiteStore, size: Size) -> None:
@@ -303,7 +295,7 @@ def measure_largest(url: str, size: Size, table: Table) -> None:
         fill_uncounted(store, size)
         print(f"postgresql   {size.nodes:,} nodes, filled in {time.perf_counter() - started:.0f} s", flush=True)
         root = timed(lambda: tree_to_dict(site_tree(store, SITE, 0), 0))
-        table.row("postgresql", f"root of {size.nodes:,} nodes", p95(root), 200)
+        table.row(f"root of {size.nodes:,} nodes", p95(root), 200)
 
 
 def main() -> int:
@@ -311,19 +303,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=100_000, help="how many nodes the site has")
     parser.add_argument("--groups", type=int, default=200, help="how many groups")
-    parser.add_argument("--database", choices=["sqlite", "postgresql"], help="only this one")
-    parser.add_argument("--million", action="store_true", help="also a site of a million nodes, on PostgreSQL")
+    parser.add_argument("--million", action="store_true", help="also a site of a million nodes")
     options = parser.parse_args()
     table = Table()
     size = Size(options.nodes, options.groups)
-    if options.database in (None, "sqlite"):
-        with sqlite_url() as url:
-            measure("sqlite", url, size, table)
-    if options.database in (None, "postgresql"):
-        with postgresql_url() as url:
-            measure("postgresql", url, size, table)
+    with new_database() as url:
+        measure(url, size, table)
     if options.million:
-        with postgresql_url() as url:
+        with new_database() as url:
             measure_largest(url, Size(1_000_000, options.groups), table)
     return 1 if table.missed else 0
 

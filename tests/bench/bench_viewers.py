@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from site_store import SiteStore
 from site_store.tables import task
-from tests.bench.bench_status import EVERY, SITE, VIEWERS, Size, fill, p95, postgresql_url, sqlite_url
+from tests.bench.bench_status import EVERY, SITE, VIEWERS, Size, fill, new_database, p95
 
 ROOT = Path(__file__).parents[2]
 PASSWORD = "correct horse"
@@ -113,8 +113,8 @@ def change(store: SiteStore, action_id: str, nodes: list[str], over: threading.E
             return
 
 
-def measure(database: str, store_url: str, size: Size, seconds: float, path: str) -> bool:
-    """Measure one database; return whether it is as fast as it has to be."""
+def measure(store_url: str, size: Size, seconds: float, path: str) -> bool:
+    """Measure; return whether it is as fast as it has to be."""
     SiteStore.upgrade(store_url)
     with SiteStore.open(store_url) as store:
         action = fill(store, size)
@@ -141,7 +141,7 @@ def measure(database: str, store_url: str, size: Size, seconds: float, path: str
                 thread.join()
     percent = used / passed * 100
     print(
-        f"{database:<12} {VIEWERS} viewers every {EVERY:.0f} s: {percent:.1f} % of one core"
+        f"{VIEWERS} viewers every {EVERY:.0f} s: {percent:.1f} % of one core"
         f"{'' if percent <= MOST else '  MISSED'}; {len(taken)} answers, median {statistics.median(taken):.0f} ms, "
         f"p95 {p95(taken):.0f} ms",
         flush=True,
@@ -156,14 +156,10 @@ def main() -> int:
     parser.add_argument("--groups", type=int, default=200, help="how many groups")
     parser.add_argument("--seconds", type=float, default=30.0, help="for how long they look")
     parser.add_argument("--path", default="/ui/actions/{action}?part=live", help="what they look at, below /slipway")
-    parser.add_argument("--database", choices=["sqlite", "postgresql"], help="only this one")
     options = parser.parse_args()
-    size, fast = Size(options.nodes, options.groups), True
-    for database, made in (("sqlite", sqlite_url), ("postgresql", postgresql_url)):
-        if options.database in (None, database):
-            with made() as store_url:
-                fast &= measure(database, store_url, size, options.seconds, options.path)
-    return 0 if fast else 1
+    with new_database() as store_url:
+        size = Size(options.nodes, options.groups)
+        return 0 if measure(store_url, size, options.seconds, options.path) else 1
 
 
 if __name__ == "__main__":

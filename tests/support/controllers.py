@@ -127,7 +127,7 @@ class LingeringReader:
         if answer.status_code == 204:
             return
         if answer.status_code == 503 or (answer.status_code == 404 and not self.versions):
-            # Nobody has published yet, or SQLite recovers what a killed process has left: ask again.
+            # Nobody has published yet, or the store is not to be had at the moment: ask again.
             time.sleep(0.1)
             return
         body = answer.raise_for_status().json()

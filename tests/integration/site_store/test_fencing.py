@@ -1,4 +1,4 @@
-"""A controller that was frozen, and replaced meanwhile, writes nothing when it wakes up (rule 55); on both engines.
+"""A controller that was frozen, and replaced meanwhile, writes nothing when it wakes up (rule 55).
 
 Each write of its jobs requires the lease in its own transaction. What Slipway's API does for it is the same when it is
 done twice.

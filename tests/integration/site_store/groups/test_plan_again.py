@@ -1,4 +1,4 @@
-"""A group whose plan is older than the published states of nodes plans again, on both engines (rule 54)."""
+"""A group whose plan is older than the published states of nodes plans again (rule 54)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether nodes that were deployed are ready, as the store keeps it, in both databases (rule 58)."""
+"""Whether nodes that were deployed are ready, as the store keeps it (rule 58)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drifts and what is told of nodes in trouble, in both databases: the roll-up stays exact, and the newest wins."""
+"""Drifts and what is told of nodes in trouble: the roll-up stays exact, and the newest wins."""
 
 from __future__ import annotations
 

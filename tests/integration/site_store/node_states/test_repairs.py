@@ -1,4 +1,4 @@
-"""The ledger of repairs, in both databases: each attempt at each cause begins once, and what is over is settled."""
+"""The ledger of repairs: each attempt at each cause begins once, and what is over is settled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers about the states of nodes, on both databases, and the metrics that come of them."""
+"""Numbers about the states of nodes, and the metrics that come of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plan of a site uses: in three statements the same as one by one, on both databases."""
+"""What the plan of a site uses: in three statements the same as one by one."""
 
 from __future__ import annotations
 

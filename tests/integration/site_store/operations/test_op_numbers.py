@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from site_store import SiteStore, StoreUnavailable
+from site_store import SiteStore
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, Scenario
 
@@ -27,12 +27,7 @@ def take(url: str, action_id: str, first: int, number: int) -> list[list[int]]:
 
 
 def begin(store: SiteStore, action_id: str, attempt: int) -> int:
-    while True:
-        try:
-            return store.operations.begin(action_id, SITE, None, attempt, Phase.VERIFY_SITE, (), "file:///d").op
-        except StoreUnavailable:
-            # SQLite has one writer at a time, and somebody may have to wait for too long.
-            continue
+    return store.operations.begin(action_id, SITE, None, attempt, Phase.VERIFY_SITE, (), "file:///d").op
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the metrics are made of, on both databases, and the text that comes of it."""
+"""What the metrics are made of, and the text that comes of it."""
 
 from __future__ import annotations
 

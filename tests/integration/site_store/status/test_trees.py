@@ -1,4 +1,4 @@
-"""Facts for status trees, on both databases: what each view reads, in how many statements, and its change token."""
+"""Facts for status trees: what each view reads, in how many statements, and its change token."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_another_airflows_variables_are_not_followed(tmp_path: Path) -> None:
 
 def test_the_store_is_in_the_embedded_postgresql_unless_another_is_named(tmp_path: Path) -> None:
     assert environment(tmp_path)["SLIPWAY_DATABASE_URL"] == "postgresql:///slipway"
-    assert environment(tmp_path, SLIPWAY_DATABASE_URL="sqlite:////srv/x.db")["SLIPWAY_DATABASE_URL"].endswith("x.db")
+    assert environment(tmp_path, SLIPWAY_DATABASE_URL="postgresql://h/x")["SLIPWAY_DATABASE_URL"].endswith("/x")
 
 
 def test_our_own_overrides_are_followed(tmp_path: Path) -> None:
