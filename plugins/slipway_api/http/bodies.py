@@ -88,7 +88,8 @@ YAML_BODY: dict[str, Any] = {
 
 def json_body_of(model: type[BaseModel]) -> dict[str, Any]:
     """Return a route's ``openapi_extra``, when its body is a JSON object of this model; its docstring describes it."""
-    content = {"application/json": {"schema": model.model_json_schema(), "example": example_of(model)}}
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    content = {"application/json": {"schema": schema, "example": example_of(model)}}
     return {"requestBody": {"description": model.__doc__, "required": True, "content": content}}
 
 
