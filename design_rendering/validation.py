@@ -12,6 +12,7 @@ from design_rendering.documents import Document, find_document, find_documents
 from design_rendering.kinds import slipway_kinds
 from design_rendering.kinds.drydock_kinds import PASSED_ON, READ
 from design_rendering.kinds.drydock_nodes import missing_parts
+from design_rendering.kinds.health_urls import refused_addresses
 from design_rendering.kinds.provisioner_kinds import provisioner_problems
 from design_rendering.kinds.slipway_nodes import shape_problems
 from design_rendering.nodes import NODE_SCHEMAS, has_nodes, missing_makers, nodes_from_documents
@@ -23,6 +24,7 @@ from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
 from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA, parse_configuration
+from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, parse_node_networks
 from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA, parse_notifications
 from strategy_lib.parsing.site_settings import SITE_SETTINGS_SCHEMA, parse_site_settings
 from strategy_lib.parsing.strategy_parser import parse_strategy
@@ -138,7 +140,12 @@ def validate_files(
 
 
 def validate_rendering(
-    rendering: Rendering, *, draft: bool = False, most_groups: int | None = None, provisioner: str | None = None
+    rendering: Rendering,
+    *,
+    draft: bool = False,
+    most_groups: int | None = None,
+    provisioner: str | None = None,
+    node_networks: str | None = None,
 ) -> Validation:
     """Validate a rendered design, as a commit does; the one function for the command line and the server.
 
@@ -148,6 +155,7 @@ def validate_rendering(
         strategy that is named), or nothing is said of it (networks, hardware, that there is nothing to deploy).
     most_groups : how many groups one action can have; None: any number.
     provisioner : the kind of provisioner that the site's connection leads to; None: not known.
+    node_networks : the installation's `SLIPWAY_NODE_NETWORKS`; None: not known, and what it may refuse is a warning.
     """
     documents = [rendered.document for rendered in rendering.documents]
     exposed = exposed_secrets(rendering)
@@ -160,6 +168,7 @@ def validate_rendering(
     try:
         design = read_design(documents)
         found += [] if draft else [*design.warnings, *_scope_problems(documents, design, most_groups)]
+        found += _address_problems(documents, design, node_networks)
     except StrategyLibError as error:
         # A configuration that is checked by itself may well name a strategy that stands in another file.
         alone = draft and not counts[STRATEGY_SCHEMA] and not nodes
@@ -175,6 +184,17 @@ def validate_rendering(
         )
     problems = [*rendering.warnings, *exposed, *_in_order(documents, found)]
     return Validation(tuple(dict.fromkeys(problems)), tuple(exposed), design)
+
+
+def _address_problems(documents: Sequence[Document], design: Design, node_networks: str | None) -> list[Problem]:
+    health_url = design.settings.health_url
+    if node_networks is None:
+        refused = refused_addresses(documents, health_url, ALL_BUT_SPECIAL)
+        return [replace(problem, level="warning") for problem in refused]
+    try:
+        return refused_addresses(documents, health_url, parse_node_networks(node_networks))
+    except ValueError as error:
+        return [Problem("$", f"the nodes of no site are asked: {error}")]
 
 
 def exposed_secrets(rendering: Rendering) -> list[Problem]:

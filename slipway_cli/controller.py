@@ -115,6 +115,7 @@ def _lead_sites(
     from provisioner_client.errors import ProvisionerError
     from provisioner_client.node_agent.keys import read_site_key
     from provisioner_client.node_agent.listener import AgentListener
+    from provisioner_client.node_agent.networks import read_networks
     from provisioner_client.node_agent.proxy import read_proxy
     from site_engine.extensions import installed_checks
     from site_engine.node_states.leaders import SiteLeaders
@@ -131,10 +132,10 @@ def _lead_sites(
 
     ended = threading.Event()
     try:
-        proxy = read_proxy(os.environ)
+        proxy, networks = read_proxy(os.environ), read_networks(os.environ)
     except ProvisionerError as error:
         raise click.ClickException(str(error)) from error
-    listener = AgentListener(owner, partial(read_site_key, os.environ), proxy=proxy)
+    listener = AgentListener(owner, partial(read_site_key, os.environ), proxy=proxy, networks=networks)
     leaders = SiteLeaders(store, owner, observe, lease, checks=installed_checks(), listener=listener)
     thread = threading.Thread(target=leaders.run, args=(ended.wait,), name="sites")
     thread.start()

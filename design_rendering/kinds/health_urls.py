@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from design_rendering.documents import Document, find_documents
 from design_rendering.kinds.drydock_kinds import NETWORK_SCHEMA, PROFILE_SCHEMA
@@ -13,8 +13,9 @@ from design_rendering.nodes import node_documents
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Origin, Problem, problem_at
 from strategy_lib.node import Node
-from strategy_lib.parsing.health_url import LOOKS_LIKE, parse_health_url
+from strategy_lib.parsing.health_url import LOOKS_LIKE, HealthUrl, parse_health_url
 from strategy_lib.parsing.json_path import extend
+from strategy_lib.parsing.node_networks import NodeNetworks
 from strategy_lib.parsing.site_settings import SITE_SETTINGS_SCHEMA
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Strategy
@@ -28,15 +29,43 @@ def node_urls(documents: Iterable[Document], health_url: str) -> dict[str, str]:
     Raises `ValueError`: `health_url` is no such template.
     """
     template = parse_health_url(health_url)
+    return {node.name: template.at(address) for node, _, address in _asked(documents, template)}
+
+
+def refused_addresses(documents: Iterable[Document], health_url: str, networks: NodeNetworks) -> list[Problem]:
+    """Return at which addresses nodes would be asked that the installation does not ask.
+
+    Parameters
+    ----------
+    health_url : of the site's settings, valid; "": there is none.
+    """
+    if not health_url:
+        return []
+    return [
+        node.problem(_address_path(node, network), f"{why} (node_states.health_url)")
+        for node, network, address in _asked(documents, parse_health_url(health_url))
+        if (why := networks.refusal(address)) is not None
+    ]
+
+
+def _asked(documents: Iterable[Document], template: HealthUrl) -> Iterator[tuple[Document, str, str]]:
+    """Give each node that is asked, with the network and the address there."""
     read = list(documents)
     profiles = find_documents(read, PROFILE_SCHEMA)
     nodes = node_documents(read)
-    found = {}
     for name, stated in stated_nodes(read).items():
         network = template.network or _primary_network(nodes[name], profiles)
         if network is not None and network in stated.addresses:
-            found[name] = template.at(stated.addresses[network])
-    return found
+            yield nodes[name], network, stated.addresses[network]
+
+
+def _address_path(node: Document, network: str) -> str:
+    """Return where a node that has an address in a network states it."""
+    if network == OWN_ADDRESS:
+        return "$.data.address"
+    entries = enumerate(node.data["addressing"])
+    places = [place for place, one in entries if isinstance(one, Mapping) and one.get("network") == network]
+    return extend("$.data.addressing", places[-1], "address")
 
 
 def health_url_problems(documents: Iterable[Document], health_url: str, document: Origin | None) -> list[Problem]:

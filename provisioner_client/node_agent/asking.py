@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from provisioner_client.node_agent.keys import read_site_key
 from provisioner_client.node_agent.listener import connections_left
+from provisioner_client.node_agent.networks import read_networks
 from provisioner_client.node_agent.proxy import read_proxy
 from provisioner_client.node_agent.request import AgentSilent, Asker, OutOfSockets, ask
 from strategy_lib.node_states.reported import Reported
@@ -46,7 +47,7 @@ class SiteAsker:
 
     Parameters
     ----------
-    environ : where `SLIPWAY_NODE_KEY_FILE` stands, and `SLIPWAY_NODE_PROXY` if there is one.
+    environ : where `SLIPWAY_NODE_KEY_FILE` stands, and `SLIPWAY_NODE_PROXY` and `SLIPWAY_NODE_NETWORKS` if they are.
     name : of this process: a second request of one asker answers its first.
     """
 
@@ -55,6 +56,10 @@ class SiteAsker:
         self._name = name
 
     async def __call__(self, site: str, urls: Mapping[str, str], most: int) -> Mapping[str, Answer]:
-        """Ask these nodes of a site once. Raises `UnusableKey` or `UnusableProxy`: nobody can be asked."""
+        """Ask these nodes of a site once.
+
+        Raises `UnusableKey`, `UnusableProxy` or `UnusableNetworks`: nobody can be asked.
+        """
         key = await asyncio.to_thread(read_site_key, self._environ, site)
-        return await ask_nodes(Asker(key, self._name, proxy=read_proxy(self._environ)), urls, most)
+        proxy, networks = read_proxy(self._environ), read_networks(self._environ)
+        return await ask_nodes(Asker(key, self._name, proxy=proxy, networks=networks), urls, most)

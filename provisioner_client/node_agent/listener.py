@@ -16,6 +16,7 @@ from provisioner_client.errors import ProvisionerError
 from provisioner_client.node_agent.proxy import Proxy
 from provisioner_client.node_agent.request import AgentSilent, Asker, OutOfSockets, ask
 from strategy_lib.node_states.reported import Reported
+from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks
 
 log = logging.getLogger("slipway.controller")
 
@@ -79,12 +80,21 @@ class AgentListener:
     name : of this process: a second request of one asker answers its first.
     key : returns the key of a site. Raises `ProvisionerError`: there is none; it is asked again.
     proxy : an HTTP proxy that asks the nodes; None: they are asked directly.
+    networks : at whose addresses nodes are asked.
     """
 
-    def __init__(self, name: str, key: Callable[[str], bytes], pace: Pace = _PACE, proxy: Proxy | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        key: Callable[[str], bytes],
+        pace: Pace = _PACE,
+        proxy: Proxy | None = None,
+        networks: NodeNetworks = ALL_BUT_SPECIAL,
+    ) -> None:
         self._name = name
         self._key = key
         self._proxy = proxy
+        self._networks = networks
         self._pace = pace
         self._lock = threading.Lock()
         self._sites: dict[str, _Site] = {}
@@ -170,7 +180,7 @@ class AgentListener:
             known.wanted.clear()
             try:
                 key = await asyncio.to_thread(self._key, site)
-                known.asker = Asker(key, self._name, proxy=self._proxy, connecting=self._connecting)
+                known.asker = Asker(key, self._name, None, self._proxy, self._connecting, self._networks)
                 urls = await asyncio.to_thread(known.addresses)
             except ProvisionerError as error:
                 self._tell(site, known, str(error))

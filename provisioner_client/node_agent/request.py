@@ -8,10 +8,12 @@ import hashlib
 import hmac
 import json
 import secrets
+import socket
 import ssl
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
@@ -19,6 +21,7 @@ from provisioner_client.errors import ProvisionerError
 from provisioner_client.node_agent.proxy import PROXY_VARIABLE, Proxy
 from strategy_lib.node_states.hearing import read_word
 from strategy_lib.node_states.reported import Reported
+from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks
 
 LONGEST_ANSWER: Final = 64 * 1024
 BEYOND_WAIT: Final = 5.0
@@ -46,6 +49,7 @@ class Asker:
     tls : for https; None: the machine's own certificates are trusted.
     proxy : an HTTP proxy that asks the nodes; None: they are asked directly.
     connecting : so many connections are made at once; the time of the others begins with their turn. None: all are.
+    networks : at whose addresses nodes are asked.
     """
 
     key: bytes = field(repr=False)
@@ -53,6 +57,7 @@ class Asker:
     tls: ssl.SSLContext | None = None
     proxy: Proxy | None = None
     connecting: asyncio.Semaphore | None = None
+    networks: NodeNetworks = ALL_BUT_SPECIAL
 
 
 async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
@@ -66,7 +71,8 @@ async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
 
     Raises
     ------
-    AgentSilent : it does not answer, not in time, not with its state, or not with the site's key.
+    AgentSilent : it does not answer, not in time, not with its state, or not with the site's key; or its address is
+        none at which nodes are asked.
     OutOfSockets : nothing was asked.
     """
     try:
@@ -87,17 +93,21 @@ async def _ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
     if secure and asker.proxy is not None:
         raise AgentSilent(f"https is not asked through {PROXY_VARIABLE}")
     tls = (asker.tls or ssl.create_default_context()) if secure else None
-    host, port = parts.hostname, parts.port or (443 if secure else 80)
-    if asker.proxy is not None:
-        host, port = asker.proxy.host, asker.proxy.port
+    name, port = parts.hostname or "", parts.port or (443 if secure else 80)
     async with asker.connecting or nullcontext():
         ends = asyncio.get_running_loop().time() + wait + BEYOND_WAIT
         async with asyncio.timeout(BEYOND_WAIT):
-            reader, writer = await asyncio.open_connection(host, port, ssl=tls, limit=LONGEST_ANSWER)
+            address = await _permitted(asker.networks, name, port)
+            to = (address, port) if asker.proxy is None else (asker.proxy.host, asker.proxy.port)
+            called = name if secure else None
+            reader, writer = await asyncio.open_connection(*to, ssl=tls, server_hostname=called, limit=LONGEST_ANSWER)
     target = f"{parts.path or '/'}?{urlencode({'known': known, 'wait': f'{wait:g}'})}"
     sent, nonce = f"{time.time():.3f}", secrets.token_hex(16)
     signed = _signature(asker.key, "GET", target, sent, nonce, asker.name)
-    sent_to = target if asker.proxy is None else f"http://{parts.netloc}{target}"
+    sent_to = target
+    if asker.proxy is not None:
+        # Its address, not its name: the proxy might find another one by that.
+        sent_to = f"http://{f'[{address}]' if ':' in address else address}:{port}{target}"
     request = (
         f"GET {sent_to} HTTP/1.1\r\nHost: {parts.netloc}\r\nX-Slipway-Time: {sent}\r\nX-Slipway-Nonce: {nonce}\r\n"
         f"X-Slipway-Asker: {asker.name}\r\nX-Slipway-Signature: {signed}\r\nConnection: close\r\n\r\n"
@@ -112,6 +122,20 @@ async def _ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
     finally:
         writer.transport.abort()
     return read_answer(asker.key, nonce, answer)
+
+
+async def _permitted(networks: NodeNetworks, host: str, port: int) -> str:
+    """Return the address at which a host is asked; a name is looked up here alone. Raises `AgentSilent`: at none."""
+    try:
+        addresses = [str(ip_address(host))]
+    except ValueError:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [str(place[0]) for *_, place in found]
+    refusals = {address: networks.refusal(address) for address in addresses}
+    for address, why in refusals.items():
+        if why is None:
+            return address
+    raise AgentSilent("; ".join(why for why in refusals.values() if why))
 
 
 def read_answer(key: bytes, nonce: str, answer: bytes) -> Reported:

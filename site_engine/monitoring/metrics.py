@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -194,6 +195,10 @@ def distribution(metric: Metric, durations: Iterable[float]) -> Distribution:
     return Distribution(tuple(counts), total)
 
 
+# Control characters act on a terminal, or end a line of StatsD. What is written like a replaced one is replaced, too.
+_REPLACED = re.compile(r"[\x00-\x1f\x7f-\x9f]|\\(?=x)")
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """A number of a metric. `labels` are the values of the metric's labels, in order."""
@@ -203,8 +208,9 @@ class Sample:
     value: float | Distribution
 
     def tags(self) -> Mapping[str, str]:
-        """Return the labels by name."""
-        return dict(zip(self.metric.labels, self.labels, strict=True))
+        """Return the labels by name. A control character in one is written as `\\x1b`, and two are never the same."""
+        shown = (_REPLACED.sub(lambda found: f"\\x{ord(found[0]):02x}", label) for label in self.labels)
+        return dict(zip(self.metric.labels, shown, strict=True))
 
 
 def to_text(samples: Iterable[Sample]) -> str:
@@ -244,7 +250,7 @@ def _labels(tags: Sequence[tuple[str, str]]) -> str:
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+    return value.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _number(value: float) -> str:

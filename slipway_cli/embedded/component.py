@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from slipway_cli.embedded.credentials import PRIVATE_UMASK, open_private
 from slipway_cli.embedded.errors import StepFailed
 from slipway_cli.embedded.launcher import AFTER, PRELOAD, tied_command
 from slipway_cli.embedded.processes import kill_sessions
@@ -20,10 +21,9 @@ _TURN_OVER = 20 * 1024 * 1024
 
 def open_log(path: Path) -> BinaryIO:
     """Open for appending; a log of more than 20 MiB becomes `<name>.1` first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size > _TURN_OVER:
         path.replace(path.with_name(path.name + ".1"))
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering=0)
+    return open_private(path)
 
 
 def tail(path: Path, lines: int = 15, start: int = 0) -> str:
@@ -42,7 +42,7 @@ def tail(path: Path, lines: int = 15, start: int = 0) -> str:
 def spawn(
     command: Sequence[str], environment: Mapping[str, str], log: Path, folder: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own; what it prints is appended to the log."""
+    """Start a process in a session of its own; what it prints is appended to the log. What it makes is private."""
     with open_log(log) as out:
         return subprocess.Popen(
             list(command),
@@ -52,6 +52,7 @@ def spawn(
             stderr=subprocess.STDOUT,
             cwd=folder,
             start_new_session=True,
+            umask=PRIVATE_UMASK,
         )
 
 

@@ -109,6 +109,9 @@ def _sections(
         "API_AUTH": {"JWT_SECRET": credentials.jwt_secret},
         "LOGGING": {
             "BASE_LOG_FOLDER": str(settings.logs / "tasks"),
+            # Its defaults let the group write, whatever the umask is.
+            "FILE_TASK_HANDLER_NEW_FOLDER_PERMISSIONS": "0o700",
+            "FILE_TASK_HANDLER_NEW_FILE_PERMISSIONS": "0o600",
             # Log servers would listen on all interfaces, so none is started. Port 9 (discard) is refused at once.
             "WORKER_LOG_SERVER_PORT": "9",
             "TRIGGER_LOG_SERVER_PORT": "9",

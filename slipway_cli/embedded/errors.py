@@ -30,11 +30,12 @@ class AlreadyRunning(EmbeddedError):
 
 
 class UnusableHome(EmbeddedError):
-    """The folder for everything cannot be written; choose another one."""
+    """The folder for everything cannot be written, or is not the user's alone; choose another one."""
 
-    def __init__(self, home: Path, error: OSError) -> None:
-        reason = error.strerror or str(error)
-        super().__init__(f"{home} cannot be used ({reason}); choose another folder with --home or SLIPWAY_HOME")
+    def __init__(self, home: Path, reason: str, instead: str = "") -> None:
+        """`reason` says what is wrong, `instead` what would also help."""
+        also = f", or, if it is yours alone, {instead}" if instead else ""
+        super().__init__(f"{home} cannot be used ({reason}); choose another folder with --home or SLIPWAY_HOME{also}")
 
 
 class StepFailed(EmbeddedError):

@@ -5,30 +5,42 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from slipway_cli.embedded.credentials import write_private
+from slipway_cli.embedded.credentials import open_private, write_private
 from slipway_cli.embedded.errors import AlreadyRunning, UnusableHome
 
 STARTING, READY, STOPPING = "starting", "ready", "stopping"
 
 
 def make_home(home: Path) -> None:
-    """Make the folder if it is not there, and close it to others.
+    """Make the folder if it is not there, closed to others; one that is there is left as it is.
 
-    Raises `UnusableHome`: it cannot be made, or nothing can be written in it.
+    Raises `UnusableHome`: it cannot be made, nothing can be written in it, or it is not this user's alone.
     """
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        home.chmod(0o700)
+        for folder in reversed(home.parents):
+            folder.mkdir(mode=0o755, exist_ok=True)
+        home.mkdir(mode=0o700, exist_ok=True)
+        _require_own(home, home.stat())
         with tempfile.TemporaryFile(dir=home):
             pass
     except OSError as error:
-        raise UnusableHome(home, error) from error
+        raise UnusableHome(home, error.strerror or str(error)) from error
+
+
+def _require_own(home: Path, found: os.stat_result) -> None:
+    """Refuse a folder where others could put their own files in the place of ours, the passwords say."""
+    if found.st_uid != os.geteuid():
+        raise UnusableHome(home, f"it belongs to another user, of the id {found.st_uid}")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+        raise UnusableHome(home, f"others may write in it: its mode is {mode}", f"run chmod go-w {home}")
 
 
 @dataclass(slots=True)
@@ -110,10 +122,10 @@ class HomeLock:
         Raises
         ------
         AlreadyRunning : another one holds it.
-        UnusableHome : the folder cannot be written.
+        UnusableHome : the folder cannot be written, or is not this user's alone.
         """
         make_home(home)
-        self._file = (home / "lock").open("ab")
+        self._file = open_private(home / "lock")
         end = time.monotonic() + patience
         while True:
             try:

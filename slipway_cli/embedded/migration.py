@@ -30,7 +30,7 @@ def airflow_is_current(stamp: Path) -> bool:
 
 def stamp_airflow(stamp: Path) -> None:
     """Note that Airflow's database is now of this version."""
-    stamp.write_text(_version(), encoding="utf-8")
+    write_private(stamp, _version())
 
 
 def _version() -> str:

@@ -112,7 +112,7 @@ class Supervisor:
     ) -> None:
         settings = self._settings
         credentials = load_or_create(settings.home / "secrets.json", settings.passwords_file, self._environ)
-        settings.airflow_home.mkdir(parents=True, exist_ok=True)
+        settings.airflow_home.mkdir(mode=0o700, exist_ok=True)
         self._runtime = Runtime(
             home=str(settings.home),
             url=f"http://{LOOPBACK}:{port}",

@@ -231,6 +231,7 @@ def controller(store_url: str, url: str) -> Iterator[subprocess.Popen[bytes]]:
         key.write_text(_KEY)
         account = {"SLIPWAY_SERVICE_USER": "slipway", "SLIPWAY_SERVICE_PASSWORD": "x"}
         environment = {**account, "SLIPWAY_DATABASE_URL": store_url, "SLIPWAY_NODE_KEY_FILE": str(key)}
+        environment["SLIPWAY_NODE_NETWORKS"] = "127.0.0.0/8"
         with said.open("wb") as log:
             process = subprocess.Popen(
                 tied(sys.executable, "-m", "slipway_cli", "controller", "--url", url),

@@ -12,6 +12,7 @@ import pytest
 from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.e2e.running import RunningSlipway
+from tests.support.node_agents import ON_LOOPBACK
 from tests.support.simulators import Simulator
 
 HERE = Path(__file__).parent
@@ -68,6 +69,8 @@ def slipway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSlipway
     with pytest.MonkeyPatch.context() as patch:
         # A test whose site asks its nodes puts the site's key there.
         patch.setenv("SLIPWAY_NODE_KEY_FILE", str(home / "{site}.key"))
+        for name, value in ON_LOOPBACK.items():
+            patch.setenv(name, value)
         background = BackgroundAirflow(settings_for(home, folder)).start()
     try:
         yield RunningSlipway.of(background)

@@ -13,7 +13,7 @@ import pytest
 from site_store import SiteStore
 from strategy_lib.phase import Phase
 from tests.support.dag_runs import Runs
-from tests.support.node_agents import KEY, AgentProcess
+from tests.support.node_agents import KEY, ON_LOOPBACK, AgentProcess
 from tests.support.sites import document, group, node, site
 
 
@@ -22,7 +22,8 @@ def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentProc
     key = tmp_path / "node.key"
     key.touch(mode=0o600)
     key.write_text(KEY)
-    monkeypatch.setenv("SLIPWAY_NODE_KEY_FILE", str(key))
+    for name, value in {"SLIPWAY_NODE_KEY_FILE": str(key), **ON_LOOPBACK}.items():
+        monkeypatch.setenv(name, value)
     started = AgentProcess(tmp_path)
     yield started
     started.kill()

@@ -9,8 +9,12 @@ import time
 from pathlib import Path
 
 import provisioner_client.node_agent.agent as agent_file
+from strategy_lib.parsing.node_networks import parse_node_networks
 
 KEY = "k" * 40
+ON_LOOPBACK = {"SLIPWAY_NODE_NETWORKS": "127.0.0.0/8"}
+"""The installation's word that nodes are on this machine."""
+LOOPBACK = parse_node_networks(ON_LOOPBACK["SLIPWAY_NODE_NETWORKS"])
 
 
 async def say_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

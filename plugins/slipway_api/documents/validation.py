@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -26,6 +27,7 @@ from slipway_api.http.concurrency import JUDGING
 from slipway_api.http.dependencies import open_store
 from slipway_api.sites import provisioner_check
 from strategy_lib.errors import Problem
+from strategy_lib.parsing.node_networks import NETWORKS_VARIABLE
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
@@ -119,7 +121,8 @@ def _validate(
         nodes = [one.document.name for one in rendering.documents if one.document.schema in NODE_SCHEMAS]
         answer = provisioner_check.ask(store, site, text, nodes, lambda said: redactor().redact(said), committed)
         kind = provisioner_check.provisioner_kind(site)
-        found = validate_rendering(rendering, most_groups=longest_mapping(), provisioner=kind)
+        networks = os.environ.get(NETWORKS_VARIABLE, "")
+        found = validate_rendering(rendering, most_groups=longest_mapping(), provisioner=kind, node_networks=networks)
         secrets = RevisionSecrets(found_secrets(), tuple(map(str, found.exposed)))
         problems += found.problems
         design = found.design

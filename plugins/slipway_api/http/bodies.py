@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
 from typing import Annotated, Any
+from weakref import WeakValueDictionary
 
 from anyio import Semaphore, fail_after
 from fastapi import Depends, Request
 from pydantic import BaseModel
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from slipway_api import airflow_access as access
 from slipway_api.http.answers import YAML_TYPE, example_of
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import LoopBound
@@ -18,17 +21,32 @@ from slipway_api.http.concurrency import LoopBound
 LARGE = 1024 * 1024
 LARGE_AT_ONCE = 4
 """Bodies of more than `LARGE` bytes, or of an unknown size, that are in memory at once, in one process."""
+LARGE_OF_ONE_USER = 2
+"""So many of them are one user's: however slowly one sends, there is room for others."""
 LONGEST_WAIT = 120.0
 LONGEST_SENDING = 300.0
 
-_large = LoopBound("slipway_large_bodies", lambda: Semaphore(LARGE_AT_ONCE))
+
+class _Places:
+    """The places for large bodies: of a user's own share first, then of all."""
+
+    def __init__(self) -> None:
+        self._all = Semaphore(LARGE_AT_ONCE)
+        self._shares: WeakValueDictionary[str, Semaphore] = WeakValueDictionary()
+
+    def of(self, user: str) -> tuple[Semaphore, Semaphore]:
+        """Return what is to be held, in this order. A user's share is forgotten when nobody holds it."""
+        return self._shares.setdefault(user, Semaphore(LARGE_OF_ONE_USER)), self._all
 
 
-async def raw_body(request: Request) -> AsyncIterator[bytes]:
-    """Give the body as it was sent; its size is limited on the way (`slipway_api/http/body_limit.py`).
+_large = LoopBound("slipway_large_bodies", _Places)
 
-    Large ones are taken in a few at a time and until the request is over, so that memory has a bound however many are
-    sent.
+
+async def raw_body(request: Request, user: access.UserName) -> AsyncIterator[bytes]:
+    """Give the body as it was sent; its size is limited on the way (`BodyLimit`).
+
+    Large ones are taken in a few at a time, fewer of one user, and until the request is over. So memory has a bound
+    however many are sent.
 
     Raises `ApiError` 503: others took too long. 408: this one did.
     """
@@ -36,21 +54,19 @@ async def raw_body(request: Request) -> AsyncIterator[bytes]:
     if size.isdecimal() and len(size) < 10 and int(size) <= LARGE:
         yield await request.body()
         return
-    slots = _large.get()
-    try:
-        with fail_after(LONGEST_WAIT):
-            await slots.acquire()
-    except TimeoutError:
-        raise ApiError(503, "other large bodies are being taken in; try again", "Busy", retry=True) from None
-    try:
+    async with AsyncExitStack() as held:
+        try:
+            with fail_after(LONGEST_WAIT):
+                for place in _large.get().of(user):
+                    await held.enter_async_context(place)
+        except TimeoutError:
+            raise ApiError(503, "other large bodies are being taken in; try again", "Busy", retry=True) from None
         try:
             with fail_after(LONGEST_SENDING):
                 body = await request.body()
         except TimeoutError:
             raise ApiError(408, f"the body took longer than {LONGEST_SENDING:.0f} s", retry=True) from None
         yield body
-    finally:
-        slots.release()
 
 
 async def json_object(request: Request) -> Mapping[str, Any]:
@@ -88,7 +104,8 @@ YAML_BODY: dict[str, Any] = {
 
 def json_body_of(model: type[BaseModel]) -> dict[str, Any]:
     """Return a route's ``openapi_extra``, when its body is a JSON object of this model; its docstring describes it."""
-    content = {"application/json": {"schema": model.model_json_schema(), "example": example_of(model)}}
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    content = {"application/json": {"schema": schema, "example": example_of(model)}}
     return {"requestBody": {"description": model.__doc__, "required": True, "content": content}}
 
 

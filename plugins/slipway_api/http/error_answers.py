@@ -172,8 +172,9 @@ class Unexpected:
         try:
             await self._app(scope, receive, watched)
         except ClientDisconnect:
-            # It went away while it was sending: there is nobody to answer.
-            return
+            # It went away while it was sending. Nobody reads an answer, but Airflow's middlewares fail without one.
+            if not started:
+                await Response(status_code=400)(scope, receive, send)
         except Exception as error:
             if started:
                 raise

@@ -34,17 +34,22 @@ _MISMATCH = "It has another version than `If-Match` says."
 
 
 def describe(app: FastAPI) -> None:
-    """Let ``app.openapi()`` say that wrong parameters are answered with 400, and where 412 is possible."""
+    """Let ``app.openapi()`` say that wrong parameters are answered with 400, and where 412 is possible.
+
+    The models within a body of a request stand among the components, where its references lead.
+    """
     derived = app.openapi
 
     def openapi() -> dict[str, Any]:
         description = app.openapi_schema or derived()
         _complete_examples(app, description["paths"])
+        models = description["components"]["schemas"]
         for path, operations in description["paths"].items():
             for method, operation in operations.items():
                 _correct(path, method, operation)
+                _share_models(operation, models)
         for name in ("HTTPValidationError", "ValidationError"):
-            description["components"]["schemas"].pop(name, None)
+            models.pop(name, None)
         return description
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI's documentation has it
@@ -64,6 +69,16 @@ def _correct(path: str, method: str, operation: dict[str, Any]) -> None:
     if path.endswith("}"):
         answers["307"] = {"description": "The path has a slash too many at its end: `Location` has the right one."}
     operation["responses"] = dict(sorted(answers.items()))
+
+
+def _share_models(operation: dict[str, Any], models: dict[str, Any]) -> None:
+    """Move the models within the operation's body to `models`. Raises `ValueError`: another one has that name."""
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        schema = dict(content["schema"])
+        content["schema"] = schema
+        for name, model in schema.pop("$defs", {}).items():
+            if models.setdefault(name, model) != model:
+                raise ValueError(f"two models of the API are named {name}; rename one")
 
 
 def _complete_examples(app: FastAPI, paths: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from slipway_api.airflow_client import secret_key
@@ -193,7 +194,12 @@ class SlowedLogin:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = await _whole(receive)
+        try:
+            body = await _whole(receive)
+        except ClientDisconnect:
+            # Nobody reads an answer, but Airflow's middlewares fail without one.
+            await JSONResponse({"detail": "the login is not whole"}, 400)(scope, receive, send)
+            return
         if body is None:
             await JSONResponse({"detail": f"a login has at most {LARGEST_LOGIN} bytes"}, 413)(scope, receive, send)
             return
@@ -223,13 +229,13 @@ class SlowedLogin:
 
 
 async def _whole(receive: Receive) -> bytes | None:
-    """Return the body; None when it is too large."""
+    """Return the body; None when it is too large. Raises `ClientDisconnect`: its rest does not come."""
     body = b""
     more = True
     while more:
         message = await receive()
         if message["type"] != "http.request":
-            break
+            raise ClientDisconnect
         body += message.get("body", b"")
         more = message.get("more_body", False)
         if len(body) > LARGEST_LOGIN:

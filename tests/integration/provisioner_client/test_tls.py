@@ -22,7 +22,7 @@ from provisioner_client.http_session import HttpSession
 from provisioner_client.node_agent.request import AgentSilent, Asker, ask
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
-from tests.support.node_agents import KEY, say_up
+from tests.support.node_agents import KEY, LOOPBACK, say_up
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_a_node_is_asked_by_https_and_its_certificate_is_checked(certificate: Pa
         server = await asyncio.start_server(say_up, "127.0.0.1", 0, ssl=context)
         async with server:
             url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/state"
-            return await ask(Asker(KEY.encode(), "me", tls=trusted), url, "", 0.0)
+            return await ask(Asker(KEY.encode(), "me", tls=trusted, networks=LOOPBACK), url, "", 0.0)
 
     trusted = ssl.create_default_context(cafile=str(certificate))
     assert asyncio.run(asked(trusted)) == Reported(NodeAvailability.UP, "")

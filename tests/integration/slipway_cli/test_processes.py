@@ -2,13 +2,14 @@
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from slipway_cli.embedded.component import SetupStep
+from slipway_cli.embedded.component import SetupStep, spawn
 from slipway_cli.embedded.errors import StepFailed
 from slipway_cli.embedded.processes import MARK, end_leftovers, kill_sessions, members
 from tests.integration.slipway_cli.conftest import wait_until
@@ -50,3 +51,14 @@ def test_a_failed_step_shows_the_end_of_its_log(tmp_path: Path) -> None:
     with pytest.raises(StepFailed) as caught:
         wait_until(migration.is_over)
     assert str(caught.value) == f"preparing failed; its log {log} ends:\n  no space left"
+
+
+def test_what_a_started_process_makes_is_private_whatever_the_umask_is(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        made = spawn(["/bin/sh", "-c", "mkdir folder; echo text > file"], {}, tmp_path / "log", tmp_path)
+    finally:
+        os.umask(before)
+    assert made.wait(timeout=30) == 0
+    modes = {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("folder", "file", "log")}
+    assert modes == {"folder": 0o700, "file": 0o600, "log": 0o600}

@@ -7,7 +7,8 @@ import pytest
 from design_rendering.design import read_design
 from design_rendering.documents import Document, load_documents
 from design_rendering.kinds.health_urls import node_urls
-from design_rendering.validation import validate
+from design_rendering.rendering import render
+from design_rendering.validation import validate, validate_rendering
 from strategy_lib.errors import StrategyLibError
 
 SITE = """\
@@ -66,6 +67,54 @@ def test_nodes_that_cannot_be_asked_are_warned_about() -> None:
     assert [found.message for found in told if found.level == "warning"].count(silent) == 1, "a commit says it, too"
     design = read_design(documents("http://{address}:1/state"))
     assert not any("not asked" in found.message for found in design.warnings)
+
+
+def told(text: str, node_networks: str | None) -> list[tuple[str, int | None, str, str]]:
+    """Return what is said of addresses in SITE with this in place of the address of n1."""
+    read = (
+        load_documents(SITE.replace("10.0.0.1}", text), "nodes.yaml") + documents("http://{address:oam}:1/state")[-1:]
+    )
+    found = validate_rendering(render(read), node_networks=node_networks).problems
+    return [(one.path, one.line, one.level, one.message) for one in found if "SLIPWAY_NODE_NETWORKS" in one.message]
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("127.0.0.1", "127.0.0.1 is a loopback address"),
+        ("'::ffff:127.0.0.1'", "::ffff:7f00:1 is a loopback address"),
+        ("169.254.169.254", "169.254.169.254 is an address of a cloud's metadata"),
+        ("0.0.0.1", "0.0.0.1 is an unspecified address"),
+        ("'::1'", "::1 is a loopback address"),
+    ],
+)
+def test_a_special_address_that_would_be_asked_is_refused_with_its_place(address: str, words: str) -> None:
+    ((path, line, level, said),) = told(f"{address}}}", "")
+    assert (path, line, level) == ("$.data.addressing[0].address", 15, "error")
+    assert said == (f"{words}, where nodes are not asked unless SLIPWAY_NODE_NETWORKS has it (node_states.health_url)")
+
+
+def test_which_addresses_are_refused_is_the_installations_to_say() -> None:
+    assert told("127.0.0.1}", "127.0.0.0/8,10.0.0.0/8") == []
+    assert [(level, said.split(",")[0]) for _, _, level, said in told("10.0.0.1}", "10.0.0.2/32")] == [
+        ("error", "10.0.0.1 is in no network of SLIPWAY_NODE_NETWORKS")
+    ]
+    assert [level for _, _, level, _ in told("127.0.0.1}", None)] == ["warning"], "here nobody knows the installation"
+    ((path, _, level, said),) = told("10.0.0.1}", "everywhere")
+    assert (path, level) == ("$", "error")
+    assert said.startswith("the nodes of no site are asked: SLIPWAY_NODE_NETWORKS='everywhere' is no list of networks")
+
+
+def test_the_address_of_a_node_of_slipways_own_kind_is_judged_in_its_place() -> None:
+    node = "schema: slipway/Node/v1\nmetadata: {name: n1}\ndata:\n  rack: r1\n  address: 127.0.0.1/8\n"
+    read = load_documents(node, "nodes.yaml") + documents("http://{address}:1/state")[-1:]
+    (found,) = (one for one in validate_rendering(render(read), node_networks="").problems if "loopback" in one.message)
+    assert (found.path, found.line, found.source, found.level) == ("$.data.address", 5, "nodes.yaml", "error")
+
+
+def test_an_address_that_nobody_would_ask_is_not_judged() -> None:
+    read = load_documents(SITE.replace("10.0.0.1}", "127.0.0.1}"), "nodes.yaml")
+    assert not any("loopback" in one.message for one in validate_rendering(render(read), node_networks="").problems)
 
 
 STRATEGY = """\

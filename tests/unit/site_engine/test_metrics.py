@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -57,8 +58,16 @@ def test_a_name_never_leaves_its_quotes(name: str) -> None:
     )
     found = re.fullmatch(r'slipway_nodes\{site="((?:[^"\\\n]|\\["\\n])*)",status="error"\} 1', line, re.DOTALL)
     assert found
-    unescaped = re.sub(r"\\(.)", lambda escape: "\n" if escape[1] == "n" else escape[1], found[1])
-    assert unescaped == name
+    unescaped = re.sub(r"\\(.)", r"\1", found[1])
+    assert re.sub(r"\\x([0-9a-f]{2})", lambda escape: chr(int(escape[1], 16)), unescaped) == name
+
+
+def test_labels_carry_no_control_characters() -> None:
+    text = to_text([Sample(NODES, ("a\x1b[2J\r\n\x00\x85b", "error"), 1), Sample(NODES, (r"a\x1b", "error"), 2)])
+    assert Sample(NODES, ("a\nb", "error"), 1).tags()["site"] == r"a\x0ab", "StatsD gets the same"
+    assert {character for character in text if unicodedata.category(character) == "Cc"} == {"\n"}
+    assert r'slipway_nodes{site="a\\x1b[2J\\x0d\\x0a\\x00\\x85b",status="error"} 1' in text.split("\n")
+    assert r'slipway_nodes{site="a\\x5cx1b",status="error"} 2' in text.split("\n"), "two names are never one"
 
 
 def test_the_same_labels_twice_are_a_defect() -> None:

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from itertools import count
 
 import httpx
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 
+from slipway_api import airflow_access as access
 from slipway_api.http import bodies
 from slipway_api.http.bodies import LARGE, LARGE_AT_ONCE, RawBody
 from slipway_api.http.error_answers import add_error_answers
 
 
 def served() -> tuple[FastAPI, asyncio.Semaphore, asyncio.Event]:
-    """Return an application that holds bodies until it is told to go on, and says how many it holds."""
+    """Return an application that holds bodies until it is told to go on, and says how many it holds.
+
+    The header `User` names who asks; without it each request is another's.
+    """
     app, inside, go_on = FastAPI(), asyncio.Semaphore(0), asyncio.Event()
     add_error_answers(app)
+    numbers = count()
+
+    def caller(request: Request) -> access.Caller:
+        return access.Caller(request.headers.get("User", f"user {next(numbers)}"), None)
+
+    app.dependency_overrides[access.caller] = caller
 
     @app.post("/")
     async def hold(body: RawBody) -> int:
@@ -55,6 +66,25 @@ def test_few_large_bodies_at_once_and_small_ones_pass_them() -> None:
             assert (await small).json() == LARGE
             assert [answer.json() for answer in await asyncio.gather(*large)] == [LARGE + 1] * LARGE_AT_ONCE
             assert (await late).json() == 10
+
+    asyncio.run(ask())
+
+
+def test_one_user_with_slow_bodies_leaves_room_for_another() -> None:
+    async def ask() -> None:
+        app, inside, go_on = served()
+        async with client_of(app) as client:
+            one, another = {"User": "one"}, {"User": "another"}
+            slow = [asyncio.create_task(client.post("/", content=in_pieces(10), headers=one)) for _ in range(6)]
+            for _ in range(2):
+                await inside.acquire()
+            quick = asyncio.create_task(client.post("/", content=b"x" * (LARGE + 1), headers=another))
+            async with asyncio.timeout(5):
+                await inside.acquire()
+            assert inside.locked(), "no more of the first one's are held"
+            go_on.set()
+            assert (await quick).json() == LARGE + 1
+            assert [answer.json() for answer in await asyncio.gather(*slow)] == [10] * 6
 
     asyncio.run(ask())
 

@@ -12,7 +12,7 @@ import yaml
 from site_store import SiteStore
 from tests.support.configdocs import commit, put
 from tests.support.simulators import Simulator
-from tests.support.sites import group, node, site
+from tests.support.sites import document, group, node, site
 
 Change = Callable[[dict[str, Any]], object]
 STRATEGY, CONFIGURATION = "shipyard/DeploymentStrategy/v1", "shipyard/DeploymentConfiguration/v1"
@@ -91,3 +91,22 @@ def test_one_thing_is_wrong(
     ]
     assert words in errors[0]["text"]
     assert store.revisions.newest("default") == []
+
+
+def test_an_address_that_no_node_is_asked_at_is_refused_unless_the_installation_names_its_network(
+    connected: Simulator, user: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = list(yaml.safe_load_all(GOOD))
+    changed = next(document for document in documents if document["schema"] == NODE)
+    changed["data"].update(primary_network="loop", addressing=[{"network": "loop", "address": "127.0.0.1"}])
+    documents.append(document("drydock/Network/v1", "loop", {"cidr": "127.0.0.0/8"}))
+    states = {"health_url": "http://{address:loop}:9650/state"}
+    documents.append(document("slipway/SiteSettings/v1", "settings", {"node_states": states}))
+    put(user, yaml.safe_dump_all(documents))
+    answer = commit(user)
+    assert answer.status_code == 400
+    (error,) = (one for one in answer.json()["details"]["messageList"] if one["error"] and one["source"] == "Slipway")
+    assert (error["path"], error["documents"][0]["name"]) == ("$.data.addressing[0].address", "n1")
+    assert "127.0.0.1 is a loopback address, where nodes are not asked" in error["message"]
+    monkeypatch.setenv("SLIPWAY_NODE_NETWORKS", "127.0.0.0/8")
+    assert commit(user).status_code == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -36,6 +37,25 @@ def test_every_answer_has_a_schema_and_every_example_is_as_its_schema_says(descr
                     whole = {**schema, "components": description["components"]}
                     jsonschema.validate(content["example"], whole)
     assert without == []
+
+
+def _references(value: Any) -> Iterator[str]:
+    for key, child in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if key == "$ref":
+            yield child
+        yield from _references(child)
+
+
+def test_every_reference_of_the_description_leads_to_a_schema(description: dict[str, Any]) -> None:
+    def leads_nowhere(reference: str) -> bool:
+        found: Any = description
+        for name in reference.removeprefix("#/").split("/"):
+            found = found.get(name, {}) if isinstance(found, dict) else {}
+        return not found
+
+    references = set(_references(description))
+    assert len(references) > 50
+    assert {reference for reference in references if leads_nowhere(reference)} == set()
 
 
 def test_only_what_judges_or_asks_the_provisioner_has_a_bad_gateway() -> None:

@@ -18,13 +18,13 @@ from provisioner_client.node_agent.cli import main
 from provisioner_client.node_agent.request import AgentSilent, Asker, ask
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
-from tests.support.node_agents import KEY, AgentProcess
+from tests.support.node_agents import KEY, LOOPBACK, AgentProcess
 
 UP, INITIALIZING, STOPPING = NodeAvailability.UP, NodeAvailability.INITIALIZING, NodeAvailability.STOPPING
 
 
 def asker(name: str = "me", key: str = KEY) -> Asker:
-    return Asker(key.encode(), name)
+    return Asker(key.encode(), name, networks=LOOPBACK)
 
 
 @pytest.fixture

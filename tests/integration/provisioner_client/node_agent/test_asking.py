@@ -16,7 +16,7 @@ from provisioner_client.node_agent.keys import UnusableKey
 from provisioner_client.node_agent.request import Asker
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
-from tests.support.node_agents import KEY, AgentProcess
+from tests.support.node_agents import KEY, LOOPBACK, ON_LOOPBACK, AgentProcess
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_each_node_answers_or_says_why_not(agent: AgentProcess, tmp_path: Path) 
     key = tmp_path / "alpha.key"
     key.touch(mode=0o600)
     key.write_text(KEY)
-    ask = SiteAsker({"SLIPWAY_NODE_KEY_FILE": str(tmp_path / "{site}.key")}, "me")
+    ask = SiteAsker({"SLIPWAY_NODE_KEY_FILE": str(tmp_path / "{site}.key"), **ON_LOOPBACK}, "me")
     answers = asyncio.run(ask("alpha", {"n1": agent.url, "n2": nobody}, 1))
     assert answers["n1"] == Reported(NodeAvailability.UP, "")
     assert str(answers["n2"]).startswith("Connect call failed")
@@ -69,7 +69,8 @@ def test_no_more_are_asked_at_once_than_may_be() -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}/state"
-    answers = asyncio.run(ask_nodes(Asker(KEY.encode(), "me"), {f"n{number}": url for number in range(9)}, 3))
+    asker = Asker(KEY.encode(), "me", networks=LOOPBACK)
+    answers = asyncio.run(ask_nodes(asker, {f"n{number}": url for number in range(9)}, 3))
     server.shutdown()
     server.server_close()
     assert most == 3

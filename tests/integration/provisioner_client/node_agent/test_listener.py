@@ -18,7 +18,7 @@ from provisioner_client.node_agent.listener import AgentListener, Pace
 from provisioner_client.node_agent.request import LONGEST_ANSWER, AgentSilent, Asker, ask, read_answer
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
-from tests.support.node_agents import KEY, AgentProcess, say_up
+from tests.support.node_agents import KEY, LOOPBACK, AgentProcess, say_up
 
 QUICK = Pace(turn=0.1, again=0.1, silent=(0.1,))
 HEAD = "HTTP/1.1 200 OK\r\nX-Slipway-Signature: 00\r\n\r\n"
@@ -38,7 +38,7 @@ def agents(tmp_path: Path) -> Iterator[list[AgentProcess]]:
 
 @pytest.fixture
 def listener() -> Iterator[AgentListener]:
-    made = AgentListener("me", lambda site: KEY.encode(), QUICK)
+    made = AgentListener("me", lambda site: KEY.encode(), QUICK, networks=LOOPBACK)
     yield made
     made.close()
 
@@ -111,7 +111,7 @@ def test_without_a_key_nothing_is_asked_until_there_is_one(agents: list[AgentPro
         keys.append(KEY.encode())
         raise ProvisionerError("there is none")
 
-    listener = AgentListener("me", key, QUICK)
+    listener = AgentListener("me", key, QUICK, networks=LOOPBACK)
     try:
         listener.follow("s", 1, lambda: {"n0": agents[0].url}, 10)
         Collected(listener).until(lambda words: last(words) == {"n0": "up"})
@@ -123,7 +123,7 @@ def test_more_nodes_than_connections_are_made_at_once(
     agents: list[AgentProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listener_file, "_MOST_CONNECTING", 1)
-    listener = AgentListener("me", lambda site: KEY.encode(), QUICK)
+    listener = AgentListener("me", lambda site: KEY.encode(), QUICK, networks=LOOPBACK)
     urls = {f"n{number}": agent.url for number, agent in enumerate(agents)}
     try:
         listener.follow("s", 1, lambda: urls, 10)
@@ -143,7 +143,7 @@ def test_the_time_of_a_question_begins_with_its_turn(monkeypatch: pytest.MonkeyP
     async def asked() -> Reported | str:
         server = await asyncio.start_server(say_up, "127.0.0.1", 0)
         connecting = asyncio.Semaphore(1)
-        asker = Asker(KEY.encode(), "me", connecting=connecting)
+        asker = Asker(KEY.encode(), "me", connecting=connecting, networks=LOOPBACK)
         async with server:
             async with connecting:
                 question = asyncio.create_task(ask(asker, _url_of(server), "", 0.0))
@@ -174,7 +174,7 @@ def test_an_answer_counts_only_as_an_agent_with_the_key_gives_it() -> None:
         async with server:
             port = server.sockets[0].getsockname()[1]
             with pytest.raises(AgentSilent) as caught:
-                await ask(Asker(KEY.encode(), "me"), f"http://127.0.0.1:{port}/state", "up", 0)
+                await ask(Asker(KEY.encode(), "me", networks=LOOPBACK), f"http://127.0.0.1:{port}/state", "up", 0)
             return caught.value.detail
 
     async def play() -> None:

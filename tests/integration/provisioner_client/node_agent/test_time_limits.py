@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from provisioner_client.node_agent.request import BEYOND_WAIT, AgentSilent, Asker, ask
+from tests.support.node_agents import LOOPBACK
 
-ASKER = Asker(b"k" * 40, "me")
+ASKER = Asker(b"k" * 40, "me", networks=LOOPBACK)
 PIECE = b"HTTP/1.1 200 OK\r\nX-Slipway-Signature: 00\r\n"
 
 

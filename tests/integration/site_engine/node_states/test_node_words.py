@@ -16,7 +16,7 @@ from site_store import SiteStore
 from site_store.node_states.user_states import lease_of
 from strategy_lib.node_states.node_memory import NodeMemory
 from tests.integration.site_store.scenario import SITE
-from tests.support.node_agents import KEY, AgentProcess
+from tests.support.node_agents import KEY, LOOPBACK, AgentProcess
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
 from tests.support.stores import new_store
@@ -39,7 +39,7 @@ def agent(tmp_path: Path) -> Iterator[AgentProcess]:
 
 @pytest.fixture
 def listener() -> Iterator[AgentListener]:
-    made = AgentListener("me", lambda site: KEY.encode(), Pace(silent=(0.1,)))
+    made = AgentListener("me", lambda site: KEY.encode(), Pace(silent=(0.1,)), networks=LOOPBACK)
     yield made
     made.close()
 

@@ -46,6 +46,12 @@ def test_arguments_win_over_variables(tmp_path: Path) -> None:
     assert (settings.home, settings.port) == (tmp_path.resolve(), 0)
 
 
+def test_the_folders_and_files_of_task_logs_are_private(tmp_path: Path) -> None:
+    made = environment(tmp_path)
+    assert made["AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FOLDER_PERMISSIONS"] == "0o700"
+    assert made["AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FILE_PERMISSIONS"] == "0o600"
+
+
 @pytest.mark.parametrize("port", ["http", "-1", "65536", "80 80"])
 def test_an_impossible_port_is_refused_by_the_name_of_its_variable(port: str) -> None:
     with pytest.raises(EmbeddedError, match="SLIPWAY_PORT"):
