@@ -189,13 +189,14 @@ class DesignFault:
 class SiteDesign:
     """A design as the simulator needs it.
 
-    `site` is the name of its drydock/Region document. `booted` are the nodes that some drydock/BootAction is for;
-    a deploy of any other crashes.
+    `site` is the name of its drydock/Region document. `booted` are the nodes that some drydock/BootAction is for; of
+    the others a validation warns. Without any (`boots`) each deploy crashes.
     """
 
     site: str
     nodes: tuple[DesignNode, ...]
     networks: tuple[str, ...]
+    boots: bool = False
     booted: frozenset[str] = frozenset()
     faults: tuple[DesignFault, ...] = ()
 
@@ -243,7 +244,8 @@ def read_design(text: bytes, source: str) -> SiteDesign:
         for name, traits in nodes.items()
     )
     booted, bad_filters = _booted(documents, found)
-    return SiteDesign(site, found, networks, booted, bad_filters or _missing_profile(documents))
+    boots = any(document.schema == _BOOT_ACTION for document in documents)
+    return SiteDesign(site, found, networks, boots, booted, bad_filters or _missing_profile(documents))
 
 
 def _has_no_schemas(text: bytes) -> bool:
