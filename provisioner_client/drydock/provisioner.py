@@ -135,6 +135,7 @@ class DrydockProvisioner:
             headers=headers,
             named_by=named_by,
             redact=redact,
+            keeps_connections=False,
             sleep=sleep,
             chance=chance,
         )
