@@ -112,6 +112,7 @@ class HttpSession:
         what the server says is shown.
     auth : signs each request; what a 401 says is not shown then, as it may quote what was signed with.
     is_own : tells an error of the server itself from one that something on the way has written.
+    keeps_connections : False where the server closes a connection after its answer without saying so.
     sleep, chance : wait for so many seconds; a number from 0 to 1. Given by tests.
 
     Raises
@@ -133,6 +134,7 @@ class HttpSession:
         redact: Redact = nothing_is_secret,
         auth: AuthBase | None = None,
         is_own: Callable[[ErrorText], bool] = is_drydocks,
+        keeps_connections: bool = True,
         sleep: Callable[[float], None] = time.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -150,6 +152,7 @@ class HttpSession:
         self._session = requests.Session()
         self._signs = auth is not None
         self._is_own = is_own
+        self._keeps_connections = keeps_connections
         # A no-op: else requests looks for credentials in ~/.netrc and sends them.
         self._session.auth = auth or (lambda prepared: prepared)
         # What is asked for changes by the second: an answer from memory would be a wrong one.
@@ -280,6 +283,9 @@ class HttpSession:
         what = f"{method} {path}"
         # Where it may be the wrong server, or none, that is said too.
         what_where = f"{what} at {self._server}"
+        if not self._keeps_connections:
+            # What is sent on one that is being closed is lost.
+            self._session.close()
         try:
             response = self._session.request(
                 method,

@@ -127,9 +127,10 @@ class ObservedProvisioner:
         *,
         phase: Phase | None = None,
         reference: str | None = None,
+        design: DesignSource | None = None,
     ) -> Evidence:
         with self._call("evidence"):
-            return self.provisioner.evidence(task_id, sent, phase=phase, reference=reference)
+            return self.provisioner.evidence(task_id, sent, phase=phase, reference=reference, design=design)
 
     def is_dead(self, task_id: str) -> bool:
         with self._call("is_dead"):

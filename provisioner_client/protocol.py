@@ -293,6 +293,7 @@ class Provisioner(Protocol):
         *,
         phase: Phase | None = None,
         reference: str | None = None,
+        design: DesignSource | None = None,
     ) -> Evidence:
         """Everything that the provisioner can say about the nodes of a task, over or not (rules 13 and 14).
 
@@ -300,7 +301,7 @@ class Provisioner(Protocol):
 
         Parts that cannot be had are left empty and logged, never guessed. A task that is gone is over: nothing more
         will come of it. `Evidence.listed` says whether the node list was read, or the task is queued and the list could
-        tell nothing yet.
+        tell nothing yet. The design that the task was submitted for may tell what the provisioner does not say.
 
         Raises `ProvisionerError` when nothing at all could be had.
         """

@@ -113,9 +113,10 @@ class RedactingProvisioner:
         *,
         phase: Phase | None = None,
         reference: str | None = None,
+        design: DesignSource | None = None,
     ) -> Evidence:
         with self._redacted_errors():
-            evidence = self.provisioner.evidence(task_id, sent, phase=phase, reference=reference)
+            evidence = self.provisioner.evidence(task_id, sent, phase=phase, reference=reference, design=design)
         return replace(
             evidence,
             messages=self._words(evidence.messages),

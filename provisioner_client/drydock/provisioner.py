@@ -15,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from provisioner_client.designs import DesignSource, DesignValidation
+from provisioner_client.drydock.evidence import with_cause, with_list
 from provisioner_client.drydock.request_parts import (
     check_design_ref,
     checked_names,
@@ -134,6 +135,7 @@ class DrydockProvisioner:
             headers=headers,
             named_by=named_by,
             redact=redact,
+            keeps_connections=False,
             sleep=sleep,
             chance=chance,
         )
@@ -321,8 +323,9 @@ class DrydockProvisioner:
         *,
         phase: Phase | None = None,
         reference: str | None = None,
+        design: DesignSource | None = None,
     ) -> Evidence:
-        """Collect all that Drydock can say about the nodes of a task (rules 13, 14; traps 2, 3, 4, 9).
+        """Collect all that Drydock can say about the nodes of a task (rules 13, 14; traps 2, 3, 4, 9, 25).
 
         The node list is left out while the task is queued: it would tell what earlier tasks did. The evidence is
         `listed` all the same, as a list would add nothing.
@@ -350,13 +353,7 @@ class DrydockProvisioner:
                 raise trouble from failure
             log.warning("the node list cannot be read: %s", failure)
             return evidence
-        seen = {name: listed[name] for name in sent if name in listed}
-        return replace(
-            evidence,
-            condition={name: node.condition for name, node in seen.items()},
-            status_names={name: node.status_name for name, node in seen.items()},
-            listed=True,
-        )
+        return with_cause(with_list(evidence, listed, sent), phase, design)
 
     @property
     def lists_by_name(self) -> bool:

@@ -263,6 +263,7 @@ class MaasProvisioner:
         *,
         phase: Phase | None = None,
         reference: str | None = None,
+        design: DesignSource | None = None,
     ) -> Evidence:
         """Collect what the events say of the nodes of a task, and how MAAS lists these machines now (rules 13, 14)."""
         try:

@@ -11,11 +11,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from provisioner_client.simulator.designs import SiteDesign, read_design
+from provisioner_client.simulator.designs import DesignFault, SiteDesign, read_design
 from provisioner_client.simulator.errors import DesignUnresolvable
 from provisioner_client.simulator.settings import Ingester
 
 _BOOT_ACTIONS = ("Bootaction Definition", "DD4001")
+_ADVICE = "It is expected all nodes have at least one post-deploy action."
 _ADDRESSES = ("IP Locality Check", "DD2002")
 # These checks always succeed here.
 _OTHERS = (
@@ -36,8 +37,7 @@ Message = dict[str, object]
 def validation_messages(design: SiteDesign, uses: int) -> tuple[bool, list[Message]]:
     """Return whether a design is refused, and all messages about it: a refusal is made once, all else at each use."""
     if design.faults:
-        faults = [_message(one.message, "DD1001", "Error", (one.schema, one.name), 0) for one in design.faults]
-        return True, faults
+        return True, [_refusal(one) for one in design.faults]
     return False, [message for use in range(uses) for message in _one_run(design, use)]
 
 
@@ -51,12 +51,25 @@ def _one_run(design: SiteDesign, use: int) -> list[Message]:
         warnings.append((_ADDRESSES, "No networks found.", None))
     if not design.nodes:
         warnings.append((_ADDRESSES, "No baremetal_nodes found.", None))
-    said = [_message(f"{title}: {text}", code, "Warning", document, use) for (title, code), text, document in warnings]
+    said = [
+        _message(f"{title}: {text}", code, "Warning", document, use, _ADVICE if document else "")
+        for (title, code), text, document in warnings
+    ]
     every = (*_OTHERS, _ADDRESSES, _BOOT_ACTIONS)
     return said + [_message(f"{title}: Validation successful.", code, "Info", None, use) for title, code in every]
 
 
-def _message(text: str, code: str, level: str, document: tuple[str, str] | None, use: int) -> Message:
+def _refusal(fault: DesignFault) -> Message:
+    """Return what is said of a fault: where Drydock cannot compile a design, it names no check and no document."""
+    if fault.document is not None:
+        return _message(fault.message, "DD1001", "Error", fault.document, 0)
+    said = {"message": fault.message, "error": True, "context_type": "NA", "context": "NA"}
+    return said | {"ts": str(_EPOCH), "extra": {}}
+
+
+def _message(
+    text: str, code: str, level: str, document: tuple[str, str] | None, use: int, diagnostic: str = ""
+) -> Message:
     documents: list[Mapping[str, str]] = [] if document is None else [{"schema": document[0], "name": document[1]}]
     return {
         "kind": "ValidationMessage",
@@ -64,7 +77,7 @@ def _message(text: str, code: str, level: str, document: tuple[str, str] | None,
         "message": text,
         "error": level == "Error",
         "level": level,
-        "diagnostic": "",
+        "diagnostic": diagnostic,
         # The messages differ only in this time.
         "ts": str(_EPOCH + timedelta(seconds=use)),
         "documents": documents,

@@ -179,24 +179,24 @@ class DesignNode:
 
 @dataclass(frozen=True, slots=True)
 class DesignFault:
-    """Something that a design validation would refuse."""
+    """Something that a design validation would refuse; Drydock may not say in which document it stands."""
 
     message: str
-    schema: str
-    name: str
+    document: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SiteDesign:
     """A design as the simulator needs it.
 
-    `site` is the name of its drydock/Region document. `booted` are the nodes that some drydock/BootAction is for;
-    a deploy of any other crashes.
+    `site` is the name of its drydock/Region document. `booted` are the nodes that some drydock/BootAction is for; of
+    the others a validation warns. Without any (`boots`) each deploy crashes.
     """
 
     site: str
     nodes: tuple[DesignNode, ...]
     networks: tuple[str, ...]
+    boots: bool = False
     booted: frozenset[str] = frozenset()
     faults: tuple[DesignFault, ...] = ()
 
@@ -229,7 +229,7 @@ def read_design(text: bytes, source: str) -> SiteDesign:
     try:
         nodes = compiled_traits([*find_documents(documents, _NODE).values()], find_documents(documents, _PROFILE))
     except (StrategyLibError, NoTraitError) as error:
-        return SiteDesign(site, (), networks, faults=(DesignFault(str(error), _NODE, site),))
+        return SiteDesign(site, (), networks, faults=(DesignFault(str(error), (_NODE, site)),))
     addresses = {document.name: _addresses(document) for document in documents if document.schema == _NODE}
     found = tuple(
         DesignNode(
@@ -244,7 +244,8 @@ def read_design(text: bytes, source: str) -> SiteDesign:
         for name, traits in nodes.items()
     )
     booted, bad_filters = _booted(documents, found)
-    return SiteDesign(site, found, networks, booted, (*_faults(documents), *bad_filters))
+    boots = any(document.schema == _BOOT_ACTION for document in documents)
+    return SiteDesign(site, found, networks, boots, booted, bad_filters or _missing_profile(documents))
 
 
 def _has_no_schemas(text: bytes) -> bool:
@@ -270,7 +271,7 @@ def _booted(
             try:
                 booted.update(select_names(wanted, nodes))
             except FilterCrash as crash:
-                faults.append(DesignFault(str(crash), _BOOT_ACTION, document.name))
+                faults.append(DesignFault(str(crash), (_BOOT_ACTION, document.name)))
     return frozenset(booted), tuple(faults)
 
 
@@ -292,11 +293,24 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _faults(documents: list[Document]) -> tuple[DesignFault, ...]:
-    profiles = {document.name for document in documents if document.schema == _PROFILE}
-    faults = []
-    for document in documents:
-        profile = document.data.get("host_profile") if isinstance(document.data, Mapping) else None
-        if document.schema == _NODE and profile is not None and profile not in profiles:
-            faults.append(DesignFault(f"host profile {profile} is not in the design", _NODE, document.name))
-    return tuple(faults)
+def _missing_profile(documents: list[Document]) -> tuple[DesignFault, ...]:
+    """Return the first host profile that is missing, of a node or above it: Drydock goes no further, and names no node.
+
+    It reads each document before it compiles the nodes.
+    """
+    profiles = {document.name: document for document in documents if document.schema == _PROFILE}
+    for node in (document for document in documents if document.schema == _NODE):
+        passed: set[str] = set()
+        parent = _parent(node)
+        while parent is not None and parent not in passed:
+            if parent not in profiles:
+                text = f"Error loading effective site: HostProfile {parent} not found in design state"
+                return (DesignFault(text),)
+            passed.add(parent)
+            parent = _parent(profiles[parent])
+    return ()
+
+
+def _parent(document: Document) -> str | None:
+    parent = document.data.get("host_profile") if isinstance(document.data, Mapping) else None
+    return None if parent is None else str(parent)

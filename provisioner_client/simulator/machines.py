@@ -180,7 +180,7 @@ class MachinePark:
                         json.dumps(dict(sorted(node.labels.items()))),
                         node.oob_address,
                         node.boot_address,
-                        int(node.name in design.booted),
+                        int(design.boots),
                         json.dumps(node.addresses),
                     )
                     for position, node in enumerate(design.nodes)
@@ -192,7 +192,7 @@ class MachinePark:
         return {row["name"]: MachineStatus(row["status"]) for row in rows}
 
     def booted(self, site: str) -> frozenset[str]:
-        """Return the machines that a boot action of the design last used is for."""
+        """Return the machines whose design, as last used, has boot actions, be it for others."""
         return frozenset(
             row["name"] for row in self._store.rows("SELECT name FROM node WHERE site = ? AND booted", (site,))
         )

@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS meta (
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- MAAS's machines; due_*: what MAAS has under way on its own; booted: some boot action of the design is for it;
+-- MAAS's machines; due_*: what MAAS has under way on its own; booted: its design has boot actions;
 -- addresses: of all networks; agent: what its own agent says, "" is up
 CREATE TABLE IF NOT EXISTS node (
     site TEXT NOT NULL,

@@ -314,9 +314,12 @@ class TaskWatch:
         if not operation.nodes:
             return Evidence(over=over)
         phase, reference = operation.phase, operation.reference
+        design = design_source(self.store, operation)
         for pause in _EVIDENCE_PAUSES:
             try:
-                evidence = self.provisioner.evidence(self.task_id, operation.nodes, phase=phase, reference=reference)
+                evidence = self.provisioner.evidence(
+                    self.task_id, operation.nodes, phase=phase, reference=reference, design=design
+                )
                 if evidence.listed and (evidence.over or not over):
                     return evidence
             except AuthenticationFailed:

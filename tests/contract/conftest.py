@@ -8,6 +8,7 @@ Of a Drydock these are read from the environment:
 - ``CONTRACT_URL``: where it is. The machines of `site.yaml` are prepared, deployed and destroyed there.
 - ``CONTRACT_DESIGNS``: the address, as that Drydock sees it, at which this suite serves its designs, such as
   ``http://10.0.0.5:8099``. Without it they are files (``file://``), for a Drydock on this machine.
+- ``CONTRACT_LISTEN``: the address at which this machine serves them, if it is another one, such as ``0.0.0.0``.
 - ``CONTRACT_TOKEN``: a Keystone token. ``CONTRACT_SECONDS``: how long a task may take (1800).
 
 Tests that need the simulator's admin API are skipped there, and so is relabelling, which never ends without Keystone.
@@ -39,12 +40,13 @@ from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
 from strategy_lib.phase import Phase
-from tests.contract.servers import ContractDrydock, ContractMaas
+from tests.contract.servers import ContractDrydock, ContractMaas, listening_address
 from tests.support.file_server import FileServer
 
 SPEED = "8000"
 URL = os.environ.get("CONTRACT_URL", "")
 DESIGNS = os.environ.get("CONTRACT_DESIGNS", "")
+LISTEN = os.environ.get("CONTRACT_LISTEN", "")
 TOKEN = os.environ.get("CONTRACT_TOKEN", "")
 SECONDS = float(os.environ.get("CONTRACT_SECONDS") or 1800) if URL else 15.0
 _HERE = Path(__file__).parent
@@ -129,7 +131,7 @@ def publish(tmp_path_factory: pytest.TempPathFactory, backend: str) -> Iterator[
 
         yield write
         return
-    with FileServer(host="0.0.0.0", port=urlsplit(DESIGNS).port or 80) as server:  # noqa: S104 - asked for
+    with FileServer(*listening_address(DESIGNS, LISTEN)) as server:
 
         def serve(text: str) -> DesignSource:
             path = f"{urlsplit(DESIGNS).path.rstrip('/')}/{secrets.token_hex(8)}.yaml"

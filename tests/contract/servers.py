@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 
@@ -10,6 +11,15 @@ from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY, DEFAULT_USER
 from tests.support.maas_calls import MaasCaller, over_http
 from tests.support.simulators import MaasProcess, SimulatorProcess
+
+
+def listening_address(designs: str, listen: str = "") -> tuple[str, int]:
+    """Return where designs are served that a provisioner finds at the address `designs`: there, and nowhere else.
+
+    `listen` is the address of this machine where that one is not: behind a forwarding, for example.
+    """
+    parts = urlsplit(designs)
+    return listen or parts.hostname or "127.0.0.1", parts.port or 80
 
 
 class ContractDrydock(SimulatorProcess):

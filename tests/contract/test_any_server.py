@@ -10,9 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.servers import ContractDrydock
+from tests.contract.servers import ContractDrydock, listening_address
 
 CHOSEN = "test_nodes_are_prepared_and_then_deployed or test_a_bad_design or test_one_task or relabelled"
+
+
+@pytest.mark.parametrize(
+    ("designs", "listen", "address"),
+    [
+        ("http://127.0.0.1:8099", "", ("127.0.0.1", 8099)),
+        ("http://10.0.0.5:8099/d", "", ("10.0.0.5", 8099)),
+        ("http://designs.example", "10.0.0.9", ("10.0.0.9", 80)),
+    ],
+    ids=["this machine alone", "one address of it", "what was asked for"],
+)
+def test_designs_are_served_at_no_other_address_than_they_are_named_by(
+    designs: str, listen: str, address: tuple[str, int]
+) -> None:
+    assert listening_address(designs, listen) == address
 
 
 @pytest.mark.endurance

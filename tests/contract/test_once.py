@@ -86,6 +86,21 @@ def test_one_task_though_no_answer_comes(
     assert (len(_tasks(used)), used.posts() - before) == (1, posts)
 
 
+@pytest.mark.drydock_alone("MAAS keeps its connections open")
+def test_trap_28_nothing_is_sent_on_a_connection_that_drydock_may_be_closing(
+    simulator: ContractDrydock, provisioner: Provisioner, design: DesignSource, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On an empty list its loss would be a submission of which nobody knows what became of it."""
+    for method, path in (("POST", "validatedesign"), ("GET", "tasks"), ("GET", "nodes")):
+        simulator.fault(method, path, "stale", count=10)
+    provisioner.validate_design(design)
+    task_id = provisioner.submit(Phase.PREPARE, design, ["c1"], REFERENCE)
+    provisioner.nodes()
+    provisioner.nodes()
+    assert _tasks(simulator) == [(task_id, REFERENCE)]
+    assert "the connection was lost" not in caplog.text
+
+
 @pytest.mark.drydock_alone("trap 15: its empty list proves nothing")
 def test_the_first_request_to_a_new_provisioner_is_settled_by_the_next_submission(
     simulator: ContractDrydock, provisioner: Provisioner, design: DesignSource

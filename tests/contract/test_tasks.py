@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,7 @@ from provisioner_client.errors import ProvisionerRefused, TaskNotFound
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState, TaskTree
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.phase import NODE_STEPS, SUBMITTED_PHASES, Phase
-from tests.contract.conftest import URL
+from tests.contract.conftest import URL, Publish
 from tests.contract.servers import ContractDrydock
 
 Run = Callable[..., str]
@@ -138,6 +140,21 @@ def test_a_node_whose_ipmi_does_not_answer_is_in_no_list(
     answer = outcome(provisioner, Phase.PREPARE, run(Phase.PREPARE, NODES, "slipway-a-1"), NODES)
     assert answer.succeeded == {"c1", "w1"}
     assert (set(answer.failed), set(answer.unknown)) == (set(), {"c2"})
+
+
+@pytest.mark.drydock_alone("trap 25; MAAS has no boot actions")
+def test_trap_25_a_deploy_of_a_design_without_boot_actions_says_so(
+    provisioner: Provisioner, site_file: Path, publish: Publish, run: Run, finish: Finish
+) -> None:
+    run(Phase.PREPARE, ["w4"], "slipway-a-1")
+    documents = site_file.read_text().split("\n---\n")
+    text = "\n---\n".join(one for one in documents if "drydock/BootAction/v1" not in one)
+    bare = replace(publish(text), read=lambda: text)
+    task_id = provisioner.submit(Phase.DEPLOY, bare, ["w4"], "slipway-a-2")
+    finish(provisioner, task_id)
+    answer = judge(Phase.DEPLOY, ["w4"], provisioner.evidence(task_id, ["w4"], phase=Phase.DEPLOY, design=bare))
+    assert answer.unknown == {"w4"}
+    assert "DD4001" in answer.notes["w4"]
 
 
 def tasks_of(tree: TaskTree) -> Iterator[TaskTree]:

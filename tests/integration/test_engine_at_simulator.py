@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 import requests
 
+from site_engine.actions.reports import reported_node
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, OperationStatus
 from strategy_lib.phase import GroupState, Phase
 from tests.support.driving import Begin, Driving, verdict
 from tests.support.simulators import Simulator
-from tests.support.sites import boot_action, group, node, site
+from tests.support.sites import group, node, site
 
 ABC = [node("a"), node("b"), node("c")]
 
@@ -94,7 +95,6 @@ def test_rule_12_an_answer_that_is_lost_before_its_request_takes_effect_sends_no
 AB = [node("a"), node("b")]
 ALL = group("all", percent_successful_nodes=100)
 DESIGN = site(AB, [ALL])
-ONLY_B = {"filter_set_type": "union", "filter_set": [{"filter_type": "union", "node_names": ["b"]}]}
 FAILED = "Failed deployment"
 
 Listed = Callable[..., Driving]
@@ -120,20 +120,24 @@ def finished(driving: Driving, key: str = "6") -> GroupRecord:
     return record
 
 
-def test_rule_11_a_machine_that_our_own_deploy_left_allocated_is_released(
+def test_rule_11_machines_that_our_own_deploy_left_allocated_are_released(
     begin: Begin, simulator: Simulator, tmp_path: Path
 ) -> None:
-    driving = begin(site(AB, [ALL], boot_actions=[boot_action(node_filter=ONLY_B)]))
+    driving = begin(site(AB, [ALL], boot_actions=[]))
     assert finished(driving).state is GroupState.FAILURE
-    assert {one["name"]: one["status"] for one in simulator.get("nodes")} == {"a": "Allocated", "b": "Deployed"}
+    assert {one["name"]: one["status"] for one in simulator.get("nodes")} == {"a": "Allocated", "b": "Allocated"}
+    for tasks in driving.store.tasks.of_nodes(driving.action.id):
+        said = reported_node(tasks).message or ""
+        assert "the design has no drydock/BootAction/v1" in said, tasks.node
+        assert "DD4001" in said
     mended = tmp_path / "mended.yaml"
     mended.write_text(DESIGN)
     driving.design_ref = mended.as_uri()
     assert finished(driving, "8").state is GroupState.SUCCESS
     assert simulator.submissions()[2:] == [
-        ("destroy_nodes", ["a"]),
-        ("prepare_nodes", ["a"]),
-        ("deploy_nodes", ["a"]),
+        ("destroy_nodes", ["a", "b"]),
+        ("prepare_nodes", ["a", "b"]),
+        ("deploy_nodes", ["a", "b"]),
     ]
     assert driving.store.nodes.left_undeployed("alpha", ["a", "b"]) == {}, "what is deployed was not left so"
 

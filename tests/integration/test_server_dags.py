@@ -226,8 +226,8 @@ def test_secrets_of_the_design_are_in_no_log_and_in_no_report(runs: Runs, capfd:
     runs.commit(site([*AB, node("c", profile=SECRET), passphrase], [group("one", ["a"], minimum_successful_nodes=1)]))
     assert runs.run()[0] == "failed"
     said = "".join(capfd.readouterr())
-    assert "host profile *** is not in the design" in said
+    assert "HostProfile *** not found in design state" in said
     assert SECRET not in said
     (failed,) = runs.last_report()["failed_steps"]
     assert failed["step"] == "validate_design"
-    assert "host profile *** is not in the design" in failed["message"]
+    assert "HostProfile *** not found in design state" in failed["message"]

@@ -173,6 +173,7 @@ class FakeProvisioner:
         *,
         phase: Phase | None = None,
         reference: str | None = None,
+        design: DesignSource | None = None,
     ) -> Evidence:
         """Tell what it knows of the nodes."""
         self._answer("evidence")

@@ -11,7 +11,7 @@ import requests
 
 
 class FileServer:
-    """Serves on a free port, unless told otherwise.
+    """Serves on a free port of this machine alone, unless told otherwise.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class FileServer:
         A server that answers in its stead; without one, `files` by their path, and else `content`.
     """
 
-    def __init__(self, upstream: str | None = None, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 0, *, upstream: str | None = None) -> None:
         self.content = b""
         self.files: dict[str, bytes] = {}
         self.asked: list[str] = []

@@ -51,7 +51,7 @@ def group(
 
 
 def boot_action(name: str = "greeting", **data: Any) -> dict[str, Any]:
-    """Return a ``drydock/BootAction/v1`` for all nodes: without one, a deploy crashes in the real driver."""
+    """Return a ``drydock/BootAction/v1`` for all nodes: without any, a deploy crashes in the real driver."""
     asset = {
         "path": "/etc/motd",
         "type": "file",

@@ -40,7 +40,7 @@ def status_error(status: int, message: str, effect: str = "refused") -> Answer:
 
 
 def status_object(
-    status: str, code: int, message: str, messages: list[dict[str, object]], reason: str = "Validation"
+    status: str, code: int, message: str | None, messages: list[dict[str, object]], reason: str | None = "Validation"
 ) -> dict[str, object]:
     """Return Drydock's Status object; errors among the messages are counted."""
     return {

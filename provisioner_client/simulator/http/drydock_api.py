@@ -169,10 +169,9 @@ class DrydockApi:
         except DesignUnresolvable as error:
             return api_error(500, str(error))
         refused, messages = validation_messages(design, self._designs.uses(reference))
-        code, verdict = (400, "Failure") if refused else (200, "Success")
-        text = f"Site design {'failed' if refused else 'passed'} validation"
-        reason = "See detail messages." if refused else ""
-        return json_answer(status_object(verdict, code, text, messages, reason), code, effect="validated")
+        # Of a design that cannot be compiled no rule says anything, so that neither message nor reason is set.
+        code, verdict, text = (400, "failure", None) if refused else (200, "Success", "Site design passed validation")
+        return json_answer(status_object(verdict, code, text, messages, None), code, effect="validated")
 
     def _designs_broken(self, _: Request) -> Answer:
         return framework_error(500)

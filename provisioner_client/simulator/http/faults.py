@@ -27,6 +27,7 @@ class FaultKind(StrEnum):
     LATENCY = "latency"
     TIMEOUT = "timeout"
     DRIP = "drip"
+    STALE = "stale"
 
 
 _LONGEST: Final = 1_000_000_000
@@ -34,7 +35,9 @@ _LONGEST: Final = 1_000_000_000
 _SHAPES = {"a": api_error, "b": lambda status, _: framework_error(status), "c": text_error, "d": status_error}
 _SECONDS = {FaultKind.TIMEOUT: 3600.0, FaultKind.DRIP: 0.05, FaultKind.LATENCY: 1.0}
 _NEVER_TAKES_EFFECT = frozenset({FaultKind.RESET_BEFORE, FaultKind.UNAUTHORIZED})
-_ALWAYS_TAKES_EFFECT = frozenset({FaultKind.RESET_AFTER, FaultKind.TRUNCATED, FaultKind.LATENCY, FaultKind.DRIP})
+_ALWAYS_TAKES_EFFECT = frozenset(
+    {FaultKind.RESET_AFTER, FaultKind.TRUNCATED, FaultKind.LATENCY, FaultKind.DRIP, FaultKind.STALE}
+)
 # The client sees nothing of the true answer, so that the request may take effect at any time.
 _MAY_TAKE_EFFECT_LATER = frozenset({FaultKind.STATUS, FaultKind.RESET_AFTER, FaultKind.HTML, FaultKind.TIMEOUT})
 

@@ -92,6 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: SimulatorServer
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+    _is_stale = False
     _METHODS: ClassVar[tuple[str, ...]] = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
 
     def __getattr__(self, name: str) -> object:
@@ -103,6 +104,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep quiet: there is a journal."""
 
     def _serve(self) -> None:
+        if self._is_stale:
+            self.close_connection = True
+            return
         target = urlsplit(self.path)
         length = int(self.headers.get("Content-Length") or 0)
         request = Request(
@@ -168,6 +172,9 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.kind is FaultKind.LATENCY:
             time.sleep(fault.seconds)
             self.wfile.write(data)
+        elif fault.kind is FaultKind.STALE:
+            self.wfile.write(data.replace(b"\r\nConnection: close\r\n", b"\r\n", 1))
+            self.close_connection, self._is_stale = False, True
         elif fault.kind is FaultKind.TRUNCATED:
             self.wfile.write(data[: len(data) - (len(answer.body) + 1) // 2])
             self.close_connection = True

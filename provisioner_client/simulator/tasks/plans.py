@@ -81,7 +81,7 @@ class NodePlan:
 class Submission:
     """A node as a task finds it; `attempt` counts its submissions from 1, `seconds` are simulated, per stage.
 
-    `booted`: some boot action of the design is for it.
+    `booted`: the design has boot actions, be it for other nodes.
     """
 
     node: str
@@ -239,7 +239,7 @@ def _course(submission: Submission) -> _Course:
         echo = _echo(submission, after)
         return _Course(_Ending.FAIL, stage, succeeded=both, failed=True, after=after, message=message, echo=echo)
     if phase is Work.DEPLOY and not submission.booted and start_of(phase, submission.status) is Start.WORK:
-        # The driver takes the node's key for boot actions for granted: no node is reported.
+        # The driver takes for granted that there are boot actions: no node is reported.
         return _Course(_Ending.CRASH, hardware, after=MachineStatus.ALLOCATED)
     return _Course(_Ending.OK, last, succeeded=True, after=done)
 

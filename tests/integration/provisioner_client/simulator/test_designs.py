@@ -78,15 +78,26 @@ def test_the_default_ingester_of_a_real_drydock_finds_nothing(start_simulator: S
         assert drydock.post("nodefilter", {"design_ref": reference, "node_filter": None}).json() == []
 
 
-def test_a_deploy_without_a_boot_action_for_the_node_crashes(
-    drydock: Drydock, simulator: Simulator, tmp_path: Path
+@pytest.mark.parametrize(
+    ("boot_actions", "result", "statuses"),
+    [
+        pytest.param([], ("success", set()), {"n1": "Allocated", "n2": "Allocated"}, id="a design without any crashes"),
+        pytest.param([GREETING], ("success", {"n1", "n2"}), {"n1": "Deployed", "n2": "Deployed"}, id="one for another"),
+    ],
+)
+def test_a_deploy_crashes_where_the_design_has_no_boot_action_at_all(
+    drydock: Drydock,
+    tmp_path: Path,
+    boot_actions: list[dict[str, Any]],
+    result: tuple[str, set[str]],
+    statuses: dict[str, str],
 ) -> None:
-    (tmp_path / "site.yaml").write_text(site([node("n1"), node("n2")], [], boot_actions=[GREETING]))
+    (tmp_path / "site.yaml").write_text(site([node("n1"), node("n2")], [], boot_actions=boot_actions))
     reference = f"file://{tmp_path}/site.yaml"
     drydock.run("prepare_nodes", reference, ["n1", "n2"])
-    result = drydock.run("deploy_nodes", reference, ["n1", "n2"])["result"]
-    assert (result["status"], result["successes"], result["failures"]) == ("success", ["n1"], [])
-    drydock.wait_for(drydock.statuses, lambda seen: seen == {"n1": "Deployed", "n2": "Allocated"})
+    ended = drydock.run("deploy_nodes", reference, ["n1", "n2"])["result"]
+    assert (ended["status"], set(ended["successes"]), ended["failures"]) == (*result, [])
+    drydock.wait_for(drydock.statuses, lambda seen: seen == statuses)
 
 
 def test_the_connection_is_closed_after_each_answer(drydock: Drydock) -> None:

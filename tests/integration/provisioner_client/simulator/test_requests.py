@@ -76,15 +76,34 @@ def test_validatedesign_of_a_good_design(drydock: Drydock, design_ref: str) -> N
     assert status["details"]["errorCount"] == 0
 
 
-def test_validatedesign_of_a_design_without_a_host_profile(
-    drydock: Drydock, tmp_path_factory: pytest.TempPathFactory
+@pytest.mark.parametrize("own", ["gone", "there"], ids=["the node's", "the profile's"])
+def test_validatedesign_of_a_design_without_a_host_profile_names_the_profile_and_no_node(
+    drydock: Drydock, tmp_path_factory: pytest.TempPathFactory, own: str
 ) -> None:
     file = tmp_path_factory.mktemp("d") / "bad.yaml"
-    file.write_text("schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {host_profile: gone}\n")
+    file.write_text(
+        f"schema: drydock/BaremetalNode/v1\nmetadata: {{name: n1}}\ndata: {{host_profile: {own}}}\n---\n"
+        "schema: drydock/HostProfile/v1\nmetadata: {name: there}\ndata: {host_profile: gone}\n"
+    )
     answer = drydock.post("validatedesign", {"href": f"file://{file}"})
-    message = answer.json()["details"]["messageList"][0]
-    assert (answer.status_code, answer.json()["status"], answer.json()["code"]) == (400, "Failure", 400)
-    assert (message["level"], message["error"]) == ("Error", True)
+    said = answer.json()
+    assert (answer.status_code, said["status"], said["code"]) == (400, "failure", 400)
+    assert (said["message"], said["reason"], said["details"]["errorCount"]) == (None, None, 1)
+    (message,) = said["details"]["messageList"]
+    del message["ts"]
+    text = "Error loading effective site: HostProfile gone not found in design state"
+    assert message == {"message": text, "error": True, "context_type": "NA", "context": "NA", "extra": {}}
+
+
+def test_validatedesign_warns_of_a_node_without_a_boot_action(
+    drydock: Drydock, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("d") / "bare.yaml"
+    file.write_text("schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n")
+    messages = drydock.post("validatedesign", {"href": f"file://{file}"}).json()["details"]["messageList"]
+    (message,) = (one for one in messages if one["name"] == "DD4001" and one["level"] == "Warning")
+    assert message["message"] == "Bootaction Definition: Node n1 is not in scope for any bootactions."
+    assert message["diagnostic"] == "It is expected all nodes have at least one post-deploy action."
     assert message["documents"] == [{"schema": "drydock/BaremetalNode/v1", "name": "n1"}]
 
 
