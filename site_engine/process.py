@@ -6,8 +6,8 @@ A task that was told to stop, by a signal or by a command to its action, submits
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from site_engine.errors import TaskStopped
@@ -19,10 +19,11 @@ STOP: Final = "stop"
 """The command that ends an action, as it is kept in its audits."""
 CONTROL: Final = "control"
 """The kind of the event that says who gave which command."""
+_EVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Clock(Protocol):
-    """Wall clock (UTC) and sleep."""
+    """The time, by which what is in the store was written, and sleep."""
 
     def now(self) -> datetime:
         """Return the current time, aware, in UTC."""
@@ -31,13 +32,22 @@ class Clock(Protocol):
         """Wait for so many seconds."""
 
 
-class SystemClock:
-    """The machine's own clock."""
+class SharedClock:
+    """The database's clock: what is compared with it was written by that, maybe by another machine.
+
+    The database is asked once. From then on this machine only says how much time has passed.
+    """
+
+    def __init__(self, store: SiteStore) -> None:
+        """Raises `site_store.StoreUnavailable`: the database could not be asked."""
+        self._asked, self._began = store.now(), time.monotonic()
 
     def now(self) -> datetime:
-        return datetime.now(UTC)
+        """Return the database's time."""
+        return self._asked + timedelta(seconds=time.monotonic() - self._began)
 
     def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds."""
         time.sleep(seconds)
 
 
@@ -62,13 +72,13 @@ class Stopping:
     ----------
     store : asked for commands to the action.
     action_id : the action; "" where only a signal counts.
-    since : when the task started: an earlier command to stop was about an earlier try.
+    since : when the task started, by the database's clock: an earlier command to stop was about an earlier try.
     told : set by the signal's handler.
     """
 
     store: SiteStore | None = None
     action_id: str = ""
-    since: datetime = field(default_factory=lambda: datetime.now(UTC))
+    since: datetime = _EVER
     told: bool = False
 
     def require_going_on(self) -> None:

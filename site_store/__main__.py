@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import click
 
@@ -36,7 +36,7 @@ def prune(url: str | None, days: int) -> None:
     """Delete old events. Revisions, actions and results stay."""
     try:
         with SiteStore.open(url) as store:
-            deleted = store.events.prune(datetime.now(UTC) - timedelta(days=days))
+            deleted = store.events.prune(store.now() - timedelta(days=days))
             click.echo(f"{store.location}: {deleted} events older than {days} days deleted")
     except StoreError as error:
         raise click.ClickException(str(error)) from error

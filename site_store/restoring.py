@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, case, delete, func, null, select, text, update
+from sqlalchemy import Connection, case, delete, func, null, select, update
 
 from site_store.actions.abort import close_action
 from site_store.actions.action_rows import OPEN
+from site_store.operations.op_numbers import move_past
 from site_store.records import ActionState
 from site_store.sql.database import Repository
 from site_store.status.events import EventKind, NewEvent, write_events
@@ -22,7 +23,6 @@ from site_store.status.status_records import TOUCH
 from site_store.tables import action, lease, node, node_view, operation, provisioner_list, site, status_count
 
 WHY: Final = "the store was restored from a backup, and what became of it since is not known"
-_LAST_OP: Final = "SELECT nextval(pg_get_serial_sequence('operation', 'op'))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Restoring(Repository):
 
         def work(tx: Connection) -> Restored:
             now = self._shared_now(tx)
-            op = _move_operations(tx, max(least_op, int(now.timestamp() * 1000)))
+            op = move_past(tx, max(least_op, int(now.timestamp() * 1000)))
             epoch = _end_leases(tx, now)
             closed = _close_actions(tx, now)
             _forget_what_was_seen(tx)
@@ -74,14 +74,6 @@ class Restoring(Repository):
             return Restored(closed, op, epoch, doubted)
 
         return self._database.write(work)
-
-
-def _move_operations(tx: Connection, least: int) -> int:
-    """Have the next operation's number above this one, and above the last one; return above which."""
-    last = int(tx.scalar(text(_LAST_OP)) or 0)
-    op = max(last, least)
-    tx.execute(text("SELECT setval(pg_get_serial_sequence('operation', 'op'), :op)"), {"op": op})
-    return op
 
 
 def _end_leases(tx: Connection, now: datetime) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
 
@@ -46,6 +47,7 @@ from site_store.restoring import Restoring
 from site_store.sql import schema_version
 from site_store.sql.address import resolve
 from site_store.sql.database import Database
+from site_store.sql.one_moment import one_moment
 from site_store.status.counting import Counts
 from site_store.status.events import Events
 from site_store.status.metrics import Metrics
@@ -179,6 +181,15 @@ class SiteStore:
     def now(self) -> datetime:
         """Return the time of the database, which is that of `created` and of leases."""
         return self._database.read(self._database.shared_time)
+
+    @contextmanager
+    def at_one_moment(self) -> Iterator[SiteStore]:
+        """Give a store that reads all in one snapshot, for an answer that reads more than once; in one thread.
+
+        Nobody else is to be waited for meanwhile: it keeps a connection. Raises `StoreUnavailable`.
+        """
+        with one_moment(self._database) as moment:
+            yield SiteStore(moment)
 
     def close(self) -> None:
         """Close the idle connections."""

@@ -7,8 +7,10 @@ import logging
 import os
 import select
 import signal
+import sys
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -24,7 +26,9 @@ from slipway_cli.options import examples
 from slipway_cli.service_account import MISSING, ServiceAccount, service_account
 
 if TYPE_CHECKING:
+    from provisioner_client.node_agent.listener import AgentListener
     from site_engine.controller.controller import Job
+    from site_engine.node_states.leaders import SiteLeaders
     from site_store import Lease, SiteStore
 
 log = logging.getLogger("slipway.controller")
@@ -34,7 +38,8 @@ _ANSWER = 10.0
 _IDLE = 3600.0
 _OBSERVE_ANSWER = 60.0
 """Seconds for the list of a large site."""
-_LONGEST_END = 5.0
+_LONGEST_END = 3.0
+"""Seconds that what is under way has to come to its end in, once the leases are given back."""
 _IDLE_SHARE = 0.5
 """Of the lease: one who is frozen within a transaction holds up the next leader for no longer."""
 _CHECK_ANSWER = 25.0
@@ -53,6 +58,10 @@ class StopSignal:
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.wake()
+
+    def wake(self) -> None:
+        """End the waiting, as a signal does."""
         with contextlib.suppress(BlockingIOError):
             os.write(self._writer, b"!")
 
@@ -100,18 +109,60 @@ def controller(url: str, lease: float) -> None:
     if store is None:
         return
     with store, contextlib.ExitStack() as sessions:
-        leading = _lead_sites(store, url, account, sessions, process_identity(), lease)
-        try:
-            Controller(store, process_identity(), _jobs(url, account, sessions)).run(stopped.pause)
-        finally:
-            leading()
+        leaders, listener = _site_leaders(store, url, account, sessions, process_identity(), lease)
+        jobs = Controller(store, process_identity(), _jobs(url, account, sessions))
+        failure = _work(stopped, {"sites": (leaders.run, leaders.end), "jobs": (jobs.run, jobs.give_up)})
+        listener.close()
+    if failure is not None:
+        log.critical("This controller ends by a defect of Slipway's.", exc_info=failure)
     log.info("Stopped.")
+    if threading.active_count() > 1:
+        # These wait for answers that nobody reads any more; the interpreter would wait for them.
+        logging.shutdown()
+        os._exit(failure is not None)
+    sys.exit(failure is not None)
 
 
-def _lead_sites(
+def _work(
+    stopped: StopSignal, parts: Mapping[str, tuple[Callable[[Callable[[float], bool]], None], Callable[[], None]]]
+) -> BaseException | None:
+    """Do each part in a thread of its own until a signal comes, or one of them fails; return what it failed by.
+
+    However long an answer is waited for then, the leases are given back at once.
+
+    Parameters
+    ----------
+    parts : name to what does it, given how to pause, and to what gives its leases back.
+    """
+    ended = threading.Event()
+    failures: list[BaseException] = []
+
+    def do(run: Callable[[Callable[[float], bool]], None]) -> None:
+        try:
+            run(ended.wait)
+        except BaseException as error:  # noqa: BLE001 - it is told where the process ends
+            failures.append(error)
+        finally:
+            stopped.wake()
+
+    threads = [threading.Thread(target=do, args=(run,), name=name, daemon=True) for name, (run, _) in parts.items()]
+    for thread in threads:
+        thread.start()
+    while not stopped.pause(_IDLE):
+        pass
+    ended.set()
+    for _, give_back in parts.values():
+        give_back()
+    until = time.monotonic() + _LONGEST_END
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return failures[0] if failures else None
+
+
+def _site_leaders(
     store: SiteStore, url: str, account: ServiceAccount, sessions: contextlib.ExitStack, owner: str, lease: float
-) -> Callable[[], None]:
-    """Have a thread lead sites beside the other jobs; return what ends it, with its leases given up."""
+) -> tuple[SiteLeaders, AgentListener]:
+    """Return what leads sites beside the other jobs, and what asks their nodes for it."""
     from provisioner_client.errors import ProvisionerError
     from provisioner_client.node_agent.keys import read_site_key
     from provisioner_client.node_agent.listener import AgentListener
@@ -130,22 +181,12 @@ def _lead_sites(
         found: str | None = here.slipway.observe(site, held.owner, held.epoch, cursor)
         return found
 
-    ended = threading.Event()
     try:
         proxy, networks = read_proxy(os.environ), read_networks(os.environ)
     except ProvisionerError as error:
         raise click.ClickException(str(error)) from error
     listener = AgentListener(owner, partial(read_site_key, os.environ), proxy=proxy, networks=networks)
-    leaders = SiteLeaders(store, owner, observe, lease, checks=installed_checks(), listener=listener)
-    thread = threading.Thread(target=leaders.run, args=(ended.wait,), name="sites")
-    thread.start()
-
-    def end() -> None:
-        ended.set()
-        thread.join(_LONGEST_END)
-        listener.close()
-
-    return end
+    return SiteLeaders(store, owner, observe, lease, checks=installed_checks(), listener=listener), listener
 
 
 def _open(stopped: StopSignal, idle_seconds: float) -> SiteStore | None:

@@ -26,7 +26,7 @@ from site_engine.monitoring.measurements import use_sink
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning, intervals
-from site_engine.process import Stopping, SystemClock
+from site_engine.process import SharedClock, Stopping
 from site_engine.redaction import RedactedLog, redact_for_action
 from site_engine.shared_locks import store_locks
 from site_store import PlaceTaken, SiteStore
@@ -73,7 +73,7 @@ class GroupTrigger(BaseTrigger):
     action_id, group : what it goes on with.
     attempt_key : that of the task's attempt (rule 23); it never goes on with another one.
     configuration : the design's settings.
-    since : ISO time (UTC) at which the task started: an earlier command to stop was about an earlier try.
+    since : the database's time, ISO, at which the task started: an earlier command to stop was about an earlier try.
     slipway_url : where a provisioner finds Slipway's API; workers know that.
 
     Notes
@@ -213,7 +213,7 @@ class GroupTrigger(BaseTrigger):
         provisioner = connection.connect(redact, marker(action), observer, store_locks(store))
         try:
             elsewhere = partial(_elsewhere, store, action, connection)
-            operations = OperationRun(store, provisioner, SystemClock(), 0.0, log, stopping, elsewhere)
+            operations = OperationRun(store, provisioner, SharedClock(store), 0.0, log, stopping, elsewhere)
             result = drive_group(
                 operations,
                 connection,

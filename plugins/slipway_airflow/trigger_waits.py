@@ -105,7 +105,7 @@ async def watched_end(
     from provisioner_client.redacting import redacted_or_not_shown
     from site_engine.monitoring.owners import ProvisionerObserver
     from site_engine.operations.wait import TaskWatch
-    from site_engine.process import SystemClock
+    from site_engine.process import SharedClock
     from site_engine.shared_locks import store_locks
     from site_store import SiteStore
     from strategy_lib.goals.actors import Actor
@@ -128,16 +128,8 @@ async def watched_end(
         observer = await asyncio.to_thread(observer_of, store)
         provisioner = await asyncio.to_thread(connection.connect, redact, None, observer, store_locks(store))
         operation = replace(await asyncio.to_thread(store.operations.get, op), provisioner_task=provisioner_task)
-        watch = TaskWatch(
-            store,
-            provisioner,
-            SystemClock(),
-            log,
-            operation,
-            times,
-            give_up,
-            just_checked=True,
-        )
+        clock = await asyncio.to_thread(SharedClock, store)
+        watch = TaskWatch(store, provisioner, clock, log, operation, times, give_up, just_checked=True)
         while (end := await asyncio.to_thread(watch.look)) is None:
             await asyncio.sleep(next(pauses))
     finally:

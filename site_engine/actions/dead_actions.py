@@ -97,7 +97,9 @@ def reconcile(
     if action.state.is_end or action.run_id is None:
         return False
     state = run_state(action.dag_id, action.run_id)
-    return _is_dead(store, action, state) and close_without_report(store, action_id, by, held)
+    if not _is_dead(store, action, state):
+        return False
+    return close_without_report(store, action_id, by, held, is_gone=state is None)
 
 
 def reconcile_all(
@@ -151,16 +153,18 @@ def reconcile_all(
     return Reconciled(tuple(closed), tuple(hidden), still_gone)
 
 
-def close_without_report(store: SiteStore, action_id: str, by: str | None = None, held: Lease | None = None) -> bool:
+def close_without_report(
+    store: SiteStore, action_id: str, by: str | None = None, held: Lease | None = None, *, is_gone: bool = False
+) -> bool:
     """Close an action whose DAG run ended without its report, and free its site; False when it has ended otherwise.
 
-    The verdict names who stopped it last, where somebody did. `held`: as for `reconcile`.
+    The verdict names who stopped it last, where somebody did. `held`: as for `reconcile`; `is_gone`: there is no run.
     """
-    was_over = store.actions.get(action_id).state.is_end
+    before = store.actions.get(action_id)
     at_work = [one.name for one in store.groups.standings(action_id) if one.state is GroupState.RUNNING]
-    if not store.actions.close(action_id, ActionState.CANCELLED, _verdict(store, action_id), by, held):
+    if not store.actions.close(action_id, ActionState.CANCELLED, _verdict(store, before, is_gone=is_gone), by, held):
         return False
-    if not was_over:
+    if not before.state.is_end:
         _measure_closed(store, store.actions.get(action_id), at_work)
     return True
 
@@ -189,7 +193,8 @@ def action_for_display(store: SiteStore, action_id: str, run_state: str | None) 
     action = store.actions.get(action_id)
     if action.state.is_end or not _is_dead(store, action, run_state):
         return action
-    return replace(action, state=ActionState.CANCELLED, verdict=_verdict(store, action_id), paused=None)
+    verdict = _verdict(store, action, is_gone=run_state is None)
+    return replace(action, state=ActionState.CANCELLED, verdict=verdict, paused=None)
 
 
 def has_unrecorded_end(action: ActionRecord) -> bool:
@@ -205,9 +210,15 @@ def _is_dead(store: SiteStore, action: ActionRecord, run_state: str | None) -> b
     return run_is_over(run_state)
 
 
-def _verdict(store: SiteStore, action_id: str) -> str:
-    stopped = [audit.user for audit in store.actions.commands(action_id) if audit.command == STOP]
-    return f"stopped by {stopped[-1]}" if stopped else "the DAG run ended without its report"
+def _verdict(store: SiteStore, action: ActionRecord, *, is_gone: bool) -> str:
+    stopped = [audit.user for audit in store.actions.commands(action.id) if audit.command == STOP]
+    if stopped:
+        return f"stopped by {stopped[-1]}"
+    if not is_gone:
+        return "the DAG run ended without its report"
+    if action.state is ActionState.PENDING:
+        return "it never began: Airflow has no DAG run of it"
+    return "its DAG run was deleted before there was a report"
 
 
 def take_site(store: SiteStore, action_id: str, run_state: RunState, log: TaskLog) -> None:

@@ -18,7 +18,7 @@ from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import OperationRun
 from site_engine.plans.dry_run_changes import dry_run_changes
 from site_engine.plans.planning import simulate_plan
-from site_engine.process import SystemClock
+from site_engine.process import SharedClock
 from site_engine.redaction import redact_for_action
 from site_engine.shared_locks import store_locks
 from site_store import ActionState, PlannedGroup
@@ -117,7 +117,7 @@ def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog, provisio
         log.warning("Late results cannot be looked for: %s", error)
         return
     try:
-        operations = OperationRun(store, provisioner, SystemClock(), 0.0, log)
+        operations = OperationRun(store, provisioner, SharedClock(store), 0.0, log)
         record_late_results(store, operations, action.id, log)
     except ProvisionerError as error:
         log.warning("Late results cannot be looked for: %s", error)

@@ -25,7 +25,7 @@ from site_engine.errors import (
 from site_engine.operations.reconcile import await_unfinished, record_late_result
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK, OperationEnd
-from site_engine.process import SystemClock
+from site_engine.process import SharedClock
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
@@ -80,7 +80,7 @@ def follow_site(
     ----------
     connect : gives a client for an action's own connection, which is closed here.
     """
-    clock = clock or SystemClock()
+    clock = clock or SharedClock(store)
     began, looked, over, problem = monotonic(), 0, 0, None
     seconds = min(LONGEST_FOLLOWED.total_seconds(), store.revisions.settings(site).follow_timeout)
     for operation in store.orphans.of_site(site, timedelta(seconds=seconds)):

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from site_engine.node_states.node_words import take_words
-from site_engine.node_states.view_text import ViewText
+from site_engine.node_states.view_text import ViewText, capacity_of
 from site_store.status.events import EventKind, NewEvent
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
@@ -140,12 +140,18 @@ class SiteLeader:
         views = self.store.site_views
         memory = views.memory(self.site)
         newest = views.body(self.site)
-        published = {} if newest is None else _states_of(json.loads(newest[1]))
+        body = {"nodes": {}} if newest is None else json.loads(newest[1])
         self._published = views.published(self.site)
         at = None if self._published is None else self._published.published_at.timestamp()
         self._is_new = True
         self._states = SiteStates(
-            self._settings, memory, self.store.site_groups.nodes(self.site), published, Pending(at)
+            self._settings,
+            memory,
+            self.store.site_groups.nodes(self.site),
+            _states_of(body),
+            Pending(at),
+            {name: capacity_of(said) for name, said in body["nodes"].items()},
+            None if self._published is None else self._published.state,
         )
         return self._states
 
@@ -163,6 +169,7 @@ class SiteLeader:
         if self._is_new:
             self._is_new = False
             states.look({name: _words(data) for name, data in said.items()}, now)
+            states.take_capacities({name: capacity_of(said.get(name, {})) for name in states.memory})
             return
         # Of a hundred thousand nodes few have changed.
         other = {name: said[name] for name in other_values(before, said)}
@@ -173,6 +180,7 @@ class SiteLeader:
             del listed[name]
         self._listed = listed
         states.look_at({name: _words(data) for name, data in other.items()}, unlisted, now)
+        states.take_capacities({name: capacity_of(listed.get(name, {})) for name in (*other, *unlisted)})
 
     def _keep(self, states: SiteStates, pulse: Pulse, gone: frozenset[str]) -> None:
         found = states.step(pulse.now.timestamp())

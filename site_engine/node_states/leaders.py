@@ -134,6 +134,7 @@ class SiteLeaders:
     _down: dict[str, int] = field(default_factory=dict)
     _sites_due: float = 0.0
     _away: bool = False
+    _is_over: bool = False
 
     def run(self, pause: Callable[[float], bool]) -> None:
         """Look again and again, until told to stop; then let others lead.
@@ -156,6 +157,12 @@ class SiteLeaders:
                 threads.shutdown(wait=False, cancel_futures=True)
             for leader in list(self._led.values()):
                 self._give_up(leader)
+
+    def end(self) -> None:
+        """Let others lead at once, asked for by another thread: what is still under way here writes nothing more."""
+        self._is_over = True
+        for leader in list(self._led.values()):
+            self._give_back(leader)
 
     def look(self, pool: ThreadPoolExecutor, watchers: ThreadPoolExecutor | None = None) -> None:
         """Take leases that are free, and look at each site that this process leads. What fails is tried again.
@@ -203,7 +210,7 @@ class SiteLeaders:
     def _take_free(self) -> None:
         others = self.store.leases.of_others(self.owner)
         for site in self.store.sites.committed():
-            if site in self._led or lease_of(site) in others:
+            if self._is_over or site in self._led or lease_of(site) in others:
                 continue
             began = self.monotonic()
             held = self.store.leases.take(lease_of(site), self.owner, self.lease_seconds)
@@ -315,6 +322,9 @@ class SiteLeaders:
 
     def _give_up(self, leader: SiteLeader) -> None:
         self._forget(leader.site)
+        self._give_back(leader)
+
+    def _give_back(self, leader: SiteLeader) -> None:
         try:
             self.store.leases.give_up(leader.held)
         except StoreError as error:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from design_rendering.kinds.stated_nodes import stated_nodes
 from site_engine.controller.controller import Job
 from site_engine.designs import read_revision
-from site_engine.errors import AccountRefused, EngineError
+from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused, EngineError
 from site_engine.plans.node_lists import last_conditions, nodes_without_power
 from site_store.nodes.tries import jitter_of
 from strategy_lib.errors import StrategyLibError
@@ -234,15 +234,35 @@ def _start(
     *,
     redeploy: bool,
 ) -> None:
-    with _kept_when_refused(store, site, run_id, lease):
-        action_id = start(site, run_id, nodes, redeploy=redeploy, held=lease())
+    """Start a repair, or learn that it has started: an answer that was lost, or came late, is looked up by its key.
+
+    Raises `AirflowApiError`: there is none (yet). Unless it was refused, the same one is asked for at the next look.
+    """
+    action_id = _begun(store, run_id)
+    if action_id is None:
+        try:
+            action_id = start(site, run_id, nodes, redeploy=redeploy, held=lease())
+        except AccountRefused:
+            raise
+        except AirflowApiError as error:
+            action_id = _begun(store, run_id)
+            if action_id is None:
+                if isinstance(error, AirflowRefused):
+                    store.repairs.refused(lease(), site, run_id, str(error))
+                raise
     store.repairs.started(lease(), site, run_id, action_id)
     log.info("Action %s repairs %s of site %s.", action_id, ", ".join(nodes), site)
 
 
+def _begun(store: SiteStore, run_id: str) -> str | None:
+    """Return the action of a repair, None where there is none yet."""
+    action = store.actions.of_run(REPAIR_KIND, run_id)
+    return None if action is None else action.id
+
+
 @contextmanager
 def _kept_when_refused(store: SiteStore, site: str, run_id: str, lease: Callable[[], Lease]) -> Iterator[None]:
-    """Keep what a repair was refused for: it is an attempt. That the controller's account is refused is none."""
+    """Keep why nodes were not powered on: it is an attempt. That the controller's account is refused is none."""
     try:
         yield
     except AccountRefused:

@@ -13,12 +13,19 @@ from strategy_lib.node_states.same_objects import gone_keys, other_objects
 
 if TYPE_CHECKING:
     from strategy_lib.node_states.availability import PublishedState
+    from strategy_lib.node_states.site_states import Capacity
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 _CAPACITY: Final = ("cores", "memory", "rack")
 # Put together by hand: to set an encoder up takes longer than to write down a node.
 _json: Final = json.JSONEncoder(separators=(",", ":")).encode
 _quoted: Final = json.encoder.encode_basestring_ascii
+
+
+def capacity_of(said: Mapping[str, Any]) -> Capacity:
+    """Return the capacity of a node from the provisioner's list, or from a version."""
+    cores, memory, rack = (said.get(size) for size in _CAPACITY)
+    return cores, memory, rack
 
 
 class ViewText:

@@ -284,7 +284,7 @@ class Revisions(Repository):
             committed = select(content.c.text).join(revision, revision.c.design_id == content.c.id)
             design: str | None = tx.scalar(committed.where(revision.c.design_token == token))
             if design is None:
-                alive = candidate.c.created > self._now() - CANDIDATE_LIFE
+                alive = candidate.c.created > self._shared_now(tx) - CANDIDATE_LIFE
                 design = tx.scalar(select(candidate.c.text).where(candidate.c.token == token, alive))
             if design is None:
                 raise RevisionNotFound("no design has this token")
@@ -297,7 +297,7 @@ class Revisions(Repository):
         token = secrets.token_urlsafe(32)
 
         def work(tx: Connection) -> None:
-            now = self._now()
+            now = self._shared_now(tx)
             tx.execute(delete(candidate).where(candidate.c.created <= now - CANDIDATE_LIFE))
             tx.execute(plain_insert(candidate).values(token=token, site=site, created=now, text=text))
 

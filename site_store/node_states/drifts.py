@@ -47,7 +47,7 @@ class JudgedNode:
     Attributes
     ----------
     version : of its record: what is found is written only while it is this.
-    op : its newest operation; None: it was adopted.
+    op : its newest operation, or its adoption.
     as_wanted : it was done in the very design that is wanted, so that the newest revision states what it is.
     drifted_since, drifted : of a drift that is known, with its reason; None and "": of none.
     """

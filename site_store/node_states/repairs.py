@@ -343,7 +343,8 @@ def _query(site: str, now: datetime) -> Select[Any]:
             node.c.next_try,
             node_drift.c.since,
             node_drift.c.reason,
-            operation.c.over,
+            # An adoption is no operation of an action: nothing of it is to come.
+            and_(operation.c.op.is_not(None), operation.c.over.is_(None)).label("at_work"),
             func.coalesce(node.c.done_digest == node.c.wanted_digest, False).label("as_done"),
             node.c.doubt,
         )
@@ -366,7 +367,7 @@ def _ailing(
         row.error or "failed",
         drifted=row.since is not None,
         as_done=bool(row.as_done) and row.doubt is None,
-        in_progress=row.op is not None and row.over is None and row.since is None,
+        in_progress=row.at_work and row.since is None,
         failures=row.failures,
         next_try=row.next_try,
         attempts=len(tried),

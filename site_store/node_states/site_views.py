@@ -165,7 +165,8 @@ class SiteViews(Repository):
         body : all that readers get, always in the same order, or that as the text of a JSON object; without `epoch`,
             `version`, `published` and `digest`, which are added.
         state : of the site as a whole.
-        changes : node to its state in the version before, its new one, and why; None where it had or has none.
+        changes : node to its state in the version before, its new one, and why; None where it had or has none. All are
+            named of which the version says something else: also another reason, or another capacity.
 
         Raises
         ------
@@ -194,7 +195,9 @@ class SiteViews(Repository):
             tx.execute(insert(site_view_change).values(site=site, **facts, changes=log))
             alike: defaultdict[tuple[str | None, str | None, str], list[str]] = defaultdict(list)
             for name, change in sorted(changes.items()):
-                alike[change].append(name)
+                # That it stays so for another reason is nothing new in its history.
+                if change[0] != change[1]:
+                    alike[change].append(name)
             for (before, after, why), names in alike.items():
                 message = f"{before or 'new'} -> {after or 'gone'}" + (f": {why}" if why else "")
                 data = {"before": before, "after": after, "epoch": version.epoch, "version": version.number}

@@ -81,7 +81,9 @@ def of_nodes(tx: Connection, this: Operation, nodes: Collection[str]) -> tuple[C
     return (among(task.c.node, nodes),)
 
 
-def follow_operation(tx: Connection, now: datetime, this: Operation, outcome: Outcome, *, late: bool = False) -> None:
+def follow_operation(
+    tx: Connection, now: datetime, this: Operation, outcome: Outcome, settled: frozenset[str], *, late: bool = False
+) -> None:
     """Have nodes say how this operation left them, and what they are done in, where no later one has them.
 
     One that was deployed is done in the version that the action's plan has for it, if the deploy proves that (rule 13).
@@ -89,12 +91,13 @@ def follow_operation(tx: Connection, now: datetime, this: Operation, outcome: Ou
     Parameters
     ----------
     outcome : names the nodes that something was learnt of.
+    settled : of these, those that have succeeded by this: only their errors are over (rule 48).
     late : this corrects what was not known in time: nothing had to be repeated.
     """
     names = outcome.succeeded | outcome.failed | outcome.unknown
     if names:
         _follow_chosen(tx, now, this, outcome, Chosen.of(this, names), late=late)
-        clear_errors(tx, this, outcome.succeeded)
+        clear_errors(tx, this, settled)
         if outcome.failed or outcome.unknown:
             write_errors_of(tx, now, this, outcome.failed | outcome.unknown, outcome.texts)
     if this.phase is Phase.RELEASE:

@@ -14,6 +14,7 @@ from site_store.actions.site_locks import require_free
 from site_store.designs.object_changes import touched_nodes, write_changes
 from site_store.node_states.repair_switches import ALL_SITES
 from site_store.nodes.node_versions import require_versions
+from site_store.operations.op_numbers import next_op
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among
 from site_store.status.events import EventKind, NewEvent, write_events
@@ -83,6 +84,8 @@ class Wishes(Repository):
     ) -> dict[str, int]:
         """Record nodes as done in what is wanted of them, as no action has done them.
 
+        It is an operation of its own: what is learnt later of an older one goes to the history (rule 45).
+
         It is left to the caller to see that they are deployed. Nodes that are not in the design are left out.
 
         Returns
@@ -107,6 +110,8 @@ class Wishes(Repository):
                 .where(node.c.site == site, node.c.wanted_digest.is_not(None), among(node.c.name, nodes))
                 .where(node.c.status.is_distinct_from(str(Status.PROCESSING)))
                 .values(
+                    op=next_op(tx),
+                    left_as=None,
                     done_revision=number,
                     done_digest=node.c.wanted_digest,
                     done_version=node.c.wanted_version,

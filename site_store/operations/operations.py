@@ -297,11 +297,11 @@ class Operations(Repository):
         def work(tx: Connection) -> frozenset[str]:
             now = self._shared_now(tx)
             this = read_operation(tx, op)
-            superseded = apply_outcome(tx, now, this, outcome, note)
+            applied = apply_outcome(tx, now, this, outcome, note)
             if status is not None:
                 finish(tx, now, op, status, result)
-            follow_operation(tx, now, this, outcome)
-            return superseded
+            follow_operation(tx, now, this, outcome, applied.succeeded)
+            return applied.superseded
 
         return self._database.write(work)
 
@@ -331,11 +331,11 @@ class Operations(Repository):
         def work(tx: Connection) -> frozenset[str]:
             now = self._shared_now(tx)
             this = read_operation(tx, op)
-            known = apply_late_outcome(tx, now, this, outcome, note)
+            applied = apply_late_outcome(tx, now, this, outcome, note)
             if over:
                 finish(tx, now, op, OperationStatus.COMPLETE, None)
-            follow_operation(tx, now, this, outcome, late=True)
-            return known
+            follow_operation(tx, now, this, outcome, applied.succeeded, late=True)
+            return applied.known
 
         return self._database.write(work)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
@@ -25,10 +26,23 @@ from strategy_lib.phase import Phase
 _STATUS = {Event.END: TaskStatus.SUCCESS, Event.ERROR: TaskStatus.ERROR, Event.TIMEOUT: TaskStatus.UNKNOWN}
 
 
-def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> frozenset[str]:
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What an outcome has changed: these nodes had not ended yet.
+
+    `succeeded` has those that this proves to have succeeded, `known` those of which something is known by this.
+    `superseded` are nodes of the outcome that a newer operation has.
+    """
+
+    succeeded: frozenset[str]
+    known: frozenset[str]
+    superseded: frozenset[str] = frozenset()
+
+
+def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> Applied:
     """Apply an outcome (`Operations.record_outcome`) in the caller's transaction; the caller ends the operation."""
-    settled = _succeed(tx, now, this, outcome.succeeded, again=done_again(now))
-    settled |= _settle(tx, now, this, Event.ERROR, outcome.failed, notes=outcome.notes)
+    succeeded = _succeed(tx, now, this, outcome.succeeded, again=done_again(now))
+    settled = succeeded | _settle(tx, now, this, Event.ERROR, outcome.failed, notes=outcome.notes)
     settled |= _settle(tx, now, this, Event.TIMEOUT, outcome.unknown, notes=outcome.notes)
     _explain(tx, this, outcome.notes, settled & outcome.succeeded)
     _mark_relabelled(tx, this)
@@ -48,14 +62,14 @@ def apply_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outco
         *_node_events(EventKind.IGNORED, "it was not sent", this, outcome, outcome.ignored),
     ]
     write_events(tx, now, this.site, this.action_id, events)
-    return superseded
+    return Applied(succeeded, settled, superseded)
 
 
-def apply_late_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> frozenset[str]:
+def apply_late_outcome(tx: Connection, now: datetime, this: Operation, outcome: Outcome, note: str) -> Applied:
     """Apply an outcome that is known late (`Operations.record_late_outcome`); the caller ends the operation."""
-    known = _succeed(tx, now, this, outcome.succeeded)
-    _clear_errors(tx, this, known)
-    known |= _settle(tx, now, this, Event.ERROR, outcome.failed, notes=outcome.notes)
+    succeeded = _succeed(tx, now, this, outcome.succeeded)
+    _clear_errors(tx, this, succeeded)
+    known = succeeded | _settle(tx, now, this, Event.ERROR, outcome.failed, notes=outcome.notes)
     _settle(tx, now, this, Event.TIMEOUT, outcome.unknown, notes=outcome.notes)
     _explain(tx, this, outcome.notes, known & outcome.succeeded)
     # Still unknown: the newest word says why.
@@ -63,7 +77,7 @@ def apply_late_outcome(tx: Connection, now: datetime, this: Operation, outcome: 
     _mark_relabelled(tx, this)
     events = _node_events(EventKind.LATE_RESULT, note or "learnt late", this, outcome, known)
     write_events(tx, now, this.site, this.action_id, events)
-    return known
+    return Applied(succeeded, known)
 
 
 def _succeed(
@@ -191,7 +205,9 @@ def _mark_relabelled(tx: Connection, this: Operation) -> None:
         if done == row.digest:
             revision = {"done_revision": row.revision, "done_version": row.version}
         tx.execute(
-            update(node).where(node.c.site == this.site, node.c.name == row.name).values(done_digest=done, **revision)
+            update(node)
+            .where(node.c.site == this.site, node.c.name == row.name, node.c.op == this.op)
+            .values(done_digest=done, **revision)
         )
 
 

@@ -11,25 +11,15 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, literal, or_, select, update
 
 from site_store.nodes.node_errors import write_rows
-from site_store.records import OperationStatus
-from site_store.sql.postgresql import among, insert, pairs
-from site_store.tables import action, group_node, node, node_error, operation, task
+from site_store.operations.op_numbers import next_op
+from site_store.sql.postgresql import among, pairs
+from site_store.tables import action, group_node, node, node_error, task
 from strategy_lib.goals.node_errors import ErrorCode, ReportState
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, Phase
-
-
-def take_op(tx: Connection, now: datetime, site: str, action_id: str, phase: Phase) -> int:
-    """Take a number from the sequence of operations, for what is told of nodes that nothing was sent for."""
-    row = {"action_id": action_id, "site": site, "attempt": -1, "phase": phase, "nodes": [], "design_ref": ""}
-    taken = insert(operation).values(**row, created=now, status=OperationStatus.COMPLETE)
-    op = int(tx.scalars(taken.returning(operation.c.op)).one())
-    # The database never gives the number again.
-    tx.execute(delete(operation).where(operation.c.op == op))
-    return op
 
 
 def write_unsent(
@@ -47,7 +37,7 @@ def write_unsent(
     """
     if not reasons or tx.scalar(select(action.c.dry_run).where(action.c.id == action_id)):
         return
-    op = take_op(tx, now, site, action_id, phase)
+    op = next_op(tx)
     why = pairs(reasons)
     facts: dict[str, ColumnElement[Any]] = {
         "site": node.c.site,
@@ -111,7 +101,7 @@ def number_as_wanted(
 ) -> None:
     """Give tasks of nodes that are as wanted the number of the operation that those were done by.
 
-    One that was adopted has none: it gets a number of its own.
+    One without any gets a number of its own.
     """
     if not nodes:
         return
@@ -124,18 +114,18 @@ def number_as_wanted(
     )
     by = select(node.c.op).where(node.c.site == site, node.c.name == task.c.node).scalar_subquery()
     tx.execute(update(task).where(*these).values(done_op=by))
-    _number(tx, now, site, action_id, *these)
+    _number(tx, *these)
 
 
 def number_never_begun(tx: Connection, now: datetime, site: str, action_id: str) -> None:
     """Give what an action that is over never began a number, too."""
-    _number(tx, now, site, action_id, task.c.action_id == action_id, task.c.status == TaskStatus.PENDING)
+    _number(tx, task.c.action_id == action_id, task.c.status == TaskStatus.PENDING)
 
 
-def _number(tx: Connection, now: datetime, site: str, action_id: str, *which: ColumnElement[bool]) -> None:
+def _number(tx: Connection, *which: ColumnElement[bool]) -> None:
     without = (*which, task.c.op.is_(None), task.c.done_op.is_(None))
     if tx.execute(select(task.c.node).where(*without).limit(1)).first() is not None:
-        op = take_op(tx, now, site, action_id, Phase.PREPARE)
+        op = next_op(tx)
         tx.execute(update(task).where(*without).values(done_op=op))
 
 

@@ -15,7 +15,7 @@ _TAKEN_DOWN = frozenset({_A.UP, _A.INITIALIZING})
 
 @dataclass(frozen=True, slots=True)
 class PublishedState:
-    """The state of a node as it is published, and why. Only a change of `state` makes a new version."""
+    """The state of a node as it is published, and why. A change of either makes a new version (rule 55)."""
 
     state: NodeAvailability
     reason: str = ""

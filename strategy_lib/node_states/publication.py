@@ -103,7 +103,7 @@ def to_publish(pending: Pending, settings: PublishSettings, now: float, *, diffe
     ----------
     pending, settings : what has changed, and the site's settings.
     now : on the clock of `pending`.
-    differs : some state differs from the published one. What changed and changed back is nothing to publish; the wait
+    differs : something differs from what was published. What changed and changed back is nothing to publish; the wait
         of a node that flaps is not begun anew by that.
     """
     time = publish_time(pending, settings)
@@ -113,10 +113,10 @@ def to_publish(pending: Pending, settings: PublishSettings, now: float, *, diffe
 def changed_states(
     published: Mapping[str, PublishedState], generated: Mapping[str, PublishedState]
 ) -> dict[str, PublishedState | None]:
-    """Return the nodes whose state differs, None for one that is gone. A reason alone is no difference."""
+    """Return the nodes whose state or reason differs, None for one that is gone."""
     changes: dict[str, PublishedState | None] = {name: None for name in published if name not in generated}
     for name, found in generated.items():
         before = published.get(name)
-        if before is None or before.state is not found.state:
+        if before is not found and before != found:
             changes[name] = found
     return changes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
+from typing import Any, Final
 
 from strategy_lib.node_states.availability import PublishedState, site_state, take_groups_down
 from strategy_lib.node_states.generated import NodeAvailability
@@ -21,6 +22,9 @@ _NOT_USED = frozenset({_A.MAINTENANCE, _A.DOWN})
 _AS_SHIPPED = PublishSettings()
 _NOTHING_PENDING = Pending()
 _NOT_SET = UserState()
+Capacity = tuple[Any, Any, Any]
+"""Cores, memory and rack of a node, as they are published; None: not told."""
+NO_CAPACITY: Final[Capacity] = (None, None, None)
 NOT_LISTED = "not listed"
 """The word for a node that the provisioner's list does not have."""
 
@@ -64,6 +68,8 @@ class SiteStates:
         groups: Mapping[str, Collection[str]],
         published: Mapping[str, PublishedState] | None = None,
         pending: Pending = _NOTHING_PENDING,
+        capacities: Mapping[str, Capacity] | None = None,
+        published_site: PublishedState | None = None,
     ) -> None:
         """Go on from what the last leader knew; nothing known is a new site.
 
@@ -72,6 +78,7 @@ class SiteStates:
         memory : all nodes of the site; a new one has an empty `NodeMemory`.
         groups : group to its nodes, in document order.
         published, pending : the states of the newest version, and when that was.
+        capacities, published_site : the rest of the newest version: of its nodes, and of the site as a whole.
         """
         self._settings = settings
         self._groups = groups
@@ -83,6 +90,10 @@ class SiteStates:
         """Whether a word of a node may count: its own, or one that the last leader heard."""
         self._published = dict(published or {})
         self._pending = pending
+        self._capacities = dict(capacities or {})
+        self._published_capacities = dict(self._capacities)
+        self._site = self._published_site = published_site
+        self._resized: set[str] = set()
         self._clock: list[tuple[float, str]] = []
         self._touched = set(self._memory)
         self._remembered: set[str] = set()
@@ -131,6 +142,7 @@ class SiteStates:
             self._users.pop(name, None)
             self._heard.pop(name, None)
             self._listed.pop(name, None)
+            self._capacities.pop(name, None)
             self._touched.discard(name)
             self._remembered.discard(name)
         new = [name for name in nodes if name not in self._memory]
@@ -157,6 +169,13 @@ class SiteStates:
             known = self._memory.get(name)
             if known is not None and (known.word, known.power) != (word, power):
                 self._say(name, word, power, now)
+
+    def take_capacities(self, listed: Mapping[str, Capacity]) -> None:
+        """Take in what the list says of nodes beside their states. Nodes of other sites are ignored."""
+        for name, capacity in listed.items():
+            if name in self._memory and self._capacities.get(name, NO_CAPACITY) != capacity:
+                self._capacities[name] = capacity
+                self._resized.add(name)
 
     def hear(self, name: str, word: Reported, now: float) -> None:
         """Take in what a node says of itself. A stop that it announces during an operation is no crash (rule 50)."""
@@ -251,17 +270,22 @@ class SiteStates:
 
         A node that is gone has None.
         """
-        if not to_publish(self._pending, self._settings.publish, now, differs=bool(self._differing)):
+        if not to_publish(self._pending, self._settings.publish, now, differs=self._differs):
             return None
         return self.differing()
 
     def differing(self) -> dict[str, PublishedState | None]:
-        """Return the nodes whose state differs from the newest version's, None for one that is gone."""
+        """Return the nodes of which the newest version says something else, None for one that is gone.
+
+        There may be none where the site as a whole differs.
+        """
         return {name: self._states.get(name) for name in sorted(self._differing)}
 
     def publish(self, now: float) -> None:
         """Note that the present states were published, all of them."""
         self._published = dict(self._states)
+        self._published_capacities = dict(self._capacities)
+        self._published_site = self.site()
         self._differing.clear()
         self._pending = self._pending.done(now)
 
@@ -332,23 +356,36 @@ class SiteStates:
 
     def _follow(self, changed: Collection[str], now: float) -> None:
         """Bring the states up to date with the views, and note what differs from the newest version."""
-        if not changed and not self._regroup:
+        if not changed and not self._regroup and not self._resized:
             return
         if self._regroup or any(self._settings.min_available_percent.values()):
             views = {name: known.view for name, known in self._memory.items()}
             states = take_groups_down(views, self._groups, self._settings.min_available_percent)
-            moved = frozenset(changed_states(self._states, states))
+            moved = set(changed_states(self._states, states))
             self._states = states
             self._regroup = False
         else:
-            moved = frozenset(n for n in changed if self._states[n].state is not self._memory[n].view.state)
+            moved = {name for name in changed if self._states[name] != self._memory[name].view}
             self._states.update((name, self._memory[name].view) for name in changed)
+        moved |= self._resized
+        self._resized.clear()
         for name in moved:
-            state, before = self._states.get(name), self._published.get(name)
-            same = before is not None and state is not None and before.state is state.state
-            if same or (before is None and state is None):
+            if self._is_published(name):
                 self._differing.discard(name)
             else:
                 self._differing.add(name)
-        if moved or (self._differing and self._pending.first_change is None):
+        before, self._site = self._site, self.site()
+        if moved or before != self._site or (self._differs and self._pending.first_change is None):
             self._pending = self._pending.changed(now)
+
+    @property
+    def _differs(self) -> bool:
+        return bool(self._differing) or self._site != self._published_site
+
+    def _is_published(self, name: str) -> bool:
+        """Whether the newest version says of a node what is to be said, or nothing of one that is gone."""
+        state = self._states.get(name)
+        if state is None or state != self._published.get(name):
+            return state is None and name not in self._published
+        now, before = (of.get(name, NO_CAPACITY) for of in (self._capacities, self._published_capacities))
+        return now == before

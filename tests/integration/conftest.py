@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from site_engine.process import SystemClock
+from site_engine.process import SharedClock
 from site_store import SiteStore
 from slipway_airflow import connections
 from tests.support.compiled_statements import share_compiled_statements
@@ -73,7 +73,7 @@ def store(store_url: str) -> Iterator[SiteStore]:
 @pytest.fixture
 def begin(store: SiteStore, simulator: Simulator, tmp_path: Path) -> Begin:
     """Commit a design and begin an action on it."""
-    return begin_with(store, tmp_path, simulated(simulator), SystemClock())
+    return begin_with(store, tmp_path, simulated(simulator), SharedClock(store))
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.plans.planning import Known, make_plan, plan_action
-from site_engine.process import Clock, SystemClock
+from site_engine.process import Clock
 from site_store import ActionRecord, ApprovalRecord, GroupRecord, SiteStore
 from strategy_lib.phase import Phase
 from tests.support.revisions import commit_design
@@ -53,7 +53,7 @@ class Driving:
     action: ActionRecord
     design_ref: str
     connection: Connection
-    clock: Clock = field(default_factory=SystemClock)
+    clock: Clock
     timeout: float = 60.0
     patience: float = 60.0
     queue_timeout: float = 60.0

@@ -136,6 +136,17 @@ def test_a_backend_is_known_to_the_factory_alone() -> None:
     assert knowing == {"provisioner_client/factory.py"}
 
 
+def test_what_is_decided_is_decided_by_the_clock_of_the_database() -> None:
+    asked = {
+        path.name
+        for folder in ("site_engine", "plugins/slipway_airflow")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if "datetime.now(" in path.read_text()
+    }
+    # The first shows times of a provisioner beside its own; the others tell Airflow when to start a task again.
+    assert asked == {"provisioner_tasks.py", "after_success.py", "group.py", "waiting.py"}
+
+
 def test_no_name_is_imported_for_the_type_checker_and_again_at_runtime() -> None:
     twice = []
     for folder in ROOMS.values():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowRuntimeError
@@ -135,7 +134,7 @@ class ReleaseSiteOperator(SiteOperator):
         if closed:
             self.log.warning("Action %s ended without a report; it is closed as cancelled.", action.id)
         store.locks.release(action.id)
-        pruned = store.events.prune(datetime.now(UTC) - EVENTS_KEPT)
+        pruned = store.events.prune(store.now() - EVENTS_KEPT)
         if pruned:
             self.log.info("Forgot %d events older than %d days.", pruned, EVENTS_KEPT.days)
         self.log.info("Site %s is free.", action.site)

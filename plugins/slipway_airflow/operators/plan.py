@@ -25,7 +25,7 @@ from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
 from site_engine.plans.node_lists import read_list
 from site_engine.plans.planning import Plan, idle_groups, plan_action, simulate_plan
-from site_engine.process import SystemClock
+from site_engine.process import SharedClock
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
 from strategy_lib.batches.batch_words import announcements
@@ -259,7 +259,7 @@ class PlanGroupsOperator(SiteOperator):
     ) -> None:
         """Record what earlier actions have brought about since they gave up waiting: their nodes may be as wanted."""
         elsewhere = self.elsewhere(store, action, connection)
-        operations = OperationRun(store, provisioner, SystemClock(), 0.0, self.log, elsewhere=elsewhere)
+        operations = OperationRun(store, provisioner, SharedClock(store), 0.0, self.log, elsewhere=elsewhere)
         owner = OperationOwner(action.id, action.site, None, None)
         UnfinishedOperations(operations, ONE_LOOK).look_once(owner, list(design.digests))
 

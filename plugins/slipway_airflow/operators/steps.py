@@ -19,7 +19,6 @@ from site_engine.operations.readiness import StillAsking
 from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
-from site_engine.process import SystemClock
 from site_store import SiteStore
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address
@@ -132,6 +131,7 @@ class NodeStepOperator(WaitingOperator):
     ) -> NodeStepRequest:
         """Return what is asked of the step: to be done to these nodes by this attempt."""
         ti, step = context["ti"], Phase(self.step)
+        begun = (row.started for row in store.steps.of_action(action.id) if row.name == self.step_name())
         return NodeStepRequest(
             action_id=action.id,
             site=action.site,
@@ -141,8 +141,8 @@ class NodeStepOperator(WaitingOperator):
             attempt=int(ti.max_tries),
             design_ref=design_address(store, action, connection),
             times=phase_times(step, configuration, connection.settings),
-            # Kept by Airflow when the task comes back from the triggerer.
-            since=ti.start_date or SystemClock().now(),
+            # Kept when the task comes back from the triggerer. Airflow's own time of its start is of another clock.
+            since=next(begun, None) or store.now(),
             ignore_older_tasks=parameters_of(action).allows(Override.IGNORE_OLDER_TASKS),
         )
 

@@ -18,7 +18,7 @@ from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
-from site_engine.process import Stopping, SystemClock
+from site_engine.process import SharedClock, Stopping
 from site_engine.shared_locks import store_locks
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
@@ -73,7 +73,7 @@ class WaitingOperator(SiteOperator):
 
     def _run(self, context: Context, store: SiteStore, *, resumed: bool) -> Any:
         # A signal may have come before.
-        self._stopping = Stopping(told=self._stopping.told)
+        self._stopping = Stopping(since=store.now(), told=self._stopping.told)
         action = self.action(store, context)
         self._stopping.store, self._stopping.action_id = store, action.id
         connection = connections.for_action(store, action)
@@ -84,7 +84,9 @@ class WaitingOperator(SiteOperator):
         provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, store_locks(store))
         try:
             elsewhere = self.elsewhere(store, action, connection)
-            operations = OperationRun(store, provisioner, SystemClock(), patience, self.log, self._stopping, elsewhere)
+            operations = OperationRun(
+                store, provisioner, SharedClock(store), patience, self.log, self._stopping, elsewhere
+            )
             result = self.carry_out(context, store, connection, operations)
         finally:
             provisioner.close()

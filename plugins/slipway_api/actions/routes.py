@@ -170,8 +170,8 @@ def get_action(
 ) -> JSONResponse:
     """Return an action with its steps, groups, notes, and the commands that were given to it."""
     action = find_action(store, caller, action_id)
-    # Read before the rest: what changes meanwhile makes the version old.
-    return JSONResponse(describe(store, airflow, action, verbosity), headers=etag_headers(action.version))
+    action, shown = describe(store, airflow, action, verbosity)
+    return JSONResponse(shown, headers=etag_headers(action.version))
 
 
 @router.get(

@@ -180,13 +180,15 @@ def run(
     action = store.actions.of_run(dag_id, run_id)
     if action is None:
         raise ApiError(404, f"run {run_id!r} of DAG {dag_id!r} has no action (yet)")
+    run_state, is_told = None, False
     try:
         if not action.state.is_end:
-            action = action_for_display(store, action.id, airflow.run_state(dag_id, run_id))
+            run_state, is_told = airflow.run_state(dag_id, run_id), True
     except AirflowApiError as error:
         log.warning("Action %s is shown as it stands: %s", action.id, error)
-    view = run_view(store, action, with_report=report)
-    facts = store.trees.action(action.id)
+    with store.at_one_moment() as at:
+        action = action_for_display(at, action.id, run_state) if is_told else at.actions.get(action.id)
+        view, facts = run_view(at, action, with_report=report), at.trees.action(action.id)
     header = action_header(facts)
     view["action"]["elapsed"] = header["elapsed"] if action.started is not None else None
     view["action"]["estimate"] = header["estimate"]

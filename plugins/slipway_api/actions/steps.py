@@ -309,16 +309,17 @@ def describe_step(
 
     Raises `ApiError` 404: the action has no such step (yet).
     """
-    standings = store.groups.standings(action.id)
-    groups, mapped = [(group.name, group.state) for group in standings], places_of(standings)
-    task = _task(action, groups, step, mapped)
     instances: list[dict[str, Any]] = []
     try:
         if action.run_id is not None:
             instances = airflow.task_instances(action.dag_id, action.run_id)
     except AirflowApiError as error:
         log.warning("Step %s of action %s is shown as it stands in the store: %s", step, action.id, error)
-    noted = store.steps.of_action(action.id)
+    with store.at_one_moment() as at:
+        standings, noted = at.groups.standings(action.id), at.steps.of_action(action.id)
+        notes = notes_by_subject(at, action.id, verbosity)
+    groups, mapped = [(group.name, group.state) for group in standings], places_of(standings)
+    task = _task(action, groups, step, mapped)
     listed = shown_steps(action, groups, instances, noted, mapped)
     place = next((one for one in listed if one["id"] == step), None)
     found = next((one for one in instances if (one["task_id"], one["map_index"]) == (task.task_id, task.map_index)), {})
@@ -335,7 +336,7 @@ def describe_step(
         "state": place["state"] if place else found.get("state"),
         "message": known.get("message"),
         "index": place["index"] if place else None,
-        "notes": notes_by_subject(store, action.id, verbosity)[f"step/{action.id}/{step}"],
+        "notes": notes[f"step/{action.id}/{step}"],
     }
 
 

@@ -237,21 +237,35 @@ def described_view(
     }
 
 
-def describe(store: SiteStore, airflow: AirflowClient, action: ActionRecord, verbosity: int) -> dict[str, Any]:
-    """Return an action with all its details; while Airflow does not answer, as the store knows it."""
-    run_id, run_state = action.run_id, None
+def describe(
+    store: SiteStore, airflow: AirflowClient, action: ActionRecord, verbosity: int
+) -> tuple[ActionRecord, dict[str, Any]]:
+    """Return an action with all its details, of one moment; while Airflow does not answer, as the store knows it."""
+    run_id, run_state, is_told = action.run_id, None, False
     instances: list[dict[str, Any]] = []
     try:
         if run_id is not None:
             if not action.state.is_end:
                 run_state = airflow.run_state(action.dag_id, run_id)
-                action = action_for_display(store, action.id, run_state)
+                is_told = True
             instances = airflow.task_instances(action.dag_id, run_id)
     except AirflowRefused as refused:
         # Its run was deleted, or never was: the store still knows how the action ended.
         log.info("The tasks of action %s are not in Airflow: %s", action.id, refused)
     except AirflowApiError as error:
         log.warning("Action %s is shown as it stands in the store: %s", action.id, error)
+    with store.at_one_moment() as at:
+        action = action_for_display(at, action.id, run_state) if is_told else at.actions.get(action.id)
+        return action, _described(at, action, run_state, instances, verbosity)
+
+
+def _described(
+    store: SiteStore,
+    action: ActionRecord,
+    run_state: str | None,
+    instances: Sequence[Mapping[str, Any]],
+    verbosity: int,
+) -> dict[str, Any]:
     view = run_view(store, action, with_report=False)
     groups = [(group["name"], group["state"]) for group in view["groups"]]
     mapped = {group["name"]: group["map_index"] for group in view["groups"] if group["map_index"] is not None}

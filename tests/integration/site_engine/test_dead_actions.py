@@ -137,6 +137,18 @@ def test_the_verdict_names_who_stopped_it(store: SiteStore) -> None:
     assert verdicts == ["stopped by carl", "the DAG run ended without its report"]
 
 
+def test_the_verdict_says_whether_there_was_a_run_at_all(store: SiteStore, clock: Clock) -> None:
+    clock.ago = TRIGGER_TIME
+    never, deleted = ask(store), ask(store)
+    store.locks.acquire(deleted)
+    clock.ago = timedelta()
+    verdicts = ["it never began: Airflow has no DAG run of it", "its DAG run was deleted before there was a report"]
+    shown = [action_for_display(store, action_id, None).verdict for action_id in (never, deleted)]
+    for action_id in (never, deleted):
+        reconcile(store, action_id, no_run)
+    assert [store.actions.get(action_id).verdict for action_id in (never, deleted)] == shown == verdicts
+
+
 def test_a_teardown_names_who_stopped_it(store: SiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     action_id = ask(store)
     store.locks.acquire(action_id)

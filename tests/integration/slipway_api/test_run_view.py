@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from site_engine.actions.dead_actions import action_for_display, close_without_report
-from site_store import ActionRecord, SiteStore
+from site_store import ActionRecord, PlannedGroup, SiteStore
+from site_store.operations.tasks import Tasks
 from slipway_api.actions.run_view import action_nodes, counts_of_nodes, run_view
+from slipway_api.actions.view import describe
 from strategy_lib.phase import Phase
+from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import FakeClock, Scenario, outcome
 from tests.support.stores import new_store
 
@@ -50,6 +53,39 @@ def test_rule_24_groups_and_nodes_of_a_dead_action_are_shown_as_closing_it_leave
     assert shown(site.store, site.store.actions.get(action.id)) == before
     close_without_report(site.store, action.id)
     assert shown(site.store, site.store.actions.get(action.id)) == (groups, nodes)
+
+
+class Planless:
+    """Stands for Airflow: it has the run, and no task of it yet."""
+
+    def run_state(self, dag_id: str, run_id: str) -> str:
+        return "running"
+
+    def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
+        return []
+
+
+def test_an_answer_is_of_one_moment_though_groups_appear_while_it_is_made(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    action = site.action()
+    site.store.locks.acquire(action.id)
+    counted = Tasks.node_counts
+
+    def plan_meanwhile(tasks: Tasks, action_id: str) -> Any:
+        found = counted(tasks, action_id)
+        plan = [PlannedGroup(Group("a", critical=True), ("n1",))]
+        site.store.groups.save_plan(action.id, plan, (), {})
+        return found
+
+    monkeypatch.setattr(Tasks, "node_counts", plan_meanwhile)
+    airflow = cast(Any, Planless())
+    before, shown = describe(site.store, airflow, action, 5)
+    assert (shown["groups"], shown["nodes"]) == ([], [])
+    after, shown = describe(site.store, airflow, action, 5)
+    assert [group["counts"]["total"] for group in shown["groups"]] == [1]
+    assert [node["name"] for node in shown["nodes"]] == ["n1"]
+    assert before.version <= after.version
 
 
 def test_a_node_of_several_groups_is_counted_once(site: Scenario) -> None:

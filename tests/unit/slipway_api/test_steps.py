@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -238,6 +239,7 @@ def test_the_message_is_that_of_the_attempt_that_is_shown(
         return [{"task_id": "report", "map_index": -1, **instance}]
 
     airflow = SimpleNamespace(task_instances=task_instances)
+    store.at_one_moment = lambda: nullcontext(store)
     shown = describe_step(cast(Any, store), cast(Any, airflow), record(step=step), "report", 1)
     assert shown["message"] == message
     assert shown["try_number"] == (1 if message else instance and instance["try_number"])

@@ -115,7 +115,7 @@ def _read(store: SiteStore, site: str, given: Mapping[str, str]) -> tuple[tuple[
         raise _NotSound(f"say why nodes are set to {state}")
     if len(given["reason"]) > LONGEST_REASON:
         raise _NotSound(f"the reason has more than {LONGEST_REASON} characters: shorten it")
-    until = _moment(given["until"]) if given["until"] else None
+    until = _moment(given["until"], store.now()) if given["until"] else None
     nodes = named_nodes(store, site, _parted(store, site, names), given["group"] or None, given["rack"] or None)
     if not nodes:
         raise _NotSound("these are no nodes: name at least one")
@@ -133,9 +133,8 @@ def _parted(store: SiteStore, site: str, lines: Sequence[str]) -> list[str]:
     return found
 
 
-def _moment(text: str) -> datetime:
+def _moment(text: str, now: datetime) -> datetime:
     """Return the time that is meant by `8h` or `2026-03-02 12:00`, which is UTC where it does not say otherwise."""
-    now = datetime.now(UTC)
     example = "write 90m, 8h, 2d or 2026-03-02 12:00, which is UTC"
     span = re.fullmatch(r"([0-9]{1,5})\s*([mhd])", text)
     try:

@@ -167,12 +167,12 @@ async def _set(
     wanted = Override(
         NodeAvailability(body.user.state), body.user.reason.strip(), until, body.condition == "force", body.probe
     )
-    if until is not None and until <= datetime.now(UTC):
-        raise ApiError(400, f"until is {until.isoformat()}, which is over: name a time to come", "Bad Request")
     if wanted.state is not NodeAvailability.UP and not wanted.reason:
         raise ApiError(400, f"user.reason is missing: say why nodes are set to {wanted.state}", "Bad Request")
 
     def change() -> tuple[tuple[str, ...], UserStateChange]:
+        if until is not None and until <= store.now():
+            raise ApiError(400, f"until is {until.isoformat()}, which is over: name a time to come", "Bad Request")
         require_committed(store, site)
         try:
             nodes = find()

@@ -179,7 +179,7 @@ def test_an_action_whose_run_was_deleted_is_still_there(
     airflow_runs.delete("deploy_site", under_way)
     shown = described(viewer, under_way)
     assert (shown["action_lifecycle"], shown["dag_status"]) == ("Failed", "FAILED")
-    assert shown["verdict"] == "the DAG run ended without its report"
+    assert shown["verdict"] == "its DAG run was deleted before there was a report"
     assert len(shown["steps"]) == 11
 
 

@@ -11,7 +11,7 @@ import httpx
 import jsonschema_rs
 import pytest
 
-from site_engine.process import SystemClock
+from site_engine.process import SharedClock
 from site_store import SiteStore
 from strategy_lib.phase import Phase
 from tests.conftest import ROOT
@@ -29,7 +29,7 @@ DESIGN = site([node("n1"), node("n2")], [group("all")])
 def driving(store: SiteStore, tmp_path: Path, connected: Simulator) -> Driving:
     """Return an action whose group was deployed; one of its nodes failed."""
     connected.script("n2", "deploy", "fail", message="n2: no <b>PXE</b> answer")
-    driving = begin_with(store, tmp_path, simulated(connected), SystemClock())(DESIGN)
+    driving = begin_with(store, tmp_path, simulated(connected), SharedClock(store))(DESIGN)
     assert store.actions.decide_connection(driving.action.id, CONNECTION) == CONNECTION
     driving.group("all")
     return driving

@@ -23,6 +23,7 @@ from site_store.sql.postgresql import database_time
 from site_store.tables import lease
 from tests.integration.api.airflow_runs import DESIGN, AirflowRuns, commit, create
 from tests.integration.api.conftest import PASSWORD
+from tests.support.controllers import wait_until
 from tests.support.processes import tied
 from tests.support.simulators import Simulator
 
@@ -155,7 +156,7 @@ def test_an_account_that_is_refused_closes_nothing(store: SiteStore, started: St
 def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead: str) -> None:
     process = started()
     process.wait_for(f"Action {dead} of site default is closed")
-    # The look goes on to its end before the process does.
+    wait_until(lambda: "provisioners" in {check.subject for check in store.checks.newest()}, "the last check is made")
     assert process.end(signal.SIGTERM) == 0
     found = {check.subject: check.problem for check in store.checks.newest()}
     assert {subject for subject, problem in found.items() if problem is None} == {

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from site_engine.errors import AirflowApiError
+from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.node_states.repairs import REPAIR_KIND, Remedies, repair_site
 from site_engine.trees.nodes import site_nodes
@@ -33,20 +33,28 @@ def shown(store: SiteStore) -> dict[str, str]:
 
 
 class Starter:
-    """Starts repairs as Slipway's API does: an action for each run, once; or it refuses all."""
+    """Starts repairs as Slipway's API does: an action for each run, once; or it refuses all, or its answers are lost.
+
+    `lost`: no answer comes, though the action is begun. `late`: none comes, and nothing is begun yet.
+    """
 
     def __init__(self, store: SiteStore) -> None:
         self.store = store
         self.asked: list[tuple[tuple[str, ...], bool]] = []
         self.refusal: str | None = None
+        self.lost = self.late = False
 
     def __call__(self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
         self.asked.append((tuple(nodes), redeploy))
         if self.refusal is not None:
-            raise AirflowApiError(self.refusal)
+            raise AirflowRefused(409, self.refusal)
+        if self.late:
+            raise AirflowApiError("no answer for 25 s")
         made = self.store.actions.create(
             REPAIR_KIND, site, None, {}, "slipway", context_marker=None, exclusive=True, whole_site=False, run_id=run_id
         )
+        if self.lost:
+            raise AirflowApiError("no answer for 25 s")
         return made.id
 
 

@@ -215,3 +215,64 @@ def test_a_version_has_the_capacity_of_each_node_as_it_was_listed(store: SiteSto
     nodes = body(store)["nodes"]
     assert nodes["n1"] == {"state": "up", "cores": 32, "memory": 131072}
     assert {"cores", "memory", "rack"}.isdisjoint(nodes["n2"])
+
+
+SAID = {"status": "Deployed", "power": "on", "condition": "other", "cores": 8, "memory": 1024, "rack": "r1"}
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        ({"cores": 16}, {"state": "up", "cores": 16, "memory": 1024, "rack": "r1"}),
+        ({"memory": None}, {"state": "up", "cores": 8, "rack": "r1"}),
+        ({"rack": "r2"}, {"state": "up", "cores": 8, "memory": 1024, "rack": "r2"}),
+    ],
+    ids=["cores", "memory", "rack"],
+)
+def test_rule_55_another_capacity_of_a_node_makes_a_version(
+    store: SiteStore, clock: FakeClock, change: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    commit(store, "n1", "n2", min_time_between_versions=0, quiet_time=0)
+    leader = leads(store)
+    store.provisioner_lists.save(SITE, "c", {"n1": SAID, "n2": SAID})
+    leader.look()
+    clock.move(1)
+    store.provisioner_lists.save(SITE, "c", {"n1": {**SAID, **change}, "n2": SAID})
+    published = leader.look()
+    assert published is not None
+    assert body(store)["nodes"]["n1"] == shown
+    (logged, _) = store.site_views.changes(SITE)
+    assert logged.changes == {"n1": ("up", "up", "")}
+    assert leader.look() is None
+    clock.move(11)
+    other = leads(store, "other")
+    store.provisioner_lists.save(SITE, "c", {"n1": SAID, "n2": SAID})
+    assert other.look() is not None
+    assert set(store.site_views.changes(SITE)[0].changes) == {"n1"}, "it goes on with what was published"
+
+
+def test_rule_55_another_reason_of_a_node_makes_a_version(store: SiteStore, clock: FakeClock) -> None:
+    commit(store, "n1", "n2", min_time_between_versions=0, quiet_time=0)
+    leader = leads(store)
+    lists(store, n1=("New", "off"), n2=ON)
+    leader.look()
+    clock.move(1)
+    lists(store, n1=("Broken", "off"), n2=ON)
+    assert leader.look() is not None
+    assert body(store)["nodes"]["n1"] == {"state": "down", "reason": "not up since it is watched: Broken"}
+    assert set(store.site_views.changes(SITE)[0].changes) == {"n1"}
+    moved = [event for event in store.site_nodes.past(SITE, "n1").events if event.kind == "node_state"]
+    assert [event.message for event in moved] == ["new -> down: not up since it is watched: New"]
+
+
+def test_rule_55_another_state_of_the_site_makes_a_version(store: SiteStore, clock: FakeClock) -> None:
+    commit(store, "n1", min_time_between_versions=0, quiet_time=0)
+    leader = leads(store)
+    lists(store, n1=ON)
+    leader.look()
+    clock.move(1)
+    commit(store, "n1", min_time_between_versions=0, quiet_time=0, min_up_nodes=2)
+    assert leader.look() is not None
+    assert (body(store)["state"], body(store)["reason"]) == ("down", "1 of 1 nodes are up, 2 are needed")
+    assert store.site_views.changes(SITE)[0].changes == {}
+    assert leader.look() is None

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from site_engine.errors import AirflowApiError
+from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.node_states.repairs import Remedies, repair_site
 from site_store import SiteStore
 from site_store.node_states.repair_switches import ALL_SITES
@@ -93,14 +93,61 @@ def test_a_failed_repair_waits_for_its_delay_and_is_another_attempt(store: SiteS
 def test_a_repair_that_is_refused_waits_too(store: SiteStore, clock: FakeClock) -> None:
     scene = Scene(store, clock, repair="on")
     scene.see(n1=READY, n2=ON)
-    scene.start.refusal = "the provisioner does not answer"
+    scene.start.refusal = "repair is off"
     with pytest.raises(AirflowApiError):
         scene.look()
     assert scene.look() == []
     scene.start.refusal = None
     clock.move(76)
     assert scene.look() == [(("n1",), False)]
-    assert scene.said("n1")[0] == "its repair was refused: the provisioner does not answer"
+    assert scene.said("n1")[0] == "its repair was refused: repair is off"
+
+
+def test_a_repair_whose_answer_was_lost_is_found_by_its_own_key(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=ON)
+    scene.start.lost = True
+    assert scene.look() == [(("n1",), False)]
+    (begun,) = store.repairs.under_way(SITE)
+    assert begun.action_id is not None
+    assert scene.said("n1") == [f"is repaired by action {begun.action_id}"]
+    assert scene.look() == []
+    scene.end(good=True)
+    scene.look()
+    assert store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
+
+
+def test_a_repair_of_which_nothing_is_known_is_asked_for_again_as_the_same_and_is_not_refused(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=ON)
+    scene.start.late = True
+    for _ in range(2):
+        with pytest.raises(AirflowApiError):
+            scene.look()
+        assert [begun.action_id for begun in store.repairs.under_way(SITE)] == [None]
+    (run_id,) = [begun.run_id for begun in store.repairs.under_way(SITE)]
+    # The first request was only slow.
+    scene.start.late = False
+    made = scene.start(SITE, run_id, ["n1"], redeploy=False, held=scene.lease)
+    assert scene.look() == [], "it is there"
+    assert [begun.action_id for begun in store.repairs.under_way(SITE)] == [made]
+    assert store.repairs.counts() == {}
+
+
+def test_a_repair_that_is_refused_because_its_own_action_is_at_work_is_not_refused(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=ON)
+
+    def busy(site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
+        Starter(store)(site, run_id, nodes, redeploy=redeploy, held=held)
+        raise AirflowRefused(409, "an action is on the site")
+
+    repair_site(store, SITE, Remedies(busy), lambda: scene.lease)
+    assert [begun.action_id is not None for begun in store.repairs.under_way(SITE)] == [True]
 
 
 def test_no_more_than_the_settings_allow_in_an_hour(store: SiteStore, clock: FakeClock) -> None:
@@ -128,9 +175,9 @@ def test_one_remediation_per_drift_also_with_two_controllers(store: SiteStore, c
 
     with pytest.raises(Killed):
         repair_site(store, SITE, Remedies(killed), lambda: scene.lease)
-    assert scene.look() == [(("n1",), False)]
+    assert scene.look() == [], "it is there, and found by its run"
     (begun,) = store.repairs.under_way(SITE)
-    assert begun.action_id == asked[0], "the second trigger of one run is recognized"
+    assert begun.action_id == asked[0]
     (one,) = store.repairs.ailing(SITE)
     assert not store.repairs.begin(scene.lease, SITE, "other", [replace(one, attempts=0)], redeploy=False)
 

@@ -84,6 +84,22 @@ def test_rule_45_a_late_end_corrects_what_was_not_known(
     assert [record.state for record in errors(site.store, "n2")] == [ReportState.CLEARED]
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["again", "late"])
+def test_rule_48_a_result_that_contradicts_what_is_proven_clears_no_error(site: Scenario, late: bool) -> None:
+    want(site.store, 1, {"n1": "v1"})
+    operation = site.do(site.open(site.running({"a": ["n1"]}), "a"), Phase.PREPARE, failed(site.store, "n1", "no disk"))
+    before = brief(site.store)
+    if late:
+        site.store.operations.record_late_outcome(operation.op, outcome(["n1"]))
+    else:
+        site.store.operations.record_outcome(operation.op, outcome(["n1"]))
+    assert brief(site.store) == before == [("provisioner", "no disk", "failed", "shown")]
+    (record,) = [record for record in site.store.nodes.of_site(SITE) if record.name == "n1"]
+    assert (record.standing, record.error) == ("error", "no disk")
+    leaves = site.store.trees.group_nodes(operation.action_id).facts.leaves
+    assert [(leaf.status, leaf.message) for leaf in leaves if leaf.op] == [("error", "no disk")]
+
+
 @pytest.mark.parametrize("words", ["the provisioner forgot the task", None])
 def test_rule_45_a_late_end_that_is_still_unknown_is_told_anew_only_with_other_words(
     site: Scenario, words: str | None

@@ -6,9 +6,10 @@ import pytest
 
 from design_rendering.changes.digests import VERSION
 from site_engine.plans.differences import node_difference
-from site_store import ActionState, NodeRecord, SiteBusy, SiteStore
+from site_store import ActionState, NodeRecord, OperationStatus, SiteBusy, SiteStore
+from strategy_lib.goals.node_errors import Standing
 from strategy_lib.goals.update import Change
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.outcome import NodeCondition, Outcome
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
 from tests.support.revisions import commit_design
@@ -141,6 +142,40 @@ def test_what_is_adopted_counts_as_done_in_the_newest_revision(store: SiteStore)
     assert change(store, None) is Change.REDO, "it is no longer as it was left"
     newest = store.wishes.audit(SITE)[0]
     assert (newest.command, newest.nodes, newest.detail) == ("adopt", ("n1",), "listed as deployed")
+
+
+@pytest.mark.parametrize(
+    "late", [outcome(["n1"]), outcome(failed=["n1"], notes={"n1": "no disk"})], ids=["success", "failure"]
+)
+def test_rule_45_what_is_learnt_late_of_an_older_operation_undoes_no_adoption(
+    store: SiteStore, site: Scenario, late: Outcome
+) -> None:
+    want(store, 1, {"n1": "a"})
+    action = site.running({"a": ["n1"]}, digests={"n1": "a"})
+    record = site.open(action, "a")
+    site.do(record, Phase.PREPARE)
+    lost = site.submit(site.begin(record, Phase.DEPLOY, found={"n1": "ready"}))
+    unknown = outcome(unknown=["n1"])
+    store.operations.record_outcome(lost.op, unknown, status=OperationStatus.TIMED_OUT, result="timed_out")
+    store.actions.close(action.id, ActionState.FAILED, "failed")
+    store.wishes.adopt(SITE, ["n1"], "ann")
+    adopted = node(store)
+    assert (adopted.op or 0) > lost.op
+    assert [error.standing for error in store.node_errors.of_node(SITE, "n1")] == [Standing.HISTORY]
+    store.operations.record_late_outcome(lost.op, late)
+    assert node(store) == adopted
+    assert [error.standing for error in store.node_errors.of_node(SITE, "n1")] == [Standing.HISTORY]
+    assert "late_result" in {event.kind for event in store.site_nodes.past(SITE, "n1").events}
+
+
+def test_rule_45_what_is_done_after_an_adoption_is_newer(store: SiteStore, site: Scenario) -> None:
+    want(store, 1, {"n1": "a"})
+    store.wishes.adopt(SITE, ["n1"], "ann")
+    first = node(store).op
+    store.wishes.adopt(SITE, ["n1"], "ann")
+    second = node(store).op
+    deploy(site, "run", "a")
+    assert sorted(op or 0 for op in (node(store).op, second, first)) == [first, second, node(store).op]
 
 
 def test_nothing_is_adopted_while_an_action_is_at_work(store: SiteStore, site: Scenario) -> None:

@@ -120,7 +120,8 @@ def test_rule_55_an_epoch_only_rises(last: int, clock: float, epoch: int) -> Non
     assert next_epoch(last, clock) == epoch
 
 
-def test_only_states_make_a_version_and_descriptions_do_not() -> None:
+def test_rule_55_states_and_their_reasons_make_a_version() -> None:
     worded = PublishedState(NodeAvailability.DOWN, "Ready")
-    assert changed_states({"a": DOWN, "b": UP}, {"a": worded, "b": UP}) == {}
+    assert changed_states({"a": DOWN, "b": UP}, {"a": DOWN, "b": PublishedState(NodeAvailability.UP)}) == {}
+    assert changed_states({"a": DOWN, "b": UP}, {"a": worded, "b": UP}) == {"a": worded}
     assert changed_states({"a": DOWN, "gone": UP}, {"a": UP, "new": worded}) == {"a": UP, "gone": None, "new": worded}

@@ -208,7 +208,7 @@ def test_a_new_leader_goes_on_where_the_last_one_stopped() -> None:
         first.look({"n1": ON if tick % 2 == 0 else OFF, "n2": ON}, tick)
         first.step(tick)
     first.publish(6)
-    second = SiteStates(first._settings, first.memory, {}, first.states, first.pending)
+    second = SiteStates(first._settings, first.memory, {}, first.states, first.pending, published_site=first.site())
     second.look({"n1": OFF, "n2": ON}, 7)
     second.step(7)
     assert second.due(7) is None

@@ -1,0 +1,81 @@
+"""`slipway controller` is told to end while the API server takes requests and answers none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from site_engine.controller.controller import NAME
+from site_store import SiteStore
+from site_store.node_states.user_states import lease_of
+from tests.support.controllers import wait_until
+from tests.support.processes import tied
+from tests.support.revisions import commit_design
+from tests.support.sites import group, node, site
+
+SITE = "alpha"
+WATCHDOG = 30.0
+"""Seconds: the shortest of the controller's hanging requests that holds its process up takes twice as long."""
+
+
+class Hanging:
+    """A server that takes every connection, and says nothing."""
+
+    def __init__(self) -> None:
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._server.getsockname()[1]}"
+        self.taken: list[socket.socket] = []
+        threading.Thread(target=self._take, daemon=True).start()
+
+    def _take(self) -> None:
+        try:
+            while True:
+                self.taken.append(self._server.accept()[0])
+        except OSError:
+            return
+
+    def close(self) -> None:
+        for one in (self._server, *self.taken):
+            one.close()
+
+
+@pytest.fixture
+def hanging() -> Iterator[Hanging]:
+    server = Hanging()
+    yield server
+    server.close()
+
+
+def test_a_controller_that_is_told_to_end_gives_its_leases_back_though_the_api_server_hangs(
+    hanging: Hanging, store_url: str, store: SiteStore
+) -> None:
+    commit_design(store, SITE, site([node("n1")], [group("g", ["n1"])]))
+    account = {"SLIPWAY_SERVICE_USER": "slipway", "SLIPWAY_SERVICE_PASSWORD": "secret"}
+    process = subprocess.Popen(
+        tied(sys.executable, "-m", "slipway_cli", "controller", "--url", hanging.url, "--lease", "600"),
+        env=os.environ | account | {"SLIPWAY_DATABASE_URL": store_url},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        # The job that asks Airflow, and the question for the site's list.
+        wait_until(lambda: len(hanging.taken) >= 2, "both wait for answers")
+        held = [store.leases.get(name) for name in (NAME, lease_of(SITE))]
+        assert all(one is not None and one.expires_at > store.now() for one in held)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=WATCHDOG)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0, said
+    assert said.endswith("Stopped.\n")
+    left = [store.leases.get(name) for name in (NAME, lease_of(SITE))]
+    assert [one.expires_at <= store.now() for one in left if one is not None] == [True, True]

@@ -1,0 +1,59 @@
+"""What is done of a node is written under the number of an operation, wherever it is written (rules 37 and 45)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+DONE = {"done_version", "done_digest", "done_revision", "done_at"}
+# Each writer, and where it asks for the operation or names a new one: itself, or the function that is given its values.
+WRITERS = {
+    "nodes/wishes.py adopt": "nodes/wishes.py adopt",
+    "nodes/node_status.py _following": "nodes/node_status.py _following",
+    "operations/claims.py _NOT_DONE": "operations/claims.py _touch_nodes",
+    "operations/outcomes.py _mark_relabelled": "operations/outcomes.py _mark_relabelled",
+}
+# Names of columns for those who read.
+READERS = {"node_table/node_filters.py NODE_COLUMNS"}
+
+
+def names_done(part: ast.AST) -> bool:
+    """Whether a part writes such a column: as a value of `values`, or under its name in a mapping of values."""
+    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "values":
+        return any(word.arg in DONE for word in part.keywords)
+    if isinstance(part, ast.Dict):
+        return any(isinstance(key, ast.Constant) and key.value in DONE for key in part.keys)
+    if isinstance(part, ast.DictComp):
+        words = [one for over in part.generators for one in ast.walk(over.iter) if isinstance(one, ast.Constant)]
+        return any(word.value in DONE for word in words)
+    return False
+
+
+def pieces(folder: Path) -> Iterator[tuple[str, ast.AST]]:
+    """Yield functions, methods and constants of the store by file and name; what only describes tables is left out."""
+    for path in sorted(folder.rglob("*.py")):
+        name = path.relative_to(folder)
+        if name.parts[0] in ("migrations", "tables"):
+            continue
+        body = ast.parse(path.read_text()).body
+        for part in [*body, *(method for one in body if isinstance(one, ast.ClassDef) for method in one.body)]:
+            if isinstance(part, ast.FunctionDef):
+                yield f"{name} {part.name}", part
+            elif isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
+                yield f"{name} {part.targets[0].id}", part
+
+
+def has_op(part: ast.AST) -> bool:
+    """Whether it changes nodes of one operation alone, or gives them a new one."""
+    given = any(isinstance(one, ast.keyword) and one.arg == "op" for one in ast.walk(part))
+    return given or any(asked in ast.unparse(part) for asked in ("node.c.op == ", "NODES.start("))
+
+
+def test_rule_45_all_that_says_done_names_its_operation() -> None:
+    known = dict(pieces(ROOT / "site_store"))
+    found = {name for name, part in known.items() if any(names_done(one) for one in ast.walk(part))}
+    assert found - READERS == set(WRITERS)
+    assert [place for place in sorted(set(WRITERS.values())) if not has_op(known[place])] == []
