@@ -285,7 +285,7 @@ def test_a_node_changed_behind_our_back_is_seen(simulator: ContractDrydock, prov
     run(Phase.PREPARE, ["c1"], "slipway-a-1")
     simulator.post("nodes/c1", {"status": "Broken", "power_state": "off"})
     node = provisioner.nodes()["c1"]
-    assert (node.condition, node.status_name, node.power_state) == (NodeCondition.OTHER, "Broken", "off")
+    assert (node.condition, node.status_name, node.power_state) == (NodeCondition.UNFIT, "Broken", "off")
 
 
 @pytest.mark.parametrize("task_id", ["6a1f9a5e-6a3e-4d0e-8a53-0c2b9d0e7f11", "no-uuid"])
