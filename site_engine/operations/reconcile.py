@@ -16,11 +16,12 @@ from site_engine import log_messages
 from site_engine.actions.reports import STEP_WARNING
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
 from site_engine.monitoring.measurements import measure_operation
+from site_engine.operations.judging import outcome_of
 from site_engine.operations.run import LOOK_AGAIN, is_leased
 from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning, last_in_flight
 from site_engine.plans.node_lists import read_list
 from site_store import OperationStatus
-from strategy_lib.outcome import Evidence, NodeCondition, judge
+from strategy_lib.outcome import Evidence, NodeCondition
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
     from site_engine.process import TaskLog
     from site_store import GroupRecord, Operation, SiteStore
-    from strategy_lib.outcome import Outcome
 
 _FIND_AGAIN = 15.0
 
@@ -52,14 +52,6 @@ def list_nodes(
     conditions = {name: node.condition.value for name, node in found.items()}
     store.nodes.record_conditions(site, conditions, missing=set(nodes).difference(found))
     return found
-
-
-def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Outcome:
-    """Judge the operation's nodes; a node list that says what it said right before it was submitted proves nothing."""
-    before = {name: NodeCondition(said) for name, said in store.tasks.found_before(operation.op).items()}
-    as_wanted = store.tasks.as_wanted_before(operation.op) if operation.phase is Phase.DEPLOY else frozenset()
-    known = replace(evidence, condition_before=before, as_wanted_before=as_wanted)
-    return judge(operation.phase, operation.nodes, known)
 
 
 def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence) -> None:
@@ -114,6 +106,17 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
         measure_operation(store.operations.get(operation.op))
 
 
+def record_settled(store: SiteStore, operation: Operation, evidence: Evidence) -> None:
+    """Record what is proven by now of nodes of an operation that is not over: the list shows others of it at work."""
+    outcome = outcome_of(store, operation, evidence)
+    open_nodes = store.tasks.unsettled(operation.op)
+    succeeded, failed = outcome.succeeded & open_nodes, outcome.failed & open_nodes
+    if succeeded or failed:
+        known = replace(outcome, succeeded=succeeded, failed=failed, unknown=frozenset())
+        store.operations.record_late_outcome(operation.op, known, "seen late", over=False)
+        note_conditions(store, operation, evidence)
+
+
 def record_late_results(store: SiteStore, operations: OperationRun, action_id: str, log: TaskLog) -> None:
     """Look once at every provisioner task of an action that was not seen to be over, and record those that are.
 
@@ -138,11 +141,11 @@ def await_unfinished(
     Returns
     -------
     OperationEnd
-        Its provisioner task is over or gone, or it was never submitted.
+        Its provisioner task is over or gone, and the list shows none of its nodes at work; or it was never submitted.
     StillRunning
         Defer, and come back.
     None
-        It is still not over at ``give_up``.
+        It is still not over at ``give_up``. What was proven of single nodes by then is recorded.
     """
     other = operations.elsewhere(operation.action_id)
     if other is not None:
@@ -164,6 +167,8 @@ def await_unfinished(
     watch = operations.watch(operation, times, give_up)
     end = watch.wait(operations.patience, operations.stopping)
     if end is EndKind.TIMED_OUT:
+        if watch.seen is not None:
+            record_settled(operations.store, operation, watch.seen)
         return None
     return end if isinstance(end, StillRunning) else watch.end(end)
 

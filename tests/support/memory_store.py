@@ -146,9 +146,10 @@ class _Operations:
         self.finish(op, status, result)
         return frozenset()
 
-    def record_late_outcome(self, op: int, outcome: Outcome, note: str = "") -> frozenset[str]:
+    def record_late_outcome(self, op: int, outcome: Outcome, note: str = "", *, over: bool = True) -> frozenset[str]:
         self._store.tasks.settle(self.all[op], outcome)
-        self.finish(op, OperationStatus.COMPLETE)
+        if over:
+            self.finish(op, OperationStatus.COMPLETE)
         return outcome.succeeded | outcome.failed
 
     def finish(self, op: int, status: OperationStatus, result: str | None = None) -> bool:
@@ -245,6 +246,9 @@ class _Tasks:
         for name in nodes:
             if self.get(name, phase).status is TaskStatus.PENDING:
                 self._set(name, phase, TaskStatus.PENDING, error=why)
+
+    def unsettled(self, op: int) -> frozenset[str]:
+        return frozenset(name for (name, _), task in self.all.items() if task.op == op and task.status in _UNPROVEN)
 
     def found_before(self, op: int) -> dict[str, str]:
         return dict(self._store.operations.found[op])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 from typing import Any, cast
 
@@ -193,13 +194,15 @@ def test_end_timed_out_leaves_nodes_unknown_and_the_operation_unfinished() -> No
 
 @pytest.mark.parametrize(("seconds", "status"), [(0.0, "unknown"), (5.0, "success")], ids=["at work", "over"])
 def test_end_gone_is_judged_by_the_list_of_nodes(seconds: float, status: str) -> None:
+    """A machine that the list shows at work until the timeout is unknown and followed, whatever became of its task."""
     scene = Scene()
     task = scene.wait_for_first()
     scene.clock.sleep(seconds)
     scene.fake.forget(task)
     judged(scene.driving)
     assert scene.tasks("prepare") == dict.fromkeys(BOTH, status)
-    assert scene.memory.operations.get(1).over is not None, "it holds nothing"
+    over = scene.memory.operations.get(1).over
+    assert (over is None) is (status == "unknown"), "what is over holds nothing"
 
 
 def test_end_dead_is_seen_and_holds_nothing() -> None:
@@ -210,6 +213,8 @@ def test_end_dead_is_seen_and_holds_nothing() -> None:
     scene.driving.outlive(task)
     scene.driving.timeout = 3600.0
     scene.driving.patience = 3600.0
+    for name in BOTH:
+        scene.clock.after(900.0, partial(scene.fake.set_status, name, "New"))
     assert judged(scene.driving).reason is Reason.PREPARE_CRITERIA
     assert scene.tasks("prepare")["a"] == "unknown"
     assert scene.memory.operations.unfinished(SITE) == []
