@@ -140,6 +140,20 @@ def test_a_node_whose_ipmi_does_not_answer_is_in_no_list(
     assert (set(answer.failed), set(answer.unknown)) == (set(), {"c2"})
 
 
+@pytest.mark.drydock_alone("trap 27; MAAS's events say when it is done")
+@pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.DEPLOY])
+def test_a_node_that_maas_is_still_at_work_on_is_reported_as_a_success_and_not_proven(
+    simulator: ContractDrydock, provisioner: Provisioner, run: Run, phase: Phase
+) -> None:
+    if phase is Phase.DEPLOY:
+        run(Phase.PREPARE, NODES, "slipway-a-0")
+    simulator.script("c2", phase, "taken_for_done", factor=100_000)
+    task_id = run(phase, NODES, "slipway-a-1")
+    assert "c2" in provisioner.task(task_id).successes
+    answer = outcome(provisioner, phase, task_id, NODES)
+    assert (answer.succeeded, answer.unknown, answer.awaited) == ({"c1", "w1"}, {"c2"}, {"c2"})
+
+
 def tasks_of(tree: TaskTree) -> Iterator[TaskTree]:
     yield tree
     for child in tree.children:
