@@ -15,9 +15,8 @@ from site_engine.controller.follow import Followed, follow_site
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, OperationStatus
 from site_store.operations.tasks import Tasks
-from strategy_lib.phase import GroupState, Reason
+from strategy_lib.phase import GroupState, Reason, Verdict
 from strategy_lib.reports.report import Report
-from strategy_lib.verdict import Verdict
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site

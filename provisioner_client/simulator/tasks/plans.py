@@ -227,10 +227,9 @@ def _course(submission: Submission) -> _Course:
         return _Course(_Ending.CRASH, hardware, after=done)
     works = start_of(phase, submission.status) is Start.WORK
     if behaviour is Behaviour.TAKEN_FOR_DONE and script is not None and works:
-        late = f"Node {submission.node} timed out in {DURING[phase]}"
-        echo = f"Node {submission.node} {_SKIPPED[phase]}, skipping"
-        said = {"message": script.message or late, "echo": echo}
-        return _Course(_Ending.OK, last, succeeded=True, after=done, outlasts=script.factor, **said)
+        late = script.message or f"Node {submission.node} timed out in {DURING[phase]}"
+        skipped = f"Node {submission.node} {_SKIPPED[phase]}, skipping"
+        return _Course(_Ending.OK, last, succeeded=True, after=done, message=late, echo=skipped, outlasts=script.factor)
     if behaviour is Behaviour.FALSE_SUCCESS:
         # A destroyed machine that is still there simply stays as it was.
         return _Course(_Ending.OK, last, succeeded=True, after=None if phase is Work.DESTROY else failed)
