@@ -76,7 +76,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look until there is something to come back for: ``complete``, ``gone``, ``dead`` or ``timed_out``."""
+        """Look until there is something to come back for: how an operation ends (`EndKind`)."""
         from site_engine.operations.wait import PhaseTimes
 
         started = time.monotonic()

@@ -54,14 +54,23 @@ def list_nodes(
     return found
 
 
-def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence) -> None:
-    """Keep what the node list says now, for the next operation. Call it after the outcome is recorded."""
+def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence, settled: Collection[str] = ()) -> None:
+    """Keep what the node list says now, for the next operation. Call it after the outcome is recorded.
+
+    Parameters
+    ----------
+    settled : nodes that the list showed at work when the provisioner task was over: another may have left them so.
+    """
     conditions = {name: said.value for name, said in evidence.condition.items()}
     if operation.phase in (Phase.DESTROY, Phase.RELEASE) and evidence.over and evidence.listed:
         # Destroying nodes takes them off the list; what it said of them before is not true any more.
         gone = set(operation.nodes).difference(conditions)
         conditions |= dict.fromkeys(gone, NodeCondition.OTHER.value)
-    store.nodes.record_conditions(operation.site, conditions, operation.op if evidence.over else None)
+    since = {name: said for name, said in conditions.items() if name in settled}
+    if since:
+        store.nodes.record_conditions(operation.site, since)
+    left = {name: said for name, said in conditions.items() if name not in settled}
+    store.nodes.record_conditions(operation.site, left, operation.op if evidence.over else None)
 
 
 def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefix: str = "") -> None:
@@ -77,7 +86,7 @@ def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefi
         outcome = replace(outcome, notes={name: f"{prefix}{why}" for name, why in outcome.notes.items()})
     superseded = store.operations.record_outcome(op, outcome, status=end.status, result=end.result)
     measure_operation(store.operations.get(op))
-    note_conditions(store, operation, end.evidence)
+    note_conditions(store, operation, end.evidence, end.settled)
     for line in log_messages.outcome(operation.phase, operation, end, outcome, superseded):
         line.write(log)
 
@@ -92,7 +101,8 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
         known = store.operations.record_late_outcome(
             operation.op, outcome, f"seen late: provisioner task is {end.kind}"
         )
-        note_conditions(store, operation, end.evidence)
+        was_over = operation.result == EndKind.AT_WORK
+        note_conditions(store, operation, end.evidence, operation.nodes if was_over else end.settled)
         # It corrects what was recorded when nobody waited any more: somebody may have acted on that.
         say = log.warning if known and operation.ended is not None else log.info
         say(
@@ -114,7 +124,7 @@ def record_settled(store: SiteStore, operation: Operation, evidence: Evidence) -
     if succeeded or failed:
         known = replace(outcome, succeeded=succeeded, failed=failed, unknown=frozenset())
         store.operations.record_late_outcome(operation.op, known, "seen late", over=False)
-        note_conditions(store, operation, evidence)
+        note_conditions(store, operation, evidence, operation.nodes)
 
 
 def record_late_results(store: SiteStore, operations: OperationRun, action_id: str, log: TaskLog) -> None:
@@ -166,9 +176,9 @@ def await_unfinished(
         operation = replace(operation, provisioner_task=found)
     watch = operations.watch(operation, times, give_up)
     end = watch.wait(operations.patience, operations.stopping)
-    if end is EndKind.TIMED_OUT:
-        if watch.seen is not None:
-            record_settled(operations.store, operation, watch.seen)
+    if end is EndKind.AT_WORK and watch.seen is not None:
+        record_settled(operations.store, operation, watch.seen)
+    if end in (EndKind.TIMED_OUT, EndKind.AT_WORK):
         return None
     return end if isinstance(end, StillRunning) else watch.end(end)
 

@@ -74,14 +74,15 @@ ONE_LOOK: Final = PhaseTimes(interval=1.0, timeout=0.0, queue_timeout=0.0)
 class EndKind(StrEnum):
     """How an operation ended. The words are stored as its result where the provisioner gave none.
 
-    `COMPLETE`: the provisioner task was seen to be over. `TIMED_OUT`: it goes on, or the list still shows nodes of it
-    at work, and nobody waits for it any more.
+    `COMPLETE`: the provisioner task was seen to be over. `TIMED_OUT`: it goes on, and nobody waits for it any more.
+    `AT_WORK`: it is over, the list of nodes still shows some of it at work, and nobody waits for these any more.
     `GONE`: the provisioner does not know it. `DEAD`: the provisioner was killed under it. `REFUSED`: the provisioner
     did not take it.
     """
 
     COMPLETE = "complete"
     TIMED_OUT = "timed_out"
+    AT_WORK = "at_work"
     GONE = "gone"
     DEAD = "dead"
     REFUSED = "refused"
@@ -92,22 +93,25 @@ class OperationEnd:
     """The end of an operation. ``evidence`` is what can be proven about its nodes.
 
     ``task`` is the provisioner task as it was last seen, None when there is none. ``refusal`` says why it was refused.
+    ``settled`` are nodes that the list showed at work when the task was over: how they are now, it has not left them.
     """
 
     kind: EndKind
     task: ProvisionerTask | None
     evidence: Evidence
     refusal: str = ""
+    settled: frozenset[str] = frozenset()
 
     @property
     def status(self) -> OperationStatus:
         """The stored status of an operation that ended so: only one that timed out may still do anything."""
-        return OperationStatus.TIMED_OUT if self.kind is EndKind.TIMED_OUT else OperationStatus.COMPLETE
+        timed_out = self.kind in (EndKind.TIMED_OUT, EndKind.AT_WORK)
+        return OperationStatus.TIMED_OUT if timed_out else OperationStatus.COMPLETE
 
     @property
     def result(self) -> str:
         """The stored result: the provisioner's word, else the kind of the end."""
-        return self.task.result.value if self.task else self.kind.value
+        return self.task.result.value if self.task and self.kind is not EndKind.AT_WORK else self.kind.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +237,7 @@ class TaskWatch:
         if end is not None and self._looks_at_nodes:
             end = self._end_of_nodes(end)
         if end is None and self.clock.now() >= self._deadline():
-            return EndKind.TIMED_OUT
+            return EndKind.TIMED_OUT if self.seen is None else EndKind.AT_WORK
         return end
 
     def _end_of_nodes(self, end: EndKind) -> EndKind | None:
@@ -252,7 +256,7 @@ class TaskWatch:
         at_work = nodes_at_work(self.store, self.operation, self.seen)
         if not at_work:
             return end
-        if at_work != self._at_work:
+        if not at_work <= self._at_work:
             said = ", ".join(f"{name} ({self.seen.status_names.get(name, 'at work')})" for name in sorted(at_work)[:10])
             self.log.info(
                 "Provisioner task %s is over, but the list of nodes still shows %s of its nodes at work, and they are "
@@ -261,7 +265,7 @@ class TaskWatch:
                 len(at_work),
                 said,
             )
-        self.settling, self._at_work = True, at_work
+        self.settling, self._at_work = True, self._at_work | at_work
         return None
 
     def _look(self) -> EndKind | None:
@@ -336,7 +340,7 @@ class TaskWatch:
         """
         if kind is EndKind.GONE:
             self.log.warning("The provisioner no longer knows task %s; looking at its nodes instead.", self.task_id)
-        elif kind is EndKind.TIMED_OUT and self._over is not None:
+        elif kind is EndKind.AT_WORK:
             self.log.warning(
                 "Provisioner task %s is over, and nodes of it were still at work when its time was up.", self.task_id
             )
@@ -349,7 +353,7 @@ class TaskWatch:
                 self.task_id,
             )
         evidence = self._read(kind) if self.seen is None else self.seen
-        return OperationEnd(kind, None if kind is EndKind.GONE else self.task, evidence)
+        return OperationEnd(kind, None if kind is EndKind.GONE else self.task, evidence, settled=self._at_work)
 
     def _read(self, kind: EndKind) -> Evidence:
         evidence = self._evidence(over=kind is EndKind.COMPLETE)

@@ -284,10 +284,11 @@ def test_rule_14_a_node_that_the_list_shows_at_work_is_looked_at_again_until_it_
 def test_rule_14_a_node_that_is_at_work_until_the_timeout_leaves_its_operation_unfinished() -> None:
     scene = at_work()
     watch = scene.watch(running_since=scene.start)
-    assert watch.wait(1e6, Stopping()) is EndKind.TIMED_OUT
+    assert watch.wait(1e6, Stopping()) is EndKind.AT_WORK
     assert 100 <= scene.seconds < 106, "the clock of the provisioner task goes on"
-    end = watch.end(EndKind.TIMED_OUT)
-    assert (end.status, end.evidence.over) == (OperationStatus.TIMED_OUT, True)
+    end = watch.end(EndKind.AT_WORK)
+    assert (end.status, end.result, end.evidence.over) == (OperationStatus.TIMED_OUT, "at_work", True)
+    assert end.settled == {"a"}
 
 
 def test_rule_14_what_was_settled_before_is_not_waited_for() -> None:
