@@ -30,6 +30,7 @@ _ENDED = {
     EndKind.GONE: "is not known to the provisioner any more",
     EndKind.DEAD: "is dead, as the provisioner was killed under it",
     EndKind.TIMED_OUT: "ran out of time",
+    EndKind.AT_WORK: "is over, with nodes that are still at work",
     EndKind.REFUSED: "was refused",
 }
 

@@ -10,7 +10,11 @@ from strategy_lib.phase import Phase
 
 
 class NodeCondition(StrEnum):
-    """Condition of a node as seen in the provisioner's own list of nodes; `NOT_LISTED`: the list did not have it."""
+    """Condition of a node as seen in the provisioner's own list of nodes; `NOT_LISTED`: the list did not have it.
+
+    `RELEASING`: also while its disks are erased. `RESCUE`: it is in rescue mode, enters or leaves it. `UNFIT`: a person
+    has to look at it first. `OTHER`: a status that this version does not know.
+    """
 
     NEW = "new"
     COMMISSIONING = "commissioning"
@@ -21,8 +25,32 @@ class NodeCondition(StrEnum):
     FAILED_DEPLOYMENT = "failed_deployment"
     ALLOCATED = "allocated"
     FAILED_RELEASE = "failed_release"
+    TESTING = "testing"
+    FAILED_TESTING = "failed_testing"
+    RELEASING = "releasing"
+    RESCUE = "rescue"
+    UNFIT = "unfit"
     OTHER = "other"
     NOT_LISTED = "not_listed"
+
+
+class Lister(StrEnum):
+    """Whose list of nodes it is: what a state in it means depends on what that provisioner does to a machine."""
+
+    DRYDOCK = "drydock"
+    MAAS = "maas"
+
+
+class Says(StrEnum):
+    """What a listed state says of a node that its provisioner task reports as succeeded.
+
+    `PROVES`: the report stands. `REFUTES`: the node has failed, whatever is reported. `WAIT`: neither, yet: the machine
+    is on its way to another state, and is looked at again.
+    """
+
+    PROVES = "proves"
+    REFUTES = "refutes"
+    WAIT = "wait"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +71,7 @@ class Evidence:
     texts : all of its error messages about a node in their order, where there are several.
     listed : the list of nodes could be read, or could tell nothing yet (the task is queued); without it a false success
         cannot be seen.
+    lister : whose list it is.
     """
 
     over: bool
@@ -57,6 +86,7 @@ class Evidence:
     messages: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     listed: bool = False
+    lister: Lister = Lister.DRYDOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +96,7 @@ class Outcome:
     Attributes
     ----------
     succeeded, failed, unknown : a partition of the nodes that were sent.
+    awaited : of those that are unknown: the list shows them in a state that does not last (`Says.WAIT`).
     ignored : names that the provisioner reported though they were not sent.
     notes : for nodes that failed, are unknown, or succeeded on other proof than the report: why.
     texts : for nodes that failed or are unknown: all messages about them, where they are more than the note.
@@ -77,29 +108,85 @@ class Outcome:
     ignored: frozenset[str] = frozenset()
     notes: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
+    awaited: frozenset[str] = frozenset()
 
 
 NEEDS_REDEPLOY = "needs redeploy (allow_redeploy, or redeploy_server)"
 """What is said of a deployed node that no deploy can bring to its design."""
 
 _REPORTED = "reported failed"
+_OF_A_REPORT: Mapping[Says, bool | None] = {Says.PROVES: True, Says.REFUTES: False, Says.WAIT: None}
 
 # A deploy of a node that is listed as one of these leaves it as it is.
 UNTOUCHED_BY_DEPLOY = frozenset({NodeCondition.DEPLOYED, NodeCondition.DEPLOYING})
 # A deploy of a node that was found so is not recorded as done: nobody can tell that it was this deploy.
 UNPROVABLE_BY_DEPLOY = UNTOUCHED_BY_DEPLOY | {NodeCondition.NOT_LISTED}
 
-_PROVES: Mapping[Phase, frozenset[NodeCondition]] = {
-    Phase.PREPARE: frozenset({NodeCondition.READY, NodeCondition.DEPLOYING, NodeCondition.DEPLOYED}),
+_C, _S = NodeCondition, Says
+
+_AFTER_PREPARE: Mapping[NodeCondition, Says] = {
+    _C.NEW: _S.REFUTES,
+    _C.COMMISSIONING: _S.WAIT,
+    _C.TESTING: _S.WAIT,
+    _C.READY: _S.PROVES,
+    # Only a machine that is Ready is allocated, and deployed.
+    _C.ALLOCATED: _S.PROVES,
+    _C.DEPLOYING: _S.WAIT,
+    _C.DEPLOYED: _S.PROVES,
+    _C.RELEASING: _S.WAIT,
+    _C.RESCUE: _S.WAIT,
+    _C.FAILED_COMMISSIONING: _S.REFUTES,
+    _C.FAILED_TESTING: _S.REFUTES,
+    _C.FAILED_DEPLOYMENT: _S.REFUTES,
+    _C.FAILED_RELEASE: _S.REFUTES,
+    _C.UNFIT: _S.REFUTES,
+    _C.OTHER: _S.WAIT,
+}
+_AFTER_DEPLOY: Mapping[NodeCondition, Says] = {
+    **_AFTER_PREPARE,
+    _C.READY: _S.REFUTES,
+    _C.ALLOCATED: _S.REFUTES,
+}
+_AFTER_DESTROY: Mapping[NodeCondition, Says] = {
+    **_AFTER_PREPARE,
+    _C.NEW: _S.PROVES,
+    # Whatever has a deployment on it is not destroyed.
+    _C.ALLOCATED: _S.REFUTES,
+    _C.DEPLOYING: _S.REFUTES,
+    _C.DEPLOYED: _S.REFUTES,
+}
+LISTED: Mapping[Lister, Mapping[Phase, Mapping[NodeCondition, Says]]] = {
+    Lister.DRYDOCK: {Phase.PREPARE: _AFTER_PREPARE, Phase.DEPLOY: _AFTER_DEPLOY, Phase.DESTROY: _AFTER_DESTROY},
+    Lister.MAAS: {
+        Phase.PREPARE: _AFTER_PREPARE,
+        Phase.DEPLOY: _AFTER_DEPLOY,
+        # Drydock deletes a machine that it has destroyed. MAAS keeps it: its events prove that it was released, or that
+        # nothing was on it.
+        Phase.DESTROY: {
+            **_AFTER_DESTROY,
+            _C.ALLOCATED: _S.PROVES,
+            _C.FAILED_COMMISSIONING: _S.PROVES,
+            _C.FAILED_TESTING: _S.PROVES,
+            _C.UNFIT: _S.PROVES,
+        },
+    },
+}
+"""What each state of a list says after each phase; docs/rules.md has the same table. A release is a destroy.
+
+Of a node that is not listed, and after new labels, the list says nothing.
+"""
+
+# What says so of a node that nothing is reported of, too.
+_PROVES_ALONE: Mapping[Phase, frozenset[NodeCondition]] = {
+    Phase.PREPARE: frozenset({NodeCondition.READY, NodeCondition.ALLOCATED, NodeCondition.DEPLOYED}),
     Phase.DEPLOY: frozenset({NodeCondition.DEPLOYED}),
     # Not that a node is missing from the list: that may have any reason.
     Phase.DESTROY: frozenset({NodeCondition.NEW, NodeCondition.READY}),
     Phase.RELABEL: frozenset(),
 }
-_REFUTES: Mapping[Phase, frozenset[NodeCondition]] = {
-    Phase.PREPARE: frozenset({NodeCondition.FAILED_COMMISSIONING}),
+_REFUTES_ALONE: Mapping[Phase, frozenset[NodeCondition]] = {
+    Phase.PREPARE: frozenset({NodeCondition.FAILED_COMMISSIONING, NodeCondition.FAILED_TESTING}),
     Phase.DEPLOY: frozenset({NodeCondition.FAILED_DEPLOYMENT}),
-    # Whatever has a deployment on it is not destroyed.
     Phase.DESTROY: frozenset(
         {NodeCondition.DEPLOYED, NodeCondition.DEPLOYING, NodeCondition.FAILED_DEPLOYMENT},
     ),
@@ -116,9 +203,10 @@ def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
     """Decide what became of each node that was sent (rules 13 and 14).
 
     The order of proof: a reported failure; a reported success, unless the node list contradicts it (a driver may report
-    a node that failed commissioning as a success); the per-node tasks, with the same reservation; the node list, unless
-    it said the same before the task was submitted; and what is still unproven is unknown. That a node was relabelled
-    can be seen nowhere: only the provisioner task's own report proves it (rule 25).
+    a node that failed commissioning as a success, or one that is still being deployed); the per-node tasks, with the
+    same reservation; the node list, unless it said the same before the task was submitted; and what is still unproven
+    is unknown. What a listed state says of a reported success is in `LISTED`. That a node was relabelled can be seen
+    nowhere: only the provisioner task's own report proves it (rule 25).
 
     A node that was deployed before its deploy was submitted has not been touched: a provisioner answers with success at
     once then. It has succeeded only if it had been done in this very design, and has failed else. A node that the list
@@ -145,7 +233,27 @@ def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
             notes[name] = why
     named = evidence.reported_success | evidence.reported_failure | evidence.child_success | evidence.child_failure
     texts = {name: text for name, text in evidence.texts.items() if name in failed or name in unknown}
-    return Outcome(frozenset(succeeded), frozenset(failed), frozenset(unknown), named.difference(sent), notes, texts)
+    return Outcome(
+        succeeded=frozenset(succeeded),
+        failed=frozenset(failed),
+        unknown=frozenset(unknown),
+        ignored=named.difference(sent),
+        notes=notes,
+        texts=texts,
+        awaited=listed_at_work(phase, unknown, evidence),
+    )
+
+
+def listed_at_work(phase: Phase, nodes: Collection[str], evidence: Evidence) -> frozenset[str]:
+    """Return those of the nodes that the list shows in a state that does not last, and says nothing after the phase."""
+    return frozenset(name for name in nodes if _said_by_list(phase, name, evidence) is Says.WAIT)
+
+
+def _said_by_list(phase: Phase, name: str, evidence: Evidence) -> Says | None:
+    """Return what a node's listed state says after a phase; None: it is not listed, or the list tells nothing of it."""
+    condition = evidence.condition.get(name, NodeCondition.NOT_LISTED)
+    table = LISTED[evidence.lister].get(Phase.DESTROY if phase is Phase.RELEASE else phase, {})
+    return table.get(condition)
 
 
 def _judge_untouched(name: str, evidence: Evidence) -> tuple[bool | None, str]:
@@ -178,7 +286,9 @@ def _judge_node(phase: Phase, name: str, evidence: Evidence) -> tuple[bool | Non
     condition = evidence.condition.get(name)
     status = evidence.status_names.get(name) or condition
     listed = f"the node list says {status}"
-    refuted = condition in _REFUTES[phase]
+    says = _said_by_list(phase, name, evidence)
+    believed = True if says is None else _OF_A_REPORT[says]
+    refuted = condition in _REFUTES_ALONE[phase]
     if name in evidence.reported_failure:
         refused = phase is Phase.PREPARE and condition in REFUSED_BY_PREPARE
         return False, f"{_REPORTED}; {listed}" if refused else _REPORTED
@@ -188,19 +298,18 @@ def _judge_node(phase: Phase, name: str, evidence: Evidence) -> tuple[bool | Non
     if phase is Phase.DEPLOY and appeared:
         return _judge_appeared(name, status, evidence)
     if name in evidence.reported_success:
-        return (False, f"reported as a success, but {listed}") if refuted else (True, "")
+        return believed, "" if believed else f"reported as a success, but {listed}"
     if name in evidence.child_failure:
         return False, "failed by its own provisioner task"
     if name in evidence.child_success and phase is not Phase.RELABEL:
-        if refuted:
-            return False, f"its own provisioner task succeeded, but {listed}"
-        return True, "proven by its own provisioner task"
+        doubt = f"its own provisioner task succeeded, but {listed}"
+        return believed, "proven by its own provisioner task" if believed else doubt
     # A node that is not destroyed may still be: its task is at work. The failures of the phases are ends.
     if refuted and (evidence.over or phase is not Phase.DESTROY):
         return False, listed
     ended = "the provisioner task ended without a word about it" if evidence.over else "no result in time"
-    if condition in _PROVES[phase]:
-        if evidence.condition_before.get(name) not in _PROVES[phase]:
+    if condition in _PROVES_ALONE[phase]:
+        if evidence.condition_before.get(name) not in _PROVES_ALONE[phase]:
             return True, f"proven by the node list, which says {status}"
         return None, f"{ended}; {listed}, and said as much before"
     return None, ended if condition is None else f"{ended}; {listed}"

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
@@ -143,8 +144,10 @@ class GroupTrigger(BaseTrigger):
                 if found == before:
                     # What was seen to be over is not, or could not be recorded.
                     return
-                pauses = intervals(found.times.interval)
-                await watched_end(connection, found.op, found.provisioner_task, found.times, None, pauses, self.log)
+                longest = found.times.interval
+                pauses = repeat(max(longest, 0.2)) if found.settling else intervals(longest)
+                watched = (connection, found.op, found.provisioner_task, found.times, None, pauses, self.log)
+                await watched_end(*watched, settling=found.settling)
             elif isinstance(found, StillBeside):
                 if found == before:
                     await asyncio.sleep(_PAUSE)

@@ -94,6 +94,8 @@ async def watched_end(
     give_up: datetime | None,
     pauses: Iterator[float],
     log: TaskLog,
+    *,
+    settling: bool = False,
 ) -> EndKind:
     """Watch the provisioner task of an operation until its end, or its deadline; return which of them came.
 
@@ -101,6 +103,7 @@ async def watched_end(
     ----------
     give_up : the deadline where it is not that of ``times``.
     pauses : seconds between two looks.
+    settling : the task is over, and nodes of it were seen at work: it is watched until they are not.
     """
     from provisioner_client.redacting import redacted_or_not_shown
     from site_engine.monitoring.owners import ProvisionerObserver
@@ -129,7 +132,18 @@ async def watched_end(
         provisioner = await asyncio.to_thread(connection.connect, redact, None, observer, store_locks(store))
         operation = replace(await asyncio.to_thread(store.operations.get, op), provisioner_task=provisioner_task)
         clock = await asyncio.to_thread(SharedClock, store)
-        watch = TaskWatch(store, provisioner, clock, log, operation, times, give_up, just_checked=True)
+        watch = TaskWatch(
+            store,
+            provisioner,
+            clock,
+            log,
+            operation,
+            times,
+            give_up,
+            just_checked=True,
+            only_end=True,
+            settling=settling,
+        )
         while (end := await asyncio.to_thread(watch.look)) is None:
             await asyncio.sleep(next(pauses))
     finally:

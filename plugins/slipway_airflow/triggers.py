@@ -31,6 +31,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
     op : the operation in Slipway's store; the trigger notes there when the provisioner started the task (rule 14).
     interval, timeout, queue_timeout : poll interval and timeouts, seconds.
     give_up : ISO time (UTC) at which to fire in any case, instead of the timeouts.
+    settling : the task is over, and the list of nodes shows some of it at work: fire when it does not any more.
 
     Notes
     -----
@@ -46,6 +47,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
         timeout: float,
         queue_timeout: float,
         give_up: str | None = None,
+        settling: bool = False,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.conn_id = conn_id
@@ -55,6 +57,7 @@ class ProvisionerTaskTrigger(BaseTrigger):
         self.timeout = timeout
         self.queue_timeout = queue_timeout
         self.give_up = give_up
+        self.settling = settling
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class's path and the arguments that make the same trigger again."""
@@ -68,11 +71,12 @@ class ProvisionerTaskTrigger(BaseTrigger):
                 "timeout": self.timeout,
                 "queue_timeout": self.queue_timeout,
                 "give_up": self.give_up,
+                "settling": self.settling,
             },
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look until there is something to come back for: ``complete``, ``gone``, ``dead`` or ``timed_out``."""
+        """Look until there is something to come back for: how an operation ends (`EndKind`)."""
         from site_engine.operations.wait import PhaseTimes
 
         started = time.monotonic()
@@ -80,7 +84,8 @@ class ProvisionerTaskTrigger(BaseTrigger):
         give_up = datetime.fromisoformat(self.give_up) if self.give_up else None
         times = PhaseTimes(self.interval, self.timeout, self.queue_timeout)
         pauses = repeat(max(self.interval, 0.2))
-        end = await watched_end(connection, self.op, self.provisioner_task, times, give_up, pauses, self.log)
+        watched = (connection, self.op, self.provisioner_task, times, give_up, pauses, self.log)
+        end = await watched_end(*watched, settling=self.settling)
         await stay_quiet(started)
         yield TriggerEvent({"op": self.op, "provisioner_task": self.provisioner_task, "how": end.value})
 

@@ -47,18 +47,31 @@ _STATES: Final = {
     "terminated": TaskState.COMPLETE,
 }
 
-# MAAS's own labels, whole: "Failed" begins the name of states that say nothing about a deployment.
+# MAAS's own labels, whole and all of them: "Failed" begins the name of states that say nothing about a deployment.
 _CONDITIONS: Final = {
     "new": NodeCondition.NEW,
     "commissioning": NodeCondition.COMMISSIONING,
     "failed commissioning": NodeCondition.FAILED_COMMISSIONING,
+    "missing": NodeCondition.UNFIT,
     "ready": NodeCondition.READY,
-    "deploying": NodeCondition.DEPLOYING,
+    "reserved": NodeCondition.UNFIT,
     "deployed": NodeCondition.DEPLOYED,
-    "failed deployment": NodeCondition.FAILED_DEPLOYMENT,
+    "retired": NodeCondition.UNFIT,
+    "broken": NodeCondition.UNFIT,
+    "deploying": NodeCondition.DEPLOYING,
     "allocated": NodeCondition.ALLOCATED,
+    "failed deployment": NodeCondition.FAILED_DEPLOYMENT,
+    "releasing": NodeCondition.RELEASING,
     "releasing failed": NodeCondition.FAILED_RELEASE,
+    "disk erasing": NodeCondition.RELEASING,
     "failed disk erasing": NodeCondition.FAILED_RELEASE,
+    "rescue mode": NodeCondition.RESCUE,
+    "entering rescue mode": NodeCondition.RESCUE,
+    "failed to enter rescue mode": NodeCondition.UNFIT,
+    "exiting rescue mode": NodeCondition.RESCUE,
+    "failed to exit rescue mode": NodeCondition.UNFIT,
+    "testing": NodeCondition.TESTING,
+    "failed testing": NodeCondition.FAILED_TESTING,
 }
 
 # How the retries of Drydock's MAAS driver say that they only found a machine as the first attempt had left it.
@@ -239,7 +252,7 @@ def _count(given: object) -> int | None:
 
 
 def condition_of(status_name: str) -> NodeCondition:
-    """Condition for the name of a MAAS status; OTHER for those that say nothing about preparing or deploying."""
+    """Condition for the name of a MAAS status; OTHER for those that this version does not know."""
     return _CONDITIONS.get(" ".join(status_name.lower().split()), NodeCondition.OTHER)
 
 

@@ -99,13 +99,26 @@ _CONDITIONS: Final = {
     Status.NEW: NodeCondition.NEW,
     Status.COMMISSIONING: NodeCondition.COMMISSIONING,
     Status.FAILED_COMMISSIONING: NodeCondition.FAILED_COMMISSIONING,
+    Status.MISSING: NodeCondition.UNFIT,
     Status.READY: NodeCondition.READY,
-    Status.DEPLOYING: NodeCondition.DEPLOYING,
+    Status.RESERVED: NodeCondition.UNFIT,
     Status.DEPLOYED: NodeCondition.DEPLOYED,
-    Status.FAILED_DEPLOYMENT: NodeCondition.FAILED_DEPLOYMENT,
+    Status.RETIRED: NodeCondition.UNFIT,
+    Status.BROKEN: NodeCondition.UNFIT,
+    Status.DEPLOYING: NodeCondition.DEPLOYING,
     Status.ALLOCATED: NodeCondition.ALLOCATED,
+    Status.FAILED_DEPLOYMENT: NodeCondition.FAILED_DEPLOYMENT,
+    Status.RELEASING: NodeCondition.RELEASING,
     Status.FAILED_RELEASING: NodeCondition.FAILED_RELEASE,
+    Status.DISK_ERASING: NodeCondition.RELEASING,
     Status.FAILED_DISK_ERASING: NodeCondition.FAILED_RELEASE,
+    Status.RESCUE_MODE: NodeCondition.RESCUE,
+    Status.ENTERING_RESCUE_MODE: NodeCondition.RESCUE,
+    Status.FAILED_ENTERING_RESCUE_MODE: NodeCondition.UNFIT,
+    Status.EXITING_RESCUE_MODE: NodeCondition.RESCUE,
+    Status.FAILED_EXITING_RESCUE_MODE: NodeCondition.UNFIT,
+    Status.TESTING: NodeCondition.TESTING,
+    Status.FAILED_TESTING: NodeCondition.FAILED_TESTING,
 }
 
 
@@ -146,7 +159,7 @@ class Machine:
         """What it means for a deployment."""
         if self.is_half_released:
             return NodeCondition.FAILED_RELEASE
-        return NodeCondition.OTHER if self.status is None else _CONDITIONS.get(self.status, NodeCondition.OTHER)
+        return NodeCondition.OTHER if self.status is None else _CONDITIONS[self.status]
 
     @property
     def can_power_on(self) -> bool:

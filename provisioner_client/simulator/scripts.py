@@ -44,6 +44,7 @@ class Behaviour(StrEnum):
     BOTH_LISTS = "both_lists"
     FALSE_SUCCESS = "false_success"
     POWER = "power"
+    TAKEN_FOR_DONE = "taken_for_done"
     SILENT = "silent"
     NO_NETWORK = "no_network"
     NO_ADDRESSES = "no_addresses"
@@ -81,7 +82,11 @@ class ScriptForm:
 
 
 _ONLY_MAAS = frozenset({Behaviour.SILENT, Behaviour.NO_NETWORK, Behaviour.NO_ADDRESSES})
-DRYDOCK_SCRIPTS = ScriptForm(STAGES, dict.fromkeys(Work, frozenset(Behaviour) - _ONLY_MAAS))
+_OF_DRYDOCK = frozenset(Behaviour) - _ONLY_MAAS
+_OF_EVERY_PHASE = _OF_DRYDOCK - {Behaviour.TAKEN_FOR_DONE}
+DRYDOCK_SCRIPTS = ScriptForm(
+    STAGES, {**dict.fromkeys(Work, _OF_EVERY_PHASE), Work.PREPARE: _OF_DRYDOCK, Work.DEPLOY: _OF_DRYDOCK}
+)
 
 
 def parse_script(data: object, form: ScriptForm = DRYDOCK_SCRIPTS) -> Script:

@@ -16,11 +16,12 @@ from site_engine import log_messages
 from site_engine.actions.reports import STEP_WARNING
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
 from site_engine.monitoring.measurements import measure_operation
+from site_engine.operations.judging import outcome_of
 from site_engine.operations.run import LOOK_AGAIN, is_leased
 from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning, last_in_flight
 from site_engine.plans.node_lists import read_list
 from site_store import OperationStatus
-from strategy_lib.outcome import Evidence, NodeCondition, judge
+from strategy_lib.outcome import Evidence, NodeCondition
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
     from site_engine.process import TaskLog
     from site_store import GroupRecord, Operation, SiteStore
-    from strategy_lib.outcome import Outcome
 
 _FIND_AGAIN = 15.0
 
@@ -54,22 +54,23 @@ def list_nodes(
     return found
 
 
-def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Outcome:
-    """Judge the operation's nodes; a node list that says what it said right before it was submitted proves nothing."""
-    before = {name: NodeCondition(said) for name, said in store.tasks.found_before(operation.op).items()}
-    as_wanted = store.tasks.as_wanted_before(operation.op) if operation.phase is Phase.DEPLOY else frozenset()
-    known = replace(evidence, condition_before=before, as_wanted_before=as_wanted)
-    return judge(operation.phase, operation.nodes, known)
+def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence, settled: Collection[str] = ()) -> None:
+    """Keep what the node list says now, for the next operation. Call it after the outcome is recorded.
 
-
-def note_conditions(store: SiteStore, operation: Operation, evidence: Evidence) -> None:
-    """Keep what the node list says now, for the next operation. Call it after the outcome is recorded."""
+    Parameters
+    ----------
+    settled : nodes that the list showed at work when the provisioner task was over: another may have left them so.
+    """
     conditions = {name: said.value for name, said in evidence.condition.items()}
     if operation.phase in (Phase.DESTROY, Phase.RELEASE) and evidence.over and evidence.listed:
         # Destroying nodes takes them off the list; what it said of them before is not true any more.
         gone = set(operation.nodes).difference(conditions)
         conditions |= dict.fromkeys(gone, NodeCondition.OTHER.value)
-    store.nodes.record_conditions(operation.site, conditions, operation.op if evidence.over else None)
+    since = {name: said for name, said in conditions.items() if name in settled}
+    if since:
+        store.nodes.record_conditions(operation.site, since)
+    left = {name: said for name, said in conditions.items() if name not in settled}
+    store.nodes.record_conditions(operation.site, left, operation.op if evidence.over else None)
 
 
 def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefix: str = "") -> None:
@@ -85,7 +86,7 @@ def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefi
         outcome = replace(outcome, notes={name: f"{prefix}{why}" for name, why in outcome.notes.items()})
     superseded = store.operations.record_outcome(op, outcome, status=end.status, result=end.result)
     measure_operation(store.operations.get(op))
-    note_conditions(store, operation, end.evidence)
+    note_conditions(store, operation, end.evidence, end.settled)
     for line in log_messages.outcome(operation.phase, operation, end, outcome, superseded):
         line.write(log)
 
@@ -100,7 +101,8 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
         known = store.operations.record_late_outcome(
             operation.op, outcome, f"seen late: provisioner task is {end.kind}"
         )
-        note_conditions(store, operation, end.evidence)
+        was_over = operation.result == EndKind.AT_WORK
+        note_conditions(store, operation, end.evidence, operation.nodes if was_over else end.settled)
         # It corrects what was recorded when nobody waited any more: somebody may have acted on that.
         say = log.warning if known and operation.ended is not None else log.info
         say(
@@ -112,6 +114,17 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
         store.operations.finish(operation.op, OperationStatus.COMPLETE, end.kind.value)
     if operation.ended is None:
         measure_operation(store.operations.get(operation.op))
+
+
+def record_settled(store: SiteStore, operation: Operation, evidence: Evidence) -> None:
+    """Record what is proven by now of nodes of an operation that is not over: the list shows others of it at work."""
+    outcome = outcome_of(store, operation, evidence)
+    open_nodes = store.tasks.unsettled(operation.op)
+    succeeded, failed = outcome.succeeded & open_nodes, outcome.failed & open_nodes
+    if succeeded or failed:
+        known = replace(outcome, succeeded=succeeded, failed=failed, unknown=frozenset())
+        store.operations.record_late_outcome(operation.op, known, "seen late", over=False)
+        note_conditions(store, operation, evidence, operation.nodes)
 
 
 def record_late_results(store: SiteStore, operations: OperationRun, action_id: str, log: TaskLog) -> None:
@@ -138,11 +151,11 @@ def await_unfinished(
     Returns
     -------
     OperationEnd
-        Its provisioner task is over or gone, or it was never submitted.
+        Its provisioner task is over or gone, and the list shows none of its nodes at work; or it was never submitted.
     StillRunning
         Defer, and come back.
     None
-        It is still not over at ``give_up``.
+        It is still not over at ``give_up``. What was proven of single nodes by then is recorded.
     """
     other = operations.elsewhere(operation.action_id)
     if other is not None:
@@ -163,7 +176,9 @@ def await_unfinished(
         operation = replace(operation, provisioner_task=found)
     watch = operations.watch(operation, times, give_up)
     end = watch.wait(operations.patience, operations.stopping)
-    if end is EndKind.TIMED_OUT:
+    if end is EndKind.AT_WORK and watch.seen is not None:
+        record_settled(operations.store, operation, watch.seen)
+    if end in (EndKind.TIMED_OUT, EndKind.AT_WORK):
         return None
     return end if isinstance(end, StillRunning) else watch.end(end)
 

@@ -1,5 +1,6 @@
 """Wait for the end of a provisioner task: what one look shows, how often to look, and until when.
 
+A task may be over while the provisioner's list still shows nodes of it at work: they are waited for too (rule 14).
 One look serves all who wait: the task that submitted an operation, the task whose nodes an older operation holds, and
 the triggerer, which only sleeps differently. What the end means for nodes is `reconcile`.
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerUnavailable, TaskNotFound
 from provisioner_client.protocol import TaskState
 from site_engine.operations.design_source import design_source
+from site_engine.operations.judging import nodes_at_work
 from site_store import OperationStatus, StoreError
 from strategy_lib.outcome import Evidence
 
@@ -73,12 +75,14 @@ class EndKind(StrEnum):
     """How an operation ended. The words are stored as its result where the provisioner gave none.
 
     `COMPLETE`: the provisioner task was seen to be over. `TIMED_OUT`: it goes on, and nobody waits for it any more.
+    `AT_WORK`: it is over, the list of nodes still shows some of it at work, and nobody waits for these any more.
     `GONE`: the provisioner does not know it. `DEAD`: the provisioner was killed under it. `REFUSED`: the provisioner
     did not take it.
     """
 
     COMPLETE = "complete"
     TIMED_OUT = "timed_out"
+    AT_WORK = "at_work"
     GONE = "gone"
     DEAD = "dead"
     REFUSED = "refused"
@@ -89,22 +93,25 @@ class OperationEnd:
     """The end of an operation. ``evidence`` is what can be proven about its nodes.
 
     ``task`` is the provisioner task as it was last seen, None when there is none. ``refusal`` says why it was refused.
+    ``settled`` are nodes that the list showed at work when the task was over: how they are now, it has not left them.
     """
 
     kind: EndKind
     task: ProvisionerTask | None
     evidence: Evidence
     refusal: str = ""
+    settled: frozenset[str] = frozenset()
 
     @property
     def status(self) -> OperationStatus:
         """The stored status of an operation that ended so: only one that timed out may still do anything."""
-        return OperationStatus.TIMED_OUT if self.kind is EndKind.TIMED_OUT else OperationStatus.COMPLETE
+        timed_out = self.kind in (EndKind.TIMED_OUT, EndKind.AT_WORK)
+        return OperationStatus.TIMED_OUT if timed_out else OperationStatus.COMPLETE
 
     @property
     def result(self) -> str:
         """The stored result: the provisioner's word, else the kind of the end."""
-        return self.task.result.value if self.task else self.kind.value
+        return self.task.result.value if self.task and self.kind is not EndKind.AT_WORK else self.kind.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +119,14 @@ class StillRunning:
     """The provisioner's task goes on longer than this process should wait: defer, and come back.
 
     ``times`` are those of the phase; ``give_up``, if set, is the moment to come back whatever the task does.
+    ``settling``: the task is over, and the list still shows nodes of it at work.
     """
 
     op: int
     provisioner_task: str
     times: PhaseTimes
     give_up: datetime | None = None
+    settling: bool = False
 
 
 def last_in_flight(operation: Operation) -> datetime | None:
@@ -174,6 +183,8 @@ class TaskWatch:
     give_up : set where nobody waits for the operation itself any more, but others for its nodes, or only its truth is
         wanted: the deadline, instead of that of ``times``.
     just_checked : another process has checked right before whether the task is dead.
+    only_end : the end of the task is all that is asked for: who comes back looks at its nodes.
+    settling : another process has seen that the task is over, and nodes of it at work: these are looked at here, too.
     """
 
     def __init__(
@@ -187,6 +198,8 @@ class TaskWatch:
         give_up: datetime | None = None,
         *,
         just_checked: bool = False,
+        only_end: bool = False,
+        settling: bool = False,
     ) -> None:
         if operation.provisioner_task is None:
             raise ValueError(f"operation {operation.op} has no provisioner task to watch")
@@ -194,6 +207,11 @@ class TaskWatch:
         self.operation, self.times, self.give_up = operation, times, give_up
         self.task_id = operation.provisioner_task
         self.task: ProvisionerTask | None = None
+        self.settling = settling
+        self.seen: Evidence | None = None
+        self._looks_at_nodes = settling or not only_end
+        self._over: EndKind | None = None
+        self._at_work: frozenset[str] = frozenset()
         started = clock.now()
         self._submitted = operation.submitted or started
         self._running_since = operation.running_since
@@ -203,20 +221,52 @@ class TaskWatch:
         self._death = DeathWatch(provisioner, clock.now, started + every if just_checked else first, every)
 
     def look(self) -> EndKind | None:
-        """Look once; None: the task goes on, and so does the time.
+        """Look once; None: the task goes on, or the list shows nodes of it at work; and so does the time.
 
         An outage ends nothing: asking again is free, and only the deadline ends the waiting.
+
+        Raises `provisioner_client.errors.ProvisionerError`: the task is over, and its result could not be read in full.
         """
         try:
-            end = self._look()
+            end = self._over or self._look()
         except TaskNotFound:
-            return EndKind.GONE
+            end = EndKind.GONE
         except ProvisionerError as error:
             self.log.warning("No answer about provisioner task %s, asking again: %s", self.task_id, error)
             end = None
+        if end is not None and self._looks_at_nodes:
+            end = self._end_of_nodes(end)
         if end is None and self.clock.now() >= self._deadline():
-            return EndKind.TIMED_OUT
+            return EndKind.TIMED_OUT if self.seen is None else EndKind.AT_WORK
         return end
+
+    def _end_of_nodes(self, end: EndKind) -> EndKind | None:
+        """Return the end of the task, None while the list shows nodes of it at work (rule 14).
+
+        What ended it is kept, and so is what was read: it is read once where nothing is at work.
+        """
+        self._over = end
+        try:
+            self.seen = self._read(end)
+        except ProvisionerError as error:
+            if not self.settling:
+                raise
+            self.log.warning("The nodes of provisioner task %s cannot be read, asking again: %s", self.task_id, error)
+            return None
+        at_work = nodes_at_work(self.store, self.operation, self.seen)
+        if not at_work:
+            return end
+        if not at_work <= self._at_work:
+            said = ", ".join(f"{name} ({self.seen.status_names.get(name, 'at work')})" for name in sorted(at_work)[:10])
+            self.log.info(
+                "Provisioner task %s is over, but the list of nodes still shows %s of its nodes at work, and they are "
+                "looked at again: %s.",
+                self.task_id,
+                len(at_work),
+                said,
+            )
+        self.settling, self._at_work = True, self._at_work | at_work
+        return None
 
     def _look(self) -> EndKind | None:
         self.task = self._ask()
@@ -280,8 +330,8 @@ class TaskWatch:
                 news = now
                 state = self.task.state.value if self.task else "unknown"
                 self.log.info("Provisioner task %s: %s.", self.task_id, state)
-            self.clock.sleep(interval)
-        return StillRunning(self.operation.op, self.task_id, self.times, self.give_up)
+            self.clock.sleep(self.times.interval if self.settling else interval)
+        return StillRunning(self.operation.op, self.task_id, self.times, self.give_up, self.settling)
 
     def end(self, kind: EndKind) -> OperationEnd:
         """Gather what is known of the nodes when the task ended so.
@@ -290,6 +340,10 @@ class TaskWatch:
         """
         if kind is EndKind.GONE:
             self.log.warning("The provisioner no longer knows task %s; looking at its nodes instead.", self.task_id)
+        elif kind is EndKind.AT_WORK:
+            self.log.warning(
+                "Provisioner task %s is over, and nodes of it were still at work when its time was up.", self.task_id
+            )
         elif kind is EndKind.TIMED_OUT:
             self.log.warning("Provisioner task %s ran out of time; looking at what it has done.", self.task_id)
         elif kind is EndKind.DEAD:
@@ -298,11 +352,13 @@ class TaskWatch:
                 "was killed under it; looking at what it has done.",
                 self.task_id,
             )
+        evidence = self._read(kind) if self.seen is None else self.seen
+        return OperationEnd(kind, None if kind is EndKind.GONE else self.task, evidence, settled=self._at_work)
+
+    def _read(self, kind: EndKind) -> Evidence:
         evidence = self._evidence(over=kind is EndKind.COMPLETE)
-        if kind is EndKind.DEAD:
-            # It says nothing more, and holds nothing (rule 13).
-            evidence = replace(evidence, over=True)
-        return OperationEnd(kind, None if kind is EndKind.GONE else self.task, evidence)
+        # A dead one says nothing more, and holds nothing (rule 13).
+        return replace(evidence, over=True) if kind is EndKind.DEAD else evidence
 
     def _evidence(self, *, over: bool) -> Evidence:
         """Read both the task and the node list: both are needed.

@@ -292,6 +292,12 @@ class Tasks(Repository):
         query = select(task.c.node).where(task.c.op == op, task.c.status == TaskStatus.PROCESSING)
         return sorted(self._database.read(lambda tx: tx.scalars(query).all()))
 
+    def unsettled(self, op: int) -> frozenset[str]:
+        """Return the nodes of an operation of which nothing was proven yet."""
+        unproven = task.c.status.in_((TaskStatus.PROCESSING, TaskStatus.UNKNOWN))
+        query = select(task.c.node).where(task.c.op == op, unproven)
+        return self._database.read(lambda tx: frozenset(tx.scalars(query)))
+
     def found_before(self, op: int) -> dict[str, str]:
         """Return what the provisioner said of an operation's nodes before it; of those it was asked about."""
         query = select(task.c.node, task.c.found).where(task.c.op == op, task.c.found.is_not(None))

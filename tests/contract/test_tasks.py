@@ -157,6 +157,21 @@ def test_trap_25_a_deploy_of_a_design_without_boot_actions_says_so(
     assert "DD4001" in answer.notes["w4"]
 
 
+@pytest.mark.drydock_alone("trap 29; MAAS's events say when it is done")
+@pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.DEPLOY])
+def test_a_node_that_maas_is_still_at_work_on_is_reported_as_a_success_and_not_proven(
+    simulator: ContractDrydock, provisioner: Provisioner, run: Run, phase: Phase
+) -> None:
+    if phase is Phase.DEPLOY:
+        run(Phase.PREPARE, NODES, "slipway-a-0")
+    simulator.script("c2", phase, "taken_for_done", factor=100_000)
+    task_id = run(phase, NODES, "slipway-a-1")
+    assert "c2" in provisioner.task(task_id).successes
+    answer = outcome(provisioner, phase, task_id, NODES)
+    assert answer.succeeded == {"c1", "w1"}
+    assert answer.unknown == answer.awaited == {"c2"}
+
+
 def tasks_of(tree: TaskTree) -> Iterator[TaskTree]:
     yield tree
     for child in tree.children:
@@ -302,7 +317,7 @@ def test_a_node_changed_behind_our_back_is_seen(simulator: ContractDrydock, prov
     run(Phase.PREPARE, ["c1"], "slipway-a-1")
     simulator.post("nodes/c1", {"status": "Broken", "power_state": "off"})
     node = provisioner.nodes()["c1"]
-    assert (node.condition, node.status_name, node.power_state) == (NodeCondition.OTHER, "Broken", "off")
+    assert (node.condition, node.status_name, node.power_state) == (NodeCondition.UNFIT, "Broken", "off")
 
 
 @pytest.mark.parametrize("task_id", ["6a1f9a5e-6a3e-4d0e-8a53-0c2b9d0e7f11", "no-uuid"])

@@ -105,7 +105,7 @@ def test_a_run_that_an_earlier_version_deferred_resumes_and_ends_well(
         "give_up": None,
     }
     made = resolve_name(path)(**stored)
-    assert made.serialize() == (path, stored)
+    assert made.serialize() == (path, {**stored, "settling": False})
     simulator.release_stuck()
     event = asyncio.run(first_event(made))
     assert (event["how"], event["provisioner_task"]) == ("complete", still.provisioner_task)
@@ -114,6 +114,32 @@ def test_a_run_that_an_earlier_version_deferred_resumes_and_ends_well(
     assert isinstance(ended, GroupRecord)
     assert ended.state is GroupState.SUCCESS
     assert len(simulator.get("tasks")) == 2, "nothing was submitted twice"
+
+
+def test_rule_14_it_fires_when_no_node_is_at_work_any_more(
+    waiting: tuple[Driving, StillRunning], simulator: Simulator
+) -> None:
+    driving, still = waiting
+    simulator.script("a", "deploy", "taken_for_done", factor=100_000)
+    simulator.release_stuck()
+    while not still.settling:
+        driving.patience = 0.2
+        found = driving.group("all")
+        assert isinstance(found, StillRunning)
+        still = found
+
+    async def run() -> dict[str, Any]:
+        event = asyncio.ensure_future(first_event(trigger(still, settling=still.settling)))
+        await asyncio.sleep(0.5)
+        assert not event.done(), "its task is over, and the machine is still being deployed"
+        await asyncio.to_thread(simulator.post, "nodes/a", {"status": "Deployed"})
+        return await event
+
+    assert asyncio.run(run())["how"] == "complete"
+    driving.patience = 60.0
+    ended = driving.group("all")
+    assert isinstance(ended, GroupRecord)
+    assert ended.state is GroupState.SUCCESS
 
 
 def test_rule_14_it_fires_at_the_timeout(waiting: tuple[Driving, StillRunning]) -> None:

@@ -96,8 +96,9 @@ class WaitingOperator(SiteOperator):
         conn_id = connection_of(store, result.op) if isinstance(result, StillRunning) else None
         if isinstance(result, StillRunning):
             self.log.info(
-                "Provisioner task %s goes on; waiting for it in the triggerer, without a worker.",
+                "Provisioner task %s %s; waiting for it in the triggerer, without a worker.",
                 result.provisioner_task,
+                "is over, and nodes of it are still at work" if result.settling else "goes on",
             )
             self.defer(
                 trigger=ProvisionerTaskTrigger(
@@ -108,6 +109,7 @@ class WaitingOperator(SiteOperator):
                     timeout=result.times.timeout,
                     queue_timeout=result.times.queue_timeout,
                     give_up=result.give_up.isoformat() if result.give_up else None,
+                    settling=result.settling,
                 ),
                 method_name="resume",
             )

@@ -15,7 +15,7 @@ from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.progress import messages_of
 from provisioner_client.protocol import ProvisionerTask, TaskMessage, TaskResult, TaskState, TaskTree
 from strategy_lib.goals.node_errors import join_messages
-from strategy_lib.outcome import Evidence
+from strategy_lib.outcome import Evidence, Lister
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ def evidence_of(
     condition = {name: machine.condition for name, machine in listed.items()}
     words = {name: machine.shown for name, machine in listed.items()}
     if ledger is None:
-        return Evidence(over=True, condition=condition, status_names=words, listed=True)
+        return Evidence(over=True, condition=condition, status_names=words, listed=True, lister=Lister.MAAS)
     over, found = ledger.is_over(), verdicts(ledger)
     messages = {name: text for name, (_, text) in found.items() if name in sent and text}
     messages |= {name: text for name, text in (waits or {}).items() if name in found and found[name][0] is None}
@@ -139,6 +139,7 @@ def evidence_of(
         messages={name: one_line(text) for name, text in messages.items()},
         texts=texts,
         listed=True,
+        lister=Lister.MAAS,
     )
 
 

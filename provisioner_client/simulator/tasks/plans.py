@@ -27,6 +27,8 @@ from provisioner_client.simulator.scripts import HARDWARE_STAGE, STAGES, Behavio
 ATTEMPTS_OF_A_FAILURE = {Work.PREPARE: 4, Work.DEPLOY: 4, Work.DESTROY: 4, Work.RELABEL: 1}
 LONGEST_HOSTNAME = 32
 _RETRY_SHARE = 0.1
+# What Drydock's own retry finds where the first attempt has run out of time.
+_SKIPPED = {Work.PREPARE: "already being commissioned", Work.DEPLOY: "already deployed or deploying"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +100,15 @@ class _Ending(StrEnum):
     FAIL = "fail"
     CRASH = "crash"
     STUCK = "stuck"
+    SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True)
 class _Course:
     """How and at which stage (index) a submission ends, and what becomes of the machine (None: left alone).
 
-    A failure is tried again: each retry says `echo` if there is one, else `message`.
+    A failure is tried again: each retry says `echo` if there is one, else `message`. With `outlasts` the work on the
+    machine itself runs out of time, the retry takes it for done, and MAAS ends it so many times as late.
     """
 
     ending: _Ending
@@ -115,6 +119,7 @@ class _Course:
     message: str | None = None
     echo: str | None = None
     power: str | None = None
+    outlasts: float | None = None
 
 
 def schedule(submissions: Sequence[Submission], now: float, speed: float, fan_out: int) -> list[NodePlan]:
@@ -150,8 +155,10 @@ def plan_node(submission: Submission, start: float, speed: float) -> NodePlan:
             stays = course.ending is _Ending.STUCK and index == course.stage
             # MAAS was not told to deploy a machine that stays allocated.
             during = course.after if course.after is MachineStatus.ALLOCATED else DURING[submission.phase]
-            change = MachineChange(now, during, None if stays else now + span, course.after)
+            change = MachineChange(now, during, None if stays else now + span * (course.outlasts or 1.0), course.after)
         ending = course.ending if index == course.stage else _Ending.OK
+        if index == hardware and course.outlasts is not None:
+            ending = _Ending.SKIPPED
         attempts += _attempts(submission.phase, ending, index + 1, now, span, course)
         now = attempts[-1].end
     return NodePlan(submission.node, start, now, tuple(attempts), course.succeeded, course.failed, change)
@@ -193,6 +200,8 @@ def _attempts(phase: Work, ending: _Ending, stage: int, start: float, span: floa
         return [Attempt(stage, 0, start, None, None)]
     attempts = [Attempt(stage, 0, start, start + span, False, course.message)]
     said = course.echo or course.message
+    if ending is _Ending.SKIPPED:
+        return [*attempts, Attempt(stage, 1, start + span, start + span * (1 + _RETRY_SHARE), True, said)]
     for retry in range(1, ATTEMPTS_OF_A_FAILURE[phase]):
         before = attempts[-1].end or start
         attempts.append(Attempt(stage, retry, before, before + span * _RETRY_SHARE, False, said))
@@ -216,6 +225,11 @@ def _course(submission: Submission) -> _Course:
         return _Course(_Ending.FAIL, hardware if both else 0, succeeded=both, failed=True, message=refusal)
     if behaviour is Behaviour.UNREPORTED_DONE:
         return _Course(_Ending.CRASH, hardware, after=done)
+    works = start_of(phase, submission.status) is Start.WORK
+    if behaviour is Behaviour.TAKEN_FOR_DONE and script is not None and works:
+        late = script.message or f"Node {submission.node} timed out in {DURING[phase]}"
+        skipped = f"Node {submission.node} {_SKIPPED[phase]}, skipping"
+        return _Course(_Ending.OK, last, succeeded=True, after=done, message=late, echo=skipped, outlasts=script.factor)
     if behaviour is Behaviour.FALSE_SUCCESS:
         # A destroyed machine that is still there simply stays as it was.
         return _Course(_Ending.OK, last, succeeded=True, after=None if phase is Work.DESTROY else failed)
@@ -238,7 +252,7 @@ def _course(submission: Submission) -> _Course:
         both = phase is Work.PREPARE and stage > 0
         echo = _echo(submission, after)
         return _Course(_Ending.FAIL, stage, succeeded=both, failed=True, after=after, message=message, echo=echo)
-    if phase is Work.DEPLOY and not submission.booted and start_of(phase, submission.status) is Start.WORK:
+    if phase is Work.DEPLOY and not submission.booted and works:
         # The driver takes for granted that there are boot actions: no node is reported.
         return _Course(_Ending.CRASH, hardware, after=MachineStatus.ALLOCATED)
     return _Course(_Ending.OK, last, succeeded=True, after=done)

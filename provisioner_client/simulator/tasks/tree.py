@@ -240,8 +240,8 @@ class TaskTree:
         if leaf.status == "complete":
             leaf.successes, leaf.failures = ((node,) if attempt.ok else ()), (() if attempt.ok else (node,))
             leaf.result = _result(attempt.ok is True, attempt.ok is False)
-            if attempt.message and not attempt.ok:
-                message = _message(attempt.message, node, end, error=True)
+            if attempt.message:
+                message = _message(attempt.message, node, end, error=not attempt.ok)
                 leaf.messages.append({**message, "context_type": "node"})
         return leaf
 

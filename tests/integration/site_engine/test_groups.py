@@ -201,6 +201,7 @@ def test_rule_14_ones_own_task_that_died_is_not_waited_for_to_its_timeout(
     clock.sleep(2.0)
     fake.orphan()
     driving.outlive(waiting.provisioner_task)
+    fake.set_status("b", "New")
     # As after a long time in the triggerer.
     clock.sleep(600.0)
     driving.timeout, driving.patience = 3600.0, 60.0

@@ -110,6 +110,25 @@ def test_rule_08_groups_begin_and_end_without_a_worker(side_by_side: Driving, si
     assert len(sent) == len(set(sent)) == 2 * len(NAMES)
 
 
+def test_rule_14_a_group_waits_in_the_triggerer_for_machines_that_are_still_at_work(
+    side_by_side: Driving, simulator: Simulator
+) -> None:
+    simulator.script("n-one", "deploy", "taken_for_done", factor=100_000)
+    found = dict[str, GroupState]()
+
+    def look() -> None:
+        while list(states(side_by_side).values()).count(GroupState.SUCCESS) < 2:
+            time.sleep(0.05)
+        found.update(states(side_by_side))
+        simulator.post("nodes/n-one", {"status": "Deployed"})
+
+    run(side_by_side, NAMES, look)
+    assert found == {"one": GroupState.RUNNING, "two": GroupState.SUCCESS, "three": GroupState.SUCCESS}
+    assert states(side_by_side) == dict.fromkeys(NAMES, GroupState.SUCCESS)
+    sent = [(phase, name) for phase, nodes in simulator.submissions() for name in nodes]
+    assert len(sent) == len(set(sent)) == 2 * len(NAMES)
+
+
 def test_rule_08_a_group_waits_for_a_place(side_by_side: Driving, simulator: Simulator) -> None:
     for name in NAMES[:2]:
         simulator.script(f"n-{name}", "prepare", "stuck")

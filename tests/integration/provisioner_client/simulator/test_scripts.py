@@ -18,6 +18,7 @@ BEHAVIOURS: dict[str, tuple[dict[str, object], dict[str, tuple[list[str], list[s
     "power": ({}, {"prepare": (NONE, NONE, "New"), "deploy": (NONE, N1, "Ready")}),
     "both_lists": ({}, {"prepare": (N1, N1, "Failed commissioning"), "deploy": (N1, N1, "Failed deployment")}),
     "false_success": ({}, {"prepare": (N1, NONE, "Failed commissioning"), "deploy": (N1, NONE, "Failed deployment")}),
+    "taken_for_done": ({"factor": 9999}, {"prepare": (N1, NONE, "Commissioning"), "deploy": (N1, NONE, "Deploying")}),
     "unreported": ({}, {"prepare": (NONE, NONE, "New"), "deploy": (NONE, NONE, "Ready")}),
     "unreported_done": ({}, {"prepare": (NONE, NONE, "Ready"), "deploy": (NONE, NONE, "Deployed")}),
     "flaky": ({"times": 1}, {"prepare": (N1, N1, "Failed commissioning"), "deploy": (NONE, N1, "Failed deployment")}),
@@ -34,6 +35,32 @@ def test_behaviour(drydock: Drydock, simulator: Simulator, design_ref: str, beha
     simulator.script("n1", phase, behaviour, **fields)
     result = drydock.run(f"{phase}_nodes", design_ref, ["n1"])["result"]
     assert (result["successes"], result["failures"], drydock.statuses()["n1"]) == expected[phase]
+
+
+@pytest.mark.parametrize(
+    ("phase", "status", "stage", "skipped"),
+    [
+        ("prepare", "New", "configure_hardware", "Node n1 already being commissioned, skipping"),
+        ("deploy", "Ready", "deploy_node", "Node n1 already deployed or deploying, skipping"),
+    ],
+)
+def test_a_retry_takes_what_maas_is_still_at_for_done(
+    drydock: Drydock, simulator: Simulator, design_ref: str, phase: str, status: str, stage: str, skipped: str
+) -> None:
+    drydock.post("validatedesign", {"href": design_ref})
+    simulator.post("nodes/n1", {"status": status})
+    simulator.script("n1", phase, "taken_for_done", factor=200)
+    task = drydock.run(f"{phase}_nodes", design_ref, ["n1"])
+    at_work = {"prepare": "Commissioning", "deploy": "Deploying"}[phase]
+    assert drydock.statuses()["n1"] == at_work
+    tree = drydock.get(f"tasks/{task['task_id']}?layers=-1").json().values()
+    leaves = [one for one in tree if isinstance(one, dict) and one["action"] == stage and not one["subtask_id_list"]]
+    said = {
+        one["retry"]: (one["result"]["status"], one["result"]["details"]["messageList"][0]["message"]) for one in leaves
+    }
+    assert said == {0: ("failure", f"Node n1 timed out in {at_work}"), 1: ("success", skipped)}
+    done = {"prepare": "Ready", "deploy": "Deployed"}[phase]
+    assert drydock.wait_for(drydock.statuses, lambda seen: seen["n1"] == done)["n1"] == done
 
 
 # The same for what is done to a deployed machine; None: MAAS lists it no more.

@@ -127,6 +127,17 @@ def test_rule_14_a_late_glimpse_does_not_end_the_waiting(site: Scenario) -> None
     assert [item.op for item in site.store.operations.unfinished(SITE)] == [operation.op]
 
 
+def test_rule_14_nodes_are_unsettled_until_something_is_proven_of_them(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2", "n3"]})
+    operation = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
+    assert site.store.tasks.unsettled(operation.op) == {"n1", "n2", "n3"}
+    timed_out = outcome(["n1"], unknown=["n2", "n3"])
+    site.store.operations.record_outcome(operation.op, timed_out, status=OperationStatus.TIMED_OUT)
+    assert site.store.tasks.unsettled(operation.op) == {"n2", "n3"}, "n1 is proven"
+    site.store.operations.record_late_outcome(operation.op, outcome((), ["n2"]), over=False)
+    assert site.store.tasks.unsettled(operation.op) == {"n3"}
+
+
 def test_rule_14_a_late_result_of_work_that_was_never_judged_counts_too(site: Scenario) -> None:
     action = site.running({"a": ["n1", "n2"]})
     operation = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))

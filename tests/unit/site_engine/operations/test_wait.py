@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock, patch
 
 import pytest
 
@@ -101,6 +103,7 @@ def test_no_answer_is_no_answer_and_is_not_asked_for_again_at_once() -> None:
 
 TIMES = PhaseTimes(interval=5.0, timeout=100.0, queue_timeout=1000.0)
 OUTAGE = ProvisionerUnavailable("no answer")
+NO_MORE: Mapping[str, bool] = {}
 
 
 class Scene:
@@ -112,6 +115,7 @@ class Scene:
         self.fake = FakeProvisioner(self.clock, seconds=10.0)
         self.noted: list[datetime] = []
         self.busy = 0
+        self.unsettled = frozenset({"a"})
         if behind_another:
             self.fake.script("z", "prepare", "stuck")
             self.fake.submit(Phase.PREPARE, DesignSource(""), ["z"], "slipway-01J-6")
@@ -124,12 +128,17 @@ class Scene:
             raise StoreUnavailable("busy")
         self.noted.append(self.clock.now() - ago)
 
-    def watch(self, give_up: float | None = None, **given: Any) -> TaskWatch:
+    def watch(self, give_up: float | None = None, how: Mapping[str, bool] = NO_MORE, **given: Any) -> TaskWatch:
         """Return a watch of the task."""
         until = None if give_up is None else self.start + timedelta(seconds=give_up)
         watched = operation(provisioner_task=self.task_id, submitted=self.start, **given)
-        store = cast(SiteStore, SimpleNamespace(operations=SimpleNamespace(mark_running=self.running)))
-        return TaskWatch(store, self.fake, self.clock, logging.getLogger("test"), watched, TIMES, until)
+        tasks = SimpleNamespace(
+            found_before=lambda _: {}, as_wanted_before=lambda _: frozenset(), unsettled=lambda _: self.unsettled
+        )
+        operations = SimpleNamespace(mark_running=self.running)
+        store = cast(SiteStore, SimpleNamespace(operations=operations, tasks=tasks))
+        log = logging.getLogger("test")
+        return TaskWatch(store, self.fake, self.clock, log, watched, TIMES, until, **how)
 
     def wait(self, patience: float = 1e6, **given: Any) -> EndKind | StillRunning:
         """Wait for the task."""
@@ -185,6 +194,7 @@ def test_an_outage_ends_nothing_but_the_time_does() -> None:
 def test_a_task_that_the_provisioner_does_not_know_is_gone() -> None:
     scene = Scene()
     scene.fake.forget(scene.task_id)
+    scene.fake.set_status("a", "New")
     watch = scene.watch()
     assert watch.look() is EndKind.GONE
     end = watch.end(EndKind.GONE)
@@ -206,6 +216,7 @@ def test_rule_13_a_dead_task_is_seen_in_time(given: dict[str, Any], seconds: flo
     scene.fake.submit(Phase.VERIFY_SITE, DesignSource(""), None, "slipway-02X-1")
     watch = scene.watch(**given)
     watch.times = PhaseTimes(5.0, 3600.0, 3600.0)
+    scene.fake.set_status("a", "New")
     assert watch.wait(1e6, Stopping()) is EndKind.DEAD
     assert seconds <= scene.seconds < seconds + 10
     end = watch.end(EndKind.DEAD)
@@ -240,10 +251,69 @@ def test_a_task_that_is_told_to_stop_waits_no_longer() -> None:
 def test_rule_13_a_result_that_cannot_be_read_is_asked_for_again(failures: int, read: bool) -> None:
     scene = Scene()
     watch = scene.watch()
-    assert watch.wait(1e6, Stopping()) is EndKind.COMPLETE
     scene.fake.fault("evidence", OUTAGE, failures)
     if read:
+        assert watch.wait(1e6, Stopping()) is EndKind.COMPLETE
         assert watch.end(EndKind.COMPLETE).evidence.reported_success == {"a"}
     else:
         with pytest.raises(ProvisionerUnavailable, match="could not be read in full"):
-            watch.end(EndKind.COMPLETE)
+            watch.wait(1e6, Stopping())
+
+
+# The list of nodes shows a machine at work though its task is over (rule 14).
+
+
+def at_work(status: str = "Commissioning") -> Scene:
+    """Return a task that reports its node as prepared, which the list shows in another status."""
+    scene = Scene()
+    scene.clock.sleep(10.0)
+    scene.fake.set_status("a", status)
+    return scene
+
+
+def test_rule_14_a_node_that_the_list_shows_at_work_is_looked_at_again_until_it_settles() -> None:
+    scene = at_work()
+    scene.clock.after(40.0, lambda: scene.fake.set_status("a", "Ready"))
+    watch = scene.watch()
+    assert watch.wait(1e6, Stopping()) is EndKind.COMPLETE
+    assert 50 <= scene.seconds < 56
+    end = watch.end(EndKind.COMPLETE)
+    assert (end.status, dict(end.evidence.status_names)) == (OperationStatus.COMPLETE, {"a": "Ready"})
+
+
+def test_rule_14_a_node_that_is_at_work_until_the_timeout_leaves_its_operation_unfinished() -> None:
+    scene = at_work()
+    watch = scene.watch(running_since=scene.start)
+    assert watch.wait(1e6, Stopping()) is EndKind.AT_WORK
+    assert 100 <= scene.seconds < 106, "the clock of the provisioner task goes on"
+    end = watch.end(EndKind.AT_WORK)
+    assert (end.status, end.result, end.evidence.over) == (OperationStatus.TIMED_OUT, "at_work", True)
+    assert end.settled == {"a"}
+
+
+def test_rule_14_what_was_settled_before_is_not_waited_for() -> None:
+    scene = at_work()
+    scene.unsettled = frozenset()
+    assert scene.watch().look() is EndKind.COMPLETE
+
+
+def test_a_list_that_shows_the_end_is_read_once() -> None:
+    scene = Scene()
+    read = Mock(side_effect=scene.fake.evidence)
+    with patch.object(scene.fake, "evidence", read):
+        watch = scene.watch()
+        watch.end(watch.wait(1e6, Stopping()))  # type: ignore[arg-type]
+    assert read.call_count == 1
+
+
+def test_who_watches_for_the_end_of_the_task_alone_reads_no_list_until_told_of_nodes_at_work() -> None:
+    scene = at_work()
+    scene.fake.fault("evidence", OUTAGE, 10_000)
+    assert scene.watch(how={"only_end": True}).look() is EndKind.COMPLETE
+    settling = scene.watch(how={"only_end": True, "settling": True}, running_since=scene.start)
+    assert settling.wait(1e6, Stopping()) is EndKind.TIMED_OUT, "an outage ends nothing"
+
+
+def test_a_long_wait_for_nodes_at_work_is_left_to_somebody_else_who_looks_at_them() -> None:
+    scene = at_work()
+    assert scene.wait(patience=3.0) == StillRunning(7, scene.task_id, TIMES, settling=True)

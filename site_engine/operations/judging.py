@@ -1,0 +1,32 @@
+"""Judge the nodes of a stored operation by what its provisioner tells of them (rules 13 and 14)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from strategy_lib.outcome import NodeCondition, judge, listed_at_work
+from strategy_lib.phase import Phase
+
+if TYPE_CHECKING:
+    from site_store import Operation, SiteStore
+    from strategy_lib.outcome import Evidence, Outcome
+
+
+def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Outcome:
+    """Judge the operation's nodes; a node list that says what it said right before it was submitted proves nothing."""
+    before = {name: NodeCondition(said) for name, said in store.tasks.found_before(operation.op).items()}
+    as_wanted = store.tasks.as_wanted_before(operation.op) if operation.phase is Phase.DEPLOY else frozenset()
+    known = replace(evidence, condition_before=before, as_wanted_before=as_wanted)
+    return judge(operation.phase, operation.nodes, known)
+
+
+def nodes_at_work(store: SiteStore, operation: Operation, evidence: Evidence) -> frozenset[str]:
+    """Return the nodes of which nothing is proven yet, and which the list shows at work: they are looked at again.
+
+    The store is asked only where the list shows any so. What was settled before stays so, whatever is done to it now.
+    """
+    if not listed_at_work(operation.phase, operation.nodes, evidence):
+        return frozenset()
+    awaited = outcome_of(store, operation, evidence).awaited
+    return awaited & store.tasks.unsettled(operation.op) if awaited else awaited
