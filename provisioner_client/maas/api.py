@@ -15,6 +15,7 @@ from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
 from provisioner_client.maas.events import Event, EventPage, read_events
 from provisioner_client.maas.machine import Machine, read_machines
+from provisioner_client.maas.set_up import SetUp, read_set_up
 from provisioner_client.maas.tasks.task_tag import TaskTag, read_tag
 
 PATH: Final = "/api/2.0"
@@ -180,14 +181,25 @@ class MaasApi:
         data = self.http.get(f"{PATH}/nodes/{_part(system_id)}/results/", {"type": kind}).data
         return [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
 
-    def act(self, system_id: str, operation: str, fields: Sequence[tuple[str, str]]) -> None:
-        """Ask one machine for something, once. Raises as `HttpSession.form`."""
-        self.http.form(f"{PATH}/machines/{_part(system_id)}/op-{operation}", fields)
+    def act(self, system_id: str, operation: str, fields: Sequence[tuple[str, str]]) -> Any:
+        """Ask one machine for something, once; return what MAAS answers. Raises as `HttpSession.form`."""
+        return self.http.form(f"{PATH}/machines/{_part(system_id)}/op-{operation}", fields).data
 
-    def allocate(self, system_id: str, reference: str) -> None:
-        """Allocate this very machine, once: by a name, MAAS might compose another."""
-        fields = {"system_id": system_id, "agent_name": reference, "comment": reference}
+    def allocate(self, system_id: str, reference: str, made: SetUp | None = None) -> None:
+        """Allocate this very machine, once: by a name, MAAS might compose another.
+
+        `made` stands in the ledger: how it was set up before.
+        """
+        comment = f"{reference} {made.written}" if made is not None else reference
+        fields = {"system_id": system_id, "agent_name": reference, "comment": comment}
         self.http.form(f"{PATH}/machines/op-allocate", fields)
+
+    def set_up(self, system_id: str) -> SetUp:
+        """Return how the disks and interfaces of a machine are set up now."""
+        data = self.http.get(f"{PATH}/machines/{_part(system_id)}/").data
+        if not isinstance(data, dict):
+            raise ProvisionerProtocolError("MAAS gives something that is no machine")
+        return read_set_up(data)
 
     def make_tag(self, name: str, comment: str) -> None:
         """Make a tag, once. Raises `ProvisionerRefused`: there is one of this name, or MAAS does not take it."""

@@ -129,6 +129,7 @@ class Machine:
     cores: int | None = None
     memory: int | None = None
     commissioning_result: int | None = None
+    is_commissioning_aborted: bool = False
     addresses: Mapping[str, str] = field(default_factory=lambda: NO_ADDRESSES, hash=False)
 
     @property
@@ -204,6 +205,7 @@ def read_machine(data: object) -> Machine:
         cores=_count(data.get("cpu_count")),
         memory=_count(data.get("memory")),
         commissioning_result=_count(data.get("current_commissioning_result_id")),
+        is_commissioning_aborted=data.get("commissioning_status_name") == "Aborted",
         addresses=_addresses(data),
     )
 

@@ -12,7 +12,7 @@ from provisioner_client.http_errors import one_line
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.machine import Machine, Status
 from provisioner_client.maas.tasks.ledger import Ledger
-from provisioner_client.maas.tasks.progress import messages_of
+from provisioner_client.maas.tasks.progress import ABORTED, messages_of
 from provisioner_client.protocol import ProvisionerTask, TaskMessage, TaskResult, TaskState, TaskTree
 from strategy_lib.goals.node_errors import join_messages
 from strategy_lib.outcome import Evidence
@@ -116,6 +116,9 @@ def evidence_of(
     if ledger.tag.action == "deploy_nodes":
         half = (name for name, machine in listed.items() if machine.is_half_released)
         spoilt |= {name: f"the machine is {words[name]}: it has no operating system" for name in half}
+    if ledger.tag.action == "prepare_nodes":
+        aborted = (name for name, machine in listed.items() if machine.is_commissioning_aborted)
+        spoilt |= {name: ABORTED for name in aborted if found[name][0] and ledger.progress(name).sent}
     if machines is not None and ledger.tag.action in _KINDS:
         # A machine that is released for good may be deleted with that.
         gone = (name for name, (ok, _) in found.items() if ok and name in sent and name not in machines)

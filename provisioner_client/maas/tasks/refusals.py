@@ -10,6 +10,7 @@ from provisioner_client.maas.tasks.next_step import Act
 
 _VERBS: Final[Mapping[Act, str]] = {
     Act.COMMISSION: "commission",
+    Act.SET_UP: "set up",
     Act.ALLOCATE: "allocate",
     Act.DEPLOY: "deploy",
     Act.RELEASE: "release",

@@ -7,7 +7,13 @@ from typing import Any
 from provisioner_client.simulator.maas.http.answers import BadParameters, Form, first
 
 DEFAULT = ("ubuntu", "jammy")
-IMAGES: tuple[tuple[str, str], ...] = (DEFAULT, ("ubuntu", "noble"), ("ubuntu", "focal"), ("custom", "site-image"))
+IMAGES: tuple[tuple[str, str], ...] = (
+    DEFAULT,
+    ("ubuntu", "noble"),
+    ("ubuntu", "focal"),
+    ("custom", "site-image"),
+    ("custom", "compute-next"),
+)
 _KERNELS = ("ga-22.04", "ga-24.04", "ga-20.04", "hwe-22.04", "hwe-24.04", "hwe-20.04")
 
 
