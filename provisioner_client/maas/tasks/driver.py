@@ -273,7 +273,7 @@ class Driver:
         else:
             why = refusal_of(sent, name, order.system_id, refusal)
             if sent is Act.DEPLOY and known.acquired and step.act is Act.DEPLOY and refusal.status == _NOT_DEPLOYABLE:
-                why = f"{why}; {self._acts.let_go(name, order, ledger.tag.reference, guard)}"
+                why = f"{why.rstrip('.')}; {self._acts.let_go(name, order, ledger.tag.reference, guard)}"
         settled[name] = Settled(False, why)
 
     def _explained(self, step: NextStep, machine: Machine | None) -> str:

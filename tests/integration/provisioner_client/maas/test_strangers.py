@@ -17,7 +17,7 @@ from provisioner_client.errors import (
 )
 from provisioner_client.protocol import TaskState
 from provisioner_client.simulator.maas.simulation import MaasSimulation
-from strategy_lib.outcome import judge
+from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from tests.integration.provisioner_client.maas.conftest import BOB, NAMES, Admin, Finish, Outcome, acts
 from tests.support.maas_calls import MaasCaller, in_process
@@ -34,6 +34,28 @@ def test_what_somebody_else_owns_is_left_alone_and_he_is_named(run: Outcome, adm
         assert judged.failed == {"m0002"}
         assert "owned by bob" in judged.notes["m0002"]
     assert acts(admin, "m0002") == (1, 1, 0)
+
+
+def test_what_a_stranger_redeployed_is_no_success_and_does_not_serve(
+    run: Outcome, admin: Admin, simulation: MaasSimulation, three: DesignSource
+) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2")
+    ours, bob = MaasCaller(in_process(simulation)), MaasCaller(in_process(simulation), BOB)
+    ours.act("m0001", "release")
+    ours.wait("m0001", "Ready")
+    bob.act("m0001", "deploy")
+    bob.wait("m0001", "Deployed")
+    admin("POST", "nodes/m0001", {"power_state": "off"})
+    node = client().nodes()["m0001"]
+    assert (node.condition, node.status_name) == (NodeCondition.OTHER, "Deployed, owned by bob")
+    assert not node.can_power_on
+    outcome = judge(Phase.DEPLOY, NAMES, client().evidence("slipway-a-2", NAMES))
+    assert (outcome.failed, outcome.succeeded) == ({"m0001"}, {"m0002", "m0003"})
+    assert outcome.notes["m0001"] == "m0001 is Deployed, owned by bob by now, and is left alone"
+    client()._api.delete_tag("slipway-a-2")
+    outcome = judge(Phase.DEPLOY, NAMES, client().evidence("slipway-a-2", NAMES))
+    assert (outcome.unknown, outcome.succeeded) == ({"m0001"}, {"m0002", "m0003"})
 
 
 def test_a_locked_machine_says_so(run: Outcome, wire: Wire, admin: Admin) -> None:
