@@ -179,6 +179,7 @@ class Driver:
         while queue and places > 0:
             batch, queue = queue[: min(places, BATCH)], queue[min(places, BATCH) :]
             machines, looked = self._machines(ledger, batch), self._now()
+            self._mark(ledger, phase, machines, guard)
             for name in batch:
                 if self._now() - looked > FRESH:
                     machines = self._machines(ledger, [name])
@@ -190,6 +191,20 @@ class Driver:
                     self._note_wait(ledger, name, step.why)
                 elif self._act(ledger, phase, name, step, nodes, guard, settled):
                     places -= 1
+
+    def _mark(self, ledger: Ledger, phase: Phase, machines: Mapping[str, Machine], guard: Callable[[], None]) -> None:
+        """Give the task's tag to machines that are to be acted on: free or ours, and neither locked nor Broken."""
+        ids = [
+            machine.system_id
+            for name, machine in machines.items()
+            if not machine.locked
+            and machine.status is not Status.BROKEN
+            and ledger.tag.reference not in machine.tags
+            and self._step(phase, machine, ledger, name).act not in (Act.SETTLE, Act.WAIT)
+        ]
+        if ids:
+            guard()
+            self._api.tag_machines(ledger.tag.reference, add=ids)
 
     def _act(
         self,
@@ -318,7 +333,10 @@ class Driver:
 
     def _machines(self, ledger: Ledger, names: Sequence[str]) -> dict[str, Machine]:
         ids = {ledger.tag.orders[name].system_id: name for name in names}
-        return {ids[one.system_id]: one for one in self._api.machines_of("id", ids) if one.system_id in ids}
+        found = {ids[one.system_id]: one for one in self._api.machines_of("id", ids) if one.system_id in ids}
+        for machine in found.values():
+            ledger.note_owner(machine)
+        return found
 
     def _relabel(
         self, ledger: Ledger, nodes: Nodes | None, guard: Callable[[], None], settled: dict[str, Settled]
@@ -334,13 +352,28 @@ class Driver:
                 settled[name] = Settled(step.ok, step.why)
             else:
                 wanted[name] = machines[name]
+        self._mark(ledger, Phase.RELABEL, wanted, guard)
         settled |= relabel(self._api, self._settings.words, wanted, nodes(), guard)
 
     def keep(self, ledger: Ledger, settled: Mapping[str, Settled], guard: Callable[[], None]) -> None:
-        """Write down in the tag what needs no look at the ledger, so that every process says the same of it."""
+        """Write down in the tag what needs no look at the ledger, so that every process says the same of it.
+
+        The tag is taken from machines that somebody else has by now.
+        """
+        self._take_off(ledger, guard)
         if not settled:
             return
         guard()
         current = self._api.task(ledger.tag.reference) or ledger.tag
         ledger.tag = current.settle(settled)
         self._api.rewrite_tag(ledger.tag.reference, ledger.tag.comment())
+
+    def _take_off(self, ledger: Ledger, guard: Callable[[], None]) -> None:
+        ids, ledger.strangers = ledger.strangers, set()
+        if not ids:
+            return
+        guard()
+        try:
+            self._api.tag_machines(ledger.tag.reference, remove=sorted(ids))
+        except ProvisionerError as trouble:
+            log.info("the tag %s stays on machines that others have: %s", ledger.tag.reference, trouble)

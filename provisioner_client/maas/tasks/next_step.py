@@ -21,6 +21,7 @@ class Act(StrEnum):
     DEPLOY = "deploy"
     RELEASE = "release"
     RELABEL = "relabel"
+    POWER_ON = "power_on"
     WAIT = "wait"
     SETTLE = "settle"
 

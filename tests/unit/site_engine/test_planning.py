@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -165,7 +166,7 @@ LEFT_TO_ALICE = f"the node list says {ALICES}: it is left alone until alice rele
 
 @pytest.mark.parametrize("overrides", [{}, {"redo_done": True}, {"force": True}, {"allow_redeploy": True}])
 def test_rule_56_a_node_that_a_stranger_redeployed_is_left_alone_whatever_is_allowed(
-    overrides: dict[str, bool],
+    overrides: dict[str, Any],
 ) -> None:
     record = replace(DONE, done_digest=BLUE, done_version=2, provisioner_status=ALICES)
     plan = planned_update(record, condition=NodeCondition.OTHER, **overrides)
