@@ -107,8 +107,8 @@ class Submission:
             # when it is deployed again.
             self._look_until(ledger, self._settings.settle - sent_ago)
         self._drive(ledger, phase, design, guard)
-        names, self._older_tags = self._older_tags - {reference}, set()
-        self._sweeper.sweep_machines(names, guard)
+        older, self._older_tags = self._older_tags - {reference}, set()
+        self._sweeper.sweep_machines(older, guard)
         return ledger
 
     def _planned(self, phase: Phase, source: DesignSource, names: Sequence[str], reference: str) -> TaskTag:
