@@ -17,7 +17,7 @@ from provisioner_client.errors import (
     SubmissionUncertain,
 )
 from provisioner_client.maas.api import MaasApi
-from provisioner_client.maas.design import NODE, Design, DesignReader, by_name
+from provisioner_client.maas.design import NODE, Design, DesignReader, by_name, full_image
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.driver import Driver
 from provisioner_client.maas.tasks.ledger import Ledger
@@ -116,7 +116,8 @@ class Submission:
         if design.problems and phase not in _WITHOUT_DESIGN:
             raise SubmissionRefused(f"the design is not valid: {'; '.join(design.problems[:5])}")
         found = by_name(self._api.machines_of("hostname", names))
-        orders, settled = {}, {}
+        orders: dict[str, Order] = {}
+        settled = {}
         for name in names:
             same = found.get(name, [])
             if phase is Phase.DEPLOY and name not in design.nodes:
@@ -126,6 +127,9 @@ class Submission:
             else:
                 many = f"{len(same)} machines" if same else "no machine"
                 settled[name] = Settled(False, f"MAAS has {many} {name} in {self._api.limits}")
+        if any(order.image and "/" not in order.image for order in orders.values()):
+            images = self._api.images()
+            orders = {name: replace(one, image=full_image(one.image, images)) for name, one in orders.items()}
         prefix = f"{reference.partition('-')[0]}-"
         self._older_tags = {one for same in found.values() for each in same for one in each.tags}
         self._older_tags = {one for one in self._older_tags if one.startswith(prefix)}
