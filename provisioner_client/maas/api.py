@@ -192,9 +192,9 @@ class MaasApi:
         data = self.http.get(f"{PATH}/nodes/{_part(system_id)}/results/", {"type": kind}).data
         return [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
 
-    def act(self, system_id: str, operation: str, fields: Sequence[tuple[str, str]]) -> Any:
-        """Ask one machine for something, once; return what MAAS answers. Raises as `HttpSession.form`."""
-        return self.http.form(f"{PATH}/machines/{_part(system_id)}/op-{operation}", fields).data
+    def act(self, system_id: str, operation: str, fields: Sequence[tuple[str, str]]) -> None:
+        """Ask one machine for something, once. Raises as `HttpSession.form`."""
+        self.http.form(f"{PATH}/machines/{_part(system_id)}/op-{operation}", fields)
 
     def allocate(self, system_id: str, reference: str, made: SetUp | None = None) -> None:
         """Allocate this very machine, once: by a name, MAAS might compose another.

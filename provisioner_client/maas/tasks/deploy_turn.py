@@ -6,12 +6,11 @@ To count and to send are two requests. Two processes that count at once would bo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
 from provisioner_client.errors import ProvisionerError
 from provisioner_client.shared_lock import SharedLock
 
-_T = TypeVar("_T")
 _MARGIN: Final = 10.0
 """Seconds between the prolonging of a lock and the sending."""
 
@@ -62,16 +61,15 @@ class DeployTurn:
 
         return check
 
-    def carry(self, send: Callable[[], _T]) -> _T:
+    def carry(self, send: Callable[[], None]) -> None:
         """Send a request. One whose end this process does not see keeps the turn: it may still take effect."""
         self._in_flight = True
         try:
-            answer = send()
+            send()
         except ProvisionerError:
             self._in_flight = False
             raise
         self._in_flight = False
-        return answer
 
     def end(self) -> None:
         """Let others have their turn."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
 
 from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
 from provisioner_client.maas.api import MaasApi
-from provisioner_client.maas.set_up import SetUp, read_set_up
+from provisioner_client.maas.set_up import SetUp
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn
 from provisioner_client.maas.tasks.next_step import Act, NextStep
 from provisioner_client.maas.tasks.operations import operations_of, set_up_operations, was_set
+from provisioner_client.maas.tasks.refusals import doubt_about
 from provisioner_client.maas.tasks.task_tag import Order, Settled
 
 log = logging.getLogger(__name__)
 
-_T = TypeVar("_T")
 _SET_EARLIER = "MAAS sets up its disks and interfaces only while it is Ready: release it first"
 
 
@@ -80,10 +79,11 @@ class MachineActs:
             self.send(guard, lambda: self._api.act(order.system_id, "release", [("comment", reference)]))
         except ProvisionerError as trouble:
             log.warning("%s: %s is not released: %s", reference, name, trouble)
-            return f"{name} may be allocated for nothing, as MAAS did not release it ({trouble.detail}): release it"
+            why = doubt_about(Act.RELEASE, name, order.system_id, trouble).rstrip(".")
+            return f"{why}; {name} may be allocated for nothing: release it"
         return f"{name} was released again, and nothing was deployed"
 
-    def send(self, guard: Callable[[], None], send: Callable[[], _T]) -> _T:
+    def send(self, guard: Callable[[], None], send: Callable[[], None]) -> None:
         """Send a request; once more only after what certainly had no effect."""
         http = self._api.http
         attempt = 1
@@ -99,17 +99,15 @@ class MachineActs:
             attempt += 1
 
     def _set_up(self, order: Order, guard: Callable[[], None]) -> SetUp | None:
-        """Set up disks and interfaces, where the design says how; return how they are then, as MAAS's answers say."""
-        found: dict[str, SetUp] = {}
-        for what, operation, fields in set_up_operations(order):
-            self.sent = Act.SET_UP
-            answer: Any = self.send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
-            self.has_set = True
-            found[what] = read_set_up(answer if isinstance(answer, dict) else {})
-        if not found:
+        """Set up disks and interfaces, where the design says how; return how they are then."""
+        if not order.network and not order.storage:
             return None
-        last = next(reversed(found.values()))
-        return SetUp(found.get("storage", last).storage, found.get("network", last).network)
+        for operation, fields in set_up_operations(order):
+            self.sent = Act.SET_UP
+            self.send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
+            self.has_set = True
+        self.sent = None
+        return self._api.set_up(order.system_id)
 
     def _difference(self, name: str, order: Order, made: SetUp | None) -> str:
         """Say what of a machine that is ours by now is not as this task has set it; "": nothing."""

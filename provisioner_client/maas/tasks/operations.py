@@ -43,13 +43,13 @@ def operations_of(step: NextStep, order: Order, reference: str, user_data: str |
     return [("deploy", fields)]
 
 
-def set_up_operations(order: Order) -> list[tuple[str, str, Fields]]:
-    """Return what is asked of a machine to set up its network and its storage: of which of them, and what."""
-    found: list[tuple[str, str, Fields]] = []
+def set_up_operations(order: Order) -> list[tuple[str, Fields]]:
+    """Return what is asked of a machine to set up its network and its storage."""
+    found: list[tuple[str, Fields]] = []
     if order.network:
-        found.append(("network", "restore_networking_configuration", []))
+        found.append(("restore_networking_configuration", []))
     if order.storage:
-        found.append(("storage", "set_storage_layout", [("storage_layout", order.storage)]))
+        found.append(("set_storage_layout", [("storage_layout", order.storage)]))
     return found
 
 

@@ -137,6 +137,7 @@ def test_a_machine_that_cannot_be_released_then_is_named(run: Outcome, wire: Wir
     judged, _ = run(Phase.DEPLOY, "slipway-a-2", ["m0001"], source)
     assert "m0001 may be allocated for nothing" in judged.notes["m0001"]
     assert "release it" in judged.notes["m0001"]
+    assert "op-release" not in judged.notes["m0001"], "no request is told"
 
 
 def test_the_first_example_of_the_document_is_deployed_as_it_is_written(
