@@ -26,6 +26,7 @@ help:
 	@echo 'make endurance  longer tests: a whole Airflow, kills of processes, whole runs, examples of the blueprint, hostile designs, the wheel'
 	@echo 'make soak       the whole of the longest counts, such as 100,000 random changes, one test after the other: hours'
 	@echo 'make contract URL=http://HOST:9000 [DESIGNS=http://ME:8099]  what Slipway expects of a Drydock, tried on yours'
+	@echo 'make contract URL=http://HOST:5240/MAAS POOL=p [TAG=t]  the same of a MAAS, whose API key is CONTRACT_KEY in the environment'
 	@echo 'make wheel  build dist/slipway-….whl, to install in an Airflow of your own'
 	@echo 'make bench  measure strategy_lib, actions, status trees, commits, secrets, groups side by side, and what Airflow adds'
 	@echo 'make clean  remove .venv, .slipway and caches'
@@ -62,9 +63,10 @@ endurance: $(READY)
 soak: $(READY)
 	$(BIN)/pytest --timeout=0 -s -m soak $(ARGS)
 
-# Against the simulator without URL. What it does to the machines of that Drydock, and its other settings: tests/contract/conftest.py.
+# Against the simulator without URL. What it does to the machines of that server, and its other settings: tests/contract/in_use.py.
 contract: $(READY)
-	CONTRACT_URL='$(URL)' CONTRACT_DESIGNS='$(DESIGNS)' $(BIN)/pytest --timeout=0 tests/contract $(ARGS)
+	CONTRACT_URL='$(URL)' CONTRACT_DESIGNS='$(DESIGNS)' CONTRACT_POOL='$(POOL)' CONTRACT_TAG='$(TAG)' \
+	$(BIN)/pytest --timeout=0 tests/contract $(ARGS)
 
 wheel: $(READY)
 	@rm -rf build

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class EngineError(Exception):
     """Something that the engine was to do could not be done."""
@@ -9,6 +11,18 @@ class EngineError(Exception):
 
 class SettingsError(EngineError):
     """A field of the provisioner's connection cannot be used: correct it under Admin > Connections."""
+
+
+class NoConnection(SettingsError):
+    """There is no connection to a site's provisioner: create one of these names and types."""
+
+    def __init__(self, site: str, own: str, shared: str, types: Sequence[str]) -> None:
+        self._said = f"no provisioner for site {site}: create an Airflow connection {own!r} or {shared!r} of type "
+        super().__init__(self._said + " or ".join(types))
+
+    def of_type(self, name: str) -> str:
+        """Say it of a site of which it is known what its provisioner is."""
+        return self._said + name
 
 
 class ConnectionLookupFailed(EngineError):

@@ -17,7 +17,7 @@ from airflow.configuration import conf
 from airflow.sdk.log import mask_secret
 
 from provisioner_client.connection import ConnectionValues
-from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
+from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, NoConnection
 from site_engine.provisioners import ProvisionerConnection, connection_candidates
 
 if TYPE_CHECKING:
@@ -57,17 +57,14 @@ def find_for_site(site: str) -> ProvisionerConnection | None:
 def for_site(site: str) -> ProvisionerConnection:
     """Return the connection of a site's provisioner: its own, else the one for all sites.
 
-    Raises `SettingsError`: neither connection exists; `ConnectionLookupFailed`: it is not known whether they exist.
+    Raises `NoConnection`: neither connection exists; `ConnectionLookupFailed`: it is not known whether they exist.
     """
     found = find_for_site(site)
     if found is None:
         from provisioner_client.factory import FACTORY
 
         own, shared = connection_candidates(site)
-        types = " or ".join(FACTORY.names)
-        raise SettingsError(
-            f"no provisioner for site {site}: create an Airflow connection {own!r} or {shared!r} of type {types}"
-        )
+        raise NoConnection(site, own, shared, FACTORY.names)
     return found
 
 

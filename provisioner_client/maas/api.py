@@ -7,14 +7,16 @@ all machines of MAAS, so that none is ever sent.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote
 
-from provisioner_client.errors import ProvisionerProtocolError, ProvisionerRefused, TaskNotFound
+from provisioner_client.errors import ProvisionerProtocolError, ProvisionerRefused, ProvisionerUnavailable, TaskNotFound
 from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
 from provisioner_client.maas.events import Event, EventPage, read_events
 from provisioner_client.maas.machine import Machine, read_machines
+from provisioner_client.maas.set_up import SetUp, read_set_up
 from provisioner_client.maas.tasks.task_tag import TaskTag, read_tag
 
 PATH: Final = "/api/2.0"
@@ -22,7 +24,7 @@ BATCH: Final = 100
 """Names or ids in one request at most: they stand in its address."""
 PAGE: Final = 1000
 _NOBODY: Final = "slipway-asks-for-nobody"
-_NO_SUCH: Final = ("No such pool", "No such tag")
+_NO_SUCH: Final = {"pool": "No such pool", "tags": "No such tag"}
 _NOT_THERE: Final = "matches the given query"
 
 
@@ -62,11 +64,12 @@ class MaasApi:
         """Return what MAAS says of its version, and the time that its answer carries."""
         try:
             answer = self.http.get(f"{PATH}/version/")
-        except ProvisionerRefused as refusal:
-            if refusal.status != 404:
+        except (ProvisionerRefused, ProvisionerUnavailable) as refusal:
+            # Outside of /MAAS it leads to its pages, or has none.
+            if refusal.status != 404 and refusal.status not in range(300, 400):
                 raise
             hint = f"MAAS's API is not below {self.http.base_url}: its URL ends with /MAAS, as in http://maas:5240/MAAS"
-            raise ProvisionerProtocolError(f"{refusal.detail}; {hint}", status=404) from None
+            raise ProvisionerProtocolError(f"{refusal.detail}; {hint}", status=refusal.status) from None
         if not isinstance(answer.data, dict) or not isinstance(answer.data.get("version"), str):
             raise ProvisionerProtocolError(f"GET {PATH}/version/ names no version: is this MAAS?")
         return answer.data, answer.headers.get("date", "")
@@ -164,6 +167,15 @@ class MaasApi:
         answer = self.http.get(f"{PATH}/tags/{_part(reference)}/", accept=_is_unknown)
         return None if answer.status == 404 else read_tag(answer.data)
 
+    def tasks(self) -> list[TaskTag]:
+        """Return all tasks of which MAAS has the tag, also those of other sites; tags that are none are left out."""
+        data = self.http.get(f"{PATH}/tags/").data
+        found = []
+        for one in data if isinstance(data, list) else []:
+            with suppress(ProvisionerProtocolError):
+                found.append(read_tag(one))
+        return found
+
     def confirm_gone(self, reference: str) -> None:
         """Make sure that there is no such tag, by another question.
 
@@ -184,10 +196,21 @@ class MaasApi:
         """Ask one machine for something, once. Raises as `HttpSession.form`."""
         self.http.form(f"{PATH}/machines/{_part(system_id)}/op-{operation}", fields)
 
-    def allocate(self, system_id: str, reference: str) -> None:
-        """Allocate this very machine, once: by a name, MAAS might compose another."""
-        fields = {"system_id": system_id, "agent_name": reference, "comment": reference}
+    def allocate(self, system_id: str, reference: str, made: SetUp | None = None) -> None:
+        """Allocate this very machine, once: by a name, MAAS might compose another.
+
+        `made` stands in the ledger: how it was set up before.
+        """
+        comment = f"{reference} {made.written}" if made is not None else reference
+        fields = {"system_id": system_id, "agent_name": reference, "comment": comment}
         self.http.form(f"{PATH}/machines/op-allocate", fields)
+
+    def set_up(self, system_id: str) -> SetUp:
+        """Return how the disks and interfaces of a machine are set up now."""
+        data = self.http.get(f"{PATH}/machines/{_part(system_id)}/").data
+        if not isinstance(data, dict):
+            raise ProvisionerProtocolError("MAAS gives something that is no machine")
+        return read_set_up(data)
 
     def make_tag(self, name: str, comment: str) -> None:
         """Make a tag, once. Raises `ProvisionerRefused`: there is one of this name, or MAAS does not take it."""
@@ -221,9 +244,11 @@ class MaasApi:
         try:
             return read_machines(self.http.get(f"{PATH}/machines/", [*filters, *self._limits]).data)
         except ProvisionerRefused as refusal:
-            if refusal.status != 400 or not any(text in refusal.said for text in _NO_SUCH):
+            unknown = [limit for limit in self._limits if _NO_SUCH[limit[0]] in refusal.said]
+            lacks = [f"{name.removesuffix('s')} {value}" for name, value in unknown]
+            if refusal.status != 400 or not lacks:
                 raise
-            said = f"MAAS has no {self.limits}: correct what limits the site in the connection"
+            said = f"MAAS has no {' and '.join(lacks)}: correct what limits the site in the connection"
             raise ProvisionerRefused(said, status=400, answered=refusal.answered) from None
 
 

@@ -81,7 +81,7 @@ def validation_of(
     elif not design.nodes:
         messages = [DesignMessage(_ERROR, f"the design has no {NODE}", ())]
     else:
-        known = _image_names(images)
+        known = _full_names(images)
         messages = [
             *_machine_messages(design.nodes, machines, limits),
             *_node_messages(design.nodes, known, default_image),
@@ -89,6 +89,17 @@ def validation_of(
     messages.sort(key=lambda message: message.level != _ERROR)
     valid = not any(message.level == _ERROR for message in messages)
     return DesignValidation(valid, tuple(messages[:_MOST]), max(0, len(messages) - _MOST))
+
+
+def full_image(image: str, images: Collection[Mapping[str, Any]]) -> str:
+    """Return the whole name of an image, such as ``custom/golden`` for ``golden``; an unclear one stays as it is.
+
+    Parameters
+    ----------
+    images : `boot-resources/`.
+    """
+    meant = _meant(image, _full_names(images))
+    return meant[0] if len(meant) == 1 else image
 
 
 def by_name(machines: Collection[Machine]) -> dict[str, list[Machine]]:
@@ -117,9 +128,13 @@ def _node_messages(
 ) -> Iterator[DesignMessage]:
     for name, node in nodes.items():
         image = node.image or default_image
-        if image and image not in images:
-            hint = did_you_mean(image, sorted(images)) if images else "it has none at all"
+        meant = _meant(image, images) if image else []
+        if image and not meant:
+            words = sorted({*images, *(one.rpartition("/")[2] for one in images)})
+            hint = did_you_mean(image, words) if images else "it has none at all"
             yield _of(name, f"MAAS has no image {image!r} for {name}: {hint}")
+        elif len(meant) > 1:
+            yield _of(name, f"MAAS has {len(meant)} images {image!r} for {name}: say {' or '.join(meant)}")
         if node.storage_layout and node.storage_layout not in STORAGE_LAYOUTS:
             hint = did_you_mean(node.storage_layout, sorted(STORAGE_LAYOUTS))
             yield _of(name, f"MAAS has no storage layout {node.storage_layout!r} for {name}: {hint}")
@@ -131,10 +146,14 @@ def _node_messages(
             )
 
 
-def _image_names(images: Collection[Mapping[str, Any]]) -> frozenset[str]:
-    """Return the names of an image: as it is listed, and without what stands before the slash."""
+def _full_names(images: Collection[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the names of images with what stands before the slash: of an own one MAAS lists what is behind alone."""
     names = [str(image.get("name") or "") for image in images]
-    return frozenset([*names, *(name.rpartition("/")[2] for name in names)]) - {""}
+    return frozenset(name if "/" in name else f"custom/{name}" for name in names if name)
+
+
+def _meant(image: str, full: Collection[str]) -> list[str]:
+    return [image] if image in full else sorted(name for name in full if name.rpartition("/")[2] == image)
 
 
 def _of(name: str, text: str) -> DesignMessage:

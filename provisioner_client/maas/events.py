@@ -18,9 +18,10 @@ RELEASE: Final = ("User releasing node", "User erasing disk")
 CHANGED: Final = "Node changed status"
 _MARKED: Final = "Marking node failed"
 _TROUBLE: Final = (_MARKED, "User marking node failed", "User aborting", "Aborting")
+_REVERTED: Final = re.compile(r"(?:\([^()]*\) - )?(Aborting [A-Z_]+ and reverting to .*)")
 _BY: Final = re.compile(r"\(([^()]*)\)(?: - (.*))?")
 # The comments of our own requests are references, which say nothing to a person.
-_REFERENCE: Final = re.compile(r"slipway-[\w-]+")
+_REFERENCE: Final = re.compile(r"slipway-[\w-]+( set-up \S+)?")
 _CHANGING: Final = (CHANGED, "User ", "Node powered")
 _CHANGE: Final = re.compile(r"From '([^']*)' to '([^']*)'")
 
@@ -44,9 +45,17 @@ class Event:
         return None if found is None else found.group(2)
 
     @property
+    def is_revert(self) -> bool:
+        """Whether MAAS has begun something, could not go on, and has given the machine back the status it had.
+
+        It is a mere warning, as is each failure to ask a BMC for the power.
+        """
+        return _REVERTED.fullmatch(self.description) is not None
+
+    @property
     def is_trouble(self) -> bool:
         """Whether it says why something failed."""
-        return self.type.startswith(_TROUBLE) or self.level in ("ERROR", "CRITICAL")
+        return self.type.startswith(_TROUBLE) or self.level in ("ERROR", "CRITICAL") or self.is_revert
 
     @property
     def may_change_list(self) -> bool:
@@ -68,6 +77,8 @@ class Event:
         """What it says of why something failed: MAAS's words, without that it was written down as a failure."""
         if self.type == _MARKED and self.description:
             return self.description
+        if (reverted := _REVERTED.fullmatch(self.description)) is not None:
+            return f"{self.type}: {reverted[1]}"
         asked = _BY.fullmatch(self.description) if self.is_request else None
         if asked is None:
             return self.said

@@ -142,6 +142,7 @@ class Machine:
     cores: int | None = None
     memory: int | None = None
     commissioning_result: int | None = None
+    is_commissioning_aborted: bool = False
     addresses: Mapping[str, str] = field(default_factory=lambda: NO_ADDRESSES, hash=False)
 
     @property
@@ -161,6 +162,10 @@ class Machine:
             return NodeCondition.FAILED_RELEASE
         return NodeCondition.OTHER if self.status is None else _CONDITIONS[self.status]
 
+    def condition_for(self, account: str) -> NodeCondition:
+        """What it means for a deployment of this account: what somebody else has does not serve us, however it is."""
+        return NodeCondition.OTHER if self.is_owned_by_other(account) else self.condition
+
     @property
     def can_power_on(self) -> bool:
         """Whether it is deployed and off, so that its power brings back what runs on it."""
@@ -170,19 +175,22 @@ class Machine:
         """Whether somebody else than this account has it."""
         return self.owner not in (None, "", account)
 
+    def shown_to(self, account: str) -> str:
+        """Return MAAS's word for its status, with who owns it behind, if that is another."""
+        return f"{self.shown}{OWNED_BY}{self.owner}" if self.is_owned_by_other(account) else self.shown
+
     def listed(self, account: str) -> ListedNode:
-        """Return it as a node of the provisioner's list; who owns it stands behind its status, if that is another."""
-        word = f"{self.shown}{OWNED_BY}{self.owner}" if self.is_owned_by_other(account) else self.shown
+        """Return it as a node of the provisioner's list."""
         return ListedNode(
             self.name,
-            self.condition,
-            word,
+            self.condition_for(account),
+            self.shown_to(account),
             self.power_state,
             self.addresses,
             self.cores,
             self.memory,
             self.system_id,
-            self.can_power_on,
+            self.can_power_on and not self.is_owned_by_other(account),
         )
 
 
@@ -217,6 +225,7 @@ def read_machine(data: object) -> Machine:
         cores=_count(data.get("cpu_count")),
         memory=_count(data.get("memory")),
         commissioning_result=_count(data.get("current_commissioning_result_id")),
+        is_commissioning_aborted=data.get("commissioning_status_name") == "Aborted",
         addresses=_addresses(data),
     )
 

@@ -14,6 +14,8 @@ from provisioner_client.errors import (
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.design import by_name
 from provisioner_client.maas.machine import Machine
+from provisioner_client.maas.tasks.next_step import Act
+from provisioner_client.maas.tasks.refusals import refusal_of
 
 
 def power_on(api: MaasApi, names: Collection[str]) -> dict[str, str]:
@@ -32,7 +34,8 @@ def power_on(api: MaasApi, names: Collection[str]) -> dict[str, str]:
             except (ProvisionerRefused, ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
                 if _is_of_all(trouble):
                     raise
-                why = trouble.detail
+                is_refused = isinstance(trouble, ProvisionerRefused)
+                why = refusal_of(Act.POWER_ON, name, same[0].system_id, trouble) if is_refused else trouble.detail
         if why:
             refused[name] = why
     return refused

@@ -271,17 +271,24 @@ class MaasProvisioner:
         except TaskNotFound:
             log.warning("task %s is gone: only the machines can tell what it did", task_id)
             listed = by_name(self._api.machines_of("hostname", sent))
-            return evidence_of(None, {name: same[0] for name, same in listed.items() if len(same) == 1}, sent, {})
+            return evidence_of(
+                None,
+                {name: same[0] for name, same in listed.items() if len(same) == 1},
+                sent,
+                {},
+                account=self._api.account,
+            )
         try:
             found = self._machines_of_task(ledger, sent)
         except ProvisionerError as failure:
             log.warning("the machines of task %s cannot be listed: %s", task_id, failure)
-            return replace(evidence_of(ledger, None, sent, {}), listed=False)
+            return replace(evidence_of(ledger, None, sent, {}, account=""), listed=False)
         waits = self._waits(ledger, found)
         if not ledger.is_begun() and not ledger.is_over():
             # How machines are before anything was done to them proves nothing.
             return Evidence(over=False, listed=True, messages=waits)
-        return evidence_of(ledger, found, sent, reasons(self._api, ledger, sent, found), waits)
+        why = reasons(self._api, ledger, sent, found)
+        return evidence_of(ledger, found, sent, why, waits, account=self._api.account)
 
     @property
     def lists_by_name(self) -> bool:

@@ -42,7 +42,9 @@ def release_of(store: SiteStore, site: str, group: Group, listed: Mapping[str, L
 
 
 def _stuck(listed: Mapping[str, ListedNode]) -> dict[str, ListedNode]:
-    return {name: node for name, node in listed.items() if node.condition in REFUSED_BY_PREPARE}
+    return {
+        name: node for name, node in listed.items() if node.condition in REFUSED_BY_PREPARE or whose(node.status_name)
+    }
 
 
 def _release(

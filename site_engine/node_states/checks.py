@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from provisioner_client.protocol import NO_ADDRESSES
 from strategy_lib.node_states.drift import POWER_IS_OFF
+from strategy_lib.node_states.reported import whose
 from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def check_as_left(node: CheckedNode) -> Finding:
     """Tell whether a node is deployed and on, with the addresses that the design states; all else is left open."""
     if node.condition is NodeCondition.NOT_LISTED:
         return drift("the provisioner does not list it")
+    if node.status is not None and whose(node.status):
+        return drift(f"it is another's: the provisioner says {node.status}")
     if node.condition is not NodeCondition.DEPLOYED:
         return drift(f"the provisioner says {node.status or node.condition}")
     if node.power == "off":

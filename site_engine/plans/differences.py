@@ -89,7 +89,7 @@ def node_difference(
         name=name,
         change=found.change,
         reason=reason,
-        withheld=_withheld(found, record, reason) if condition is NodeCondition.DEPLOYED else None,
+        withheld=_withheld(found, record, reason, is_deployed=condition is NodeCondition.DEPLOYED),
         wanted_version=wanted_version,
         wanted_revision=record.wanted_revision if record is not None and newest else None,
         done_version=None if record is None else record.done_version,
@@ -158,14 +158,22 @@ def _reason(found: Difference, record: NodeRecord | None, *, newest: bool) -> st
     return found.reason
 
 
-def _withheld(found: Difference, record: NodeRecord | None, reason: str) -> str | None:
-    """Return why a deployed node is left alone though it is not as wanted; None where it is as wanted."""
+def left_to_others(records: Iterable[NodeRecord]) -> dict[str, str]:
+    """Return the nodes that somebody else has at the provisioner, and why nothing is done to them."""
+    said = {record.name: record.provisioner_status or "" for record in records}
+    return {name: left_alone(word) for name, word in said.items() if whose(word)}
+
+
+def _withheld(found: Difference, record: NodeRecord | None, reason: str, *, is_deployed: bool) -> str | None:
+    """Return why a node is left alone though it is not as wanted: deployed, or another's; None where it is not."""
+    if found.change in TO_DO and record is not None and (theirs := left_to_others([record])):
+        return theirs[record.name]
+    if not is_deployed:
+        return None
     if found.change is Change.RELABEL:
         return "labels changed: relabel_nodes brings them about"
     if found.change not in TO_DO:
         return None
-    if record is not None and record.provisioner_status is not None and whose(record.provisioner_status):
-        return left_alone(record.provisioner_status)
     if found.change is Change.ADD or record is None:
         return (
             "deployed already, but no action on record proves its design: `slipway adopt` takes it over as it is, or "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
-from site_engine.plans.differences import NodeDifference, node_differences, why_kept
+from site_engine.plans.differences import NodeDifference, left_to_others, node_differences, why_kept
 from strategy_lib.goals.update import Change
 from strategy_lib.outcome import NodeCondition
 
@@ -41,11 +41,12 @@ def planned_differences(
     if kind.relabels:
         found = _with_labels(found, records, relabelled=relabelled)
     found = _with_removals(found, records, asked=kind.prunes and parameters.allows(Override.PRUNE))
-    return leave_out(found, out_of_use)
+    # What somebody else has is left alone even where a person asks for it again, or for its removal.
+    return leave_out(leave_out(found, left_to_others(records)), out_of_use)
 
 
 def leave_out(differences: Mapping[str, NodeDifference], out_of_use: Mapping[str, str]) -> Mapping[str, NodeDifference]:
-    """Say of nodes that are out of use why they are left alone, unless they are as wanted (rules 15 and 51)."""
+    """Say of nodes why they are left alone, as they are out of use, unless they are as wanted (rules 15 and 51)."""
     left = {
         name: replace(differences[name], withheld=why)
         for name, why in out_of_use.items()

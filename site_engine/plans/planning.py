@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
-from site_engine.plans.differences import NodeDifference, node_differences
+from site_engine.plans.differences import NodeDifference, left_to_others, node_differences
 from site_engine.plans.planned_differences import NOBODY, planned_differences
 from site_store import IdleGroup, NodeRecord, PlannedGroup
 from strategy_lib.deployment import Deployment
@@ -89,6 +89,7 @@ class Known:
     redeployable : deployed nodes that a redeploy brings to the wanted design, where a group allows it.
     redeploy : they are redeployed in whatever group; else in groups that allow it.
     serving : nodes that the provisioner lists as deployed.
+    theirs : nodes that somebody else has there: they serve nobody.
     """
 
     deployed: Deployed = NONE_DEPLOYED
@@ -97,6 +98,7 @@ class Known:
     redeployable: frozenset[str] = frozenset()
     redeploy: bool = False
     serving: frozenset[str] = frozenset()
+    theirs: frozenset[str] = frozenset()
 
 
 NOTHING_KNOWN = Known()
@@ -141,9 +143,13 @@ def plan_groups(groups: Sequence[Group], members: Mapping[str, Collection[str]],
     for name, group in by_name.items():
         mine = {node for node in of_group[name] & left if allowing[node][0] == name}
         left -= mine
-        plan = plan_of_group(of_group[name], edges, met, mine, known.serving, left)
+        plan = plan_of_group(of_group[name], edges, met, mine, known.serving, left, known.theirs)
         others = {other for node in mine for other in allowing[node]} - {name}
-        bounds = (bounds_of(by_name[one], of_group[one], mine, known.serving) for one in by_name if one in others)
+        bounds = (
+            bounds_of(by_name[one], of_group[one], mine, known.serving, known.theirs)
+            for one in by_name
+            if one in others
+        )
         plan = replace(plan, bounds=tuple(bounds)) if others else plan
         plan = replace(plan, after=tuple(sorted(before[name] - {name}))) if name in before else plan
         planned.append(PlannedGroup(group, tuple(sorted(of_group[name])), plan))
@@ -218,13 +224,15 @@ def plan_action(
     differences = planned_differences(
         kind, parameters, design.digests, of_site, conditions, relabelled=relabelled, out_of_use=out_of_use
     )
+    theirs = frozenset(left_to_others(of_site))
     known = Known(
         deployed=judge_deployed(differences),
         edges=design.edges,
         met=_done_of(design, of_site, conditions, labels=kind.relabels and not relabelled),
-        redeployable=redeployable_nodes(kind, parameters, differences, conditions).difference(out_of_use),
+        redeployable=redeployable_nodes(kind, parameters, differences, conditions).difference(out_of_use, theirs),
         redeploy=parameters.allows(Override.ALLOW_REDEPLOY),
         serving=frozenset(name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED),
+        theirs=theirs,
     )
     plan = make_plan(strategy, design.nodes, known)
     allowed = {name: replace(differences[name], withheld=None) for name in plan.redeploy}

@@ -10,6 +10,7 @@ from site_engine.actions.admission import judge_redeploys
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import ActionParameters
 from site_engine.groups.releases import releases_of
+from site_engine.plans.differences import left_to_others
 from site_engine.plans.node_lists import nodes_of
 from site_engine.plans.planning import Known, judge_deployed, plan_groups, redeployable_nodes, simulate_plan
 from strategy_lib.batches.batch_words import announcements
@@ -81,12 +82,14 @@ def rehearse_update(
     clean = frozenset(name for names in stand_ins.values() for name in names)
     kind, parameters = kind_of(UPDATE), ActionParameters()
     deployed = judge_deployed(found)
+    theirs = frozenset(left_to_others(goals.records.values()))
     known = Known(
         replace(deployed, as_wanted=deployed.as_wanted | clean),
         goals.edges,
         frozenset(name for name in frozenset[str]().union(*goals.edges.values()) if name in goals.clean),
-        redeployable_nodes(kind, parameters, found, conditions).difference(facts.out_of_use),
+        redeployable_nodes(kind, parameters, found, conditions).difference(facts.out_of_use, theirs),
         serving=clean.union(name for name in found if conditions.get(name) is NodeCondition.DEPLOYED),
+        theirs=theirs,
     )
     plan = plan_groups(groups, members, known)
     redeploy = plan.redeploy

@@ -82,6 +82,7 @@ def new_redeploy_batch(
             below_criteria=known.below_criteria,
             order=order,
             others=others,
+            theirs=run.plan.theirs,
         )
     )
     if isinstance(step, Refused | Stopped):
@@ -107,6 +108,7 @@ def _other_groups(run: GroupRun, known: Known, gone: frozenset[str]) -> tuple[Ot
                 bounds.critical,
                 bounds.max_unavailable,
                 known.below_criteria,
+                bounds.theirs,
             )
         )
     return tuple(found)

@@ -26,7 +26,7 @@ class OtherGroup:
     total, serving : how many nodes it has, and how many of them served when the plan was made.
     failed : those of its nodes that are not back and will not be, or were never there.
     lost : those of them that served.
-    criteria, critical, max_unavailable, below_criteria : as in `RollingGroup`.
+    criteria, critical, max_unavailable, below_criteria, theirs : as in `RollingGroup`.
     """
 
     name: str
@@ -39,6 +39,7 @@ class OtherGroup:
     critical: bool = False
     max_unavailable: int | str | None = None
     below_criteria: bool = False
+    theirs: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class RollingGroup:
     order : which of the nodes that are left may go now, in the order in which they are taken; None: all, by name. A
         node may wait for others (rule 39). Of them the first are taken, so that none goes without those it waits for.
     others : other groups whose bounds a batch keeps.
+    theirs : nodes of the group that somebody else has: they serve nobody, and count against `max_unavailable`.
     """
 
     nodes: frozenset[str]
@@ -76,6 +78,7 @@ class RollingGroup:
     below_criteria: bool = False
     order: tuple[str, ...] | None = None
     others: tuple[OtherGroup, ...] = ()
+    theirs: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +234,14 @@ def _own(group: RollingGroup) -> OtherGroup:
         group.critical,
         group.max_unavailable,
         group.below_criteria,
+        group.theirs,
     )
 
 
 def _room(group: OtherGroup, *, begun: bool) -> int | _Closed:
     """Return how many more nodes of a group may be taken away now, at least 1; or why none may."""
     if group.max_unavailable is not None:
-        limit, away = nodes_at_once(group.max_unavailable, group.total), group.failed
+        limit, away = nodes_at_once(group.max_unavailable, group.total), group.failed | group.theirs
     else:
         limit, away = room_in_criteria(group.criteria, group.total, group.serving), group.lost
         if limit == 0 and group.critical and not group.below_criteria:
@@ -252,7 +256,12 @@ def _room(group: OtherGroup, *, begun: bool) -> int | _Closed:
     if begun and not group.below_criteria and not _met(group.criteria, group.total, reachable):
         return _Closed(f"its criteria cannot be met any more: {_failed_words(group.failed)}")
     limit -= len(away)
-    return limit if limit > 0 else _Closed(f"as many nodes are away as may be: {_failed_words(away)}")
+    if limit > 0:
+        return limit
+    words = [_failed_words(away - group.theirs)] if away - group.theirs else []
+    if away & group.theirs:
+        words.append(f"somebody else has {len(group.theirs)} ({', '.join(sorted(group.theirs))})")
+    return _Closed(f"as many nodes are away as may be: {', '.join(words)}")
 
 
 def _first(order: Iterable[str], room: int, others: Iterable[OtherGroup]) -> Iterable[str]:

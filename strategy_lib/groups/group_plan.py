@@ -20,6 +20,7 @@ class GroupBounds:
     nodes : those of the nodes to redeploy that are in it.
     total, serving : how many nodes it has, and how many of them serve when the plan is made.
     criteria, critical, max_unavailable : its own.
+    theirs : its nodes that somebody else has.
     """
 
     group: str
@@ -29,21 +30,27 @@ class GroupBounds:
     criteria: SuccessCriteria | None = None
     critical: bool = False
     max_unavailable: int | str | None = None
+    theirs: frozenset[str] = frozenset()
 
     def to_data(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
         criteria = None if self.criteria is None else asdict(self.criteria)
-        return asdict(self) | {"nodes": sorted(self.nodes), "criteria": criteria}
+        return asdict(self) | {"nodes": sorted(self.nodes), "criteria": criteria, "theirs": sorted(self.theirs)}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> GroupBounds:
         """Read what `to_data` wrote."""
         criteria = None if data["criteria"] is None else SuccessCriteria(**data["criteria"])
-        return cls(**{**data, "nodes": frozenset(data["nodes"]), "criteria": criteria})
+        sets = {name: frozenset(data.get(name, ())) for name in ("nodes", "theirs")}
+        return cls(**{**data, **sets, "criteria": criteria})
 
 
 def bounds_of(
-    group: Group, members: Collection[str], redeploy: Collection[str], serving: Collection[str]
+    group: Group,
+    members: Collection[str],
+    redeploy: Collection[str],
+    serving: Collection[str],
+    theirs: Collection[str] = (),
 ) -> GroupBounds:
     """Return what a group says of those of its members that another group redeploys."""
     here = frozenset(members)
@@ -55,6 +62,7 @@ def bounds_of(
         group.criteria,
         group.critical,
         group.max_unavailable,
+        here.intersection(theirs),
     )
 
 
@@ -71,6 +79,7 @@ class GroupPlan:
     later : nodes that serve in another design, and are redeployed by a later group: this one leaves them alone.
     bounds : what other groups say of the nodes to redeploy.
     after : groups that are judged before this one, because its nodes wait for nodes of theirs.
+    theirs : nodes that somebody else has, where there are any to redeploy.
     """
 
     waits_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -80,6 +89,7 @@ class GroupPlan:
     later: frozenset[str] = frozenset()
     bounds: tuple[GroupBounds, ...] = ()
     after: tuple[str, ...] = ()
+    theirs: frozenset[str] = frozenset()
 
     @property
     def named(self) -> frozenset[str]:
@@ -100,6 +110,7 @@ class GroupPlan:
             "later": sorted(self.later),
             "bounds": [bounds.to_data() for bounds in self.bounds],
             "after": list(self.after),
+            "theirs": sorted(self.theirs),
         }
         return {name: value for name, value in data.items() if value} or None
 
@@ -117,6 +128,7 @@ class GroupPlan:
             frozenset(data.get("later", ())),
             tuple(GroupBounds.from_data(bounds) for bounds in data.get("bounds", ())),
             tuple(data.get("after", ())),
+            frozenset(data.get("theirs", ())),
         )
 
 
@@ -130,6 +142,7 @@ def plan_of_group(
     redeploy: Collection[str] = (),
     serving: Collection[str] = (),
     later: Collection[str] = (),
+    theirs: Collection[str] = (),
 ) -> GroupPlan:
     """Return what is said of these nodes, of what is known of all nodes of an action.
 
@@ -139,6 +152,7 @@ def plan_of_group(
     met : nodes outside the action that are done as wanted.
     redeploy, serving : nodes of the whole action.
     later : nodes that a later group redeploys.
+    theirs : nodes that somebody else has.
     """
     if not edges and not redeploy and not later:
         return NO_PLAN
@@ -147,4 +161,5 @@ def plan_of_group(
     members = frozenset(nodes)
     again = members.intersection(redeploy)
     serve = members.intersection(serving) if again else frozenset[str]()
-    return GroupPlan(waits_for, named.intersection(met), again, serve, members.intersection(later))
+    others = members.intersection(theirs) if again else frozenset[str]()
+    return GroupPlan(waits_for, named.intersection(met), again, serve, members.intersection(later), theirs=others)

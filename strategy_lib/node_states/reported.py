@@ -74,8 +74,12 @@ def reported_state(word: str, power: str | None, last: NodeAvailability | None) 
     -------
     Reported
         A deployed node whose power is unknown keeps its last state. At the first sight it is down: nothing shows it up.
+        A node that somebody else has is down, whatever he does with it: it does not serve us.
     """
     known = word.partition(OWNED_BY)[0].strip().lower()
+    if whose(word):
+        is_known = known == "deployed" or known in _AT_WORK or known in _DOWN
+        return Reported(_A.DOWN, word, undefined=not is_known)
     if known == "deployed":
         if power == "on":
             return Reported(_A.UP)

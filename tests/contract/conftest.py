@@ -1,22 +1,14 @@
-"""What the contract suite runs against: a Drydock and a MAAS, simulated, each a process of its own; or any Drydock.
+"""What the contract suite runs against: a Drydock and a MAAS, simulated, each a process of its own; or any of either.
 
-`make contract URL=http://…` is for the latter. What is true of Drydock alone carries the mark `drydock_alone`, with the
-reason; all else is tried on both.
+`make contract URL=http://…` is for the latter; `in_use.py` has what is read from the environment. What is true of
+Drydock alone carries the mark `drydock_alone`, with the reason; all else is tried on both.
 
-Of a Drydock these are read from the environment:
-
-- ``CONTRACT_URL``: where it is. The machines of `site.yaml` are prepared, deployed and destroyed there.
-- ``CONTRACT_DESIGNS``: the address, as that Drydock sees it, at which this suite serves its designs, such as
-  ``http://10.0.0.5:8099``. Without it they are files (``file://``), for a Drydock on this machine.
-- ``CONTRACT_LISTEN``: the address at which this machine serves them, if it is another one, such as ``0.0.0.0``.
-- ``CONTRACT_TOKEN``: a Keystone token. ``CONTRACT_SECONDS``: how long a task may take (1800).
-
-Tests that need the simulator's admin API are skipped there, and so is relabelling, which never ends without Keystone.
+Tests that need the simulator's admin API are skipped there, and so is relabelling on Drydock, which never ends without
+Keystone.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +23,6 @@ from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.connection import connect_drydock
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
-from provisioner_client.drydock.tokens import StaticToken
 from provisioner_client.factory import ProvisionerFactory
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
@@ -40,15 +31,11 @@ from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
 from strategy_lib.phase import Phase
+from tests.contract.in_use import BACKEND, DESIGNS, IMAGE, LISTEN, SECONDS, URL, client_in_use
 from tests.contract.servers import ContractDrydock, ContractMaas, listening_address
 from tests.support.file_server import FileServer
 
 SPEED = "8000"
-URL = os.environ.get("CONTRACT_URL", "")
-DESIGNS = os.environ.get("CONTRACT_DESIGNS", "")
-LISTEN = os.environ.get("CONTRACT_LISTEN", "")
-TOKEN = os.environ.get("CONTRACT_TOKEN", "")
-SECONDS = float(os.environ.get("CONTRACT_SECONDS") or 1800) if URL else 15.0
 _HERE = Path(__file__).parent
 _OURS = "tests/contract/"
 _ONLY_SIMULATED = {"simulator", "mortal"}
@@ -68,12 +55,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     endurance`.
     """
     ours = [item for item in items if item.nodeid.startswith(_OURS)]
-    away = {item for item in ours if _backend_of(item) == "maas" and (URL or item.get_closest_marker("drydock_alone"))}
+    away = {item for item in ours if _backend_of(item) == "maas" and item.get_closest_marker("drydock_alone")}
     if away:
         config.hook.pytest_deselected(items=list(away))
         items[:] = [item for item in items if item not in away]
     for item in ours:
-        if _backend_of(item) == "maas" and item.path.name in _LONGER:
+        if not URL and _backend_of(item) == "maas" and item.path.name in _LONGER:
             item.add_marker(pytest.mark.endurance)
     for item in ours:
         if URL and _ONLY_SIMULATED & set(getattr(item, "fixturenames", ())):
@@ -85,25 +72,9 @@ def _backend_of(item: pytest.Item) -> object:
     return None if called is None else called.params.get("backend")
 
 
-class ServerInUse(DrydockProvisioner):
-    """A client of a server that keeps the tasks of earlier runs: the references of this test are its own."""
-
-    def __init__(self, *given: Any, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self._own = f"-{secrets.token_hex(4)}"
-
-    def submit(self, phase: Phase, design: DesignSource, nodes: Any, reference: str, **more: Any) -> str:
-        """Submit under a reference of this test."""
-        return super().submit(phase, design, nodes, reference + self._own, **more)
-
-    def find(self, reference: str) -> ProvisionerTask | None:
-        """Look for a reference of this test."""
-        return super().find(reference + self._own)
-
-
-@pytest.fixture(scope="session", params=list(_SITES))
+@pytest.fixture(scope="session", params=[BACKEND] if URL else list(_SITES))
 def backend(request: pytest.FixtureRequest) -> str:
-    """Which provisioner a test is for: each of them."""
+    """Which provisioner a test is for: each of them, or the one in use."""
     return str(request.param)
 
 
@@ -111,7 +82,8 @@ def backend(request: pytest.FixtureRequest) -> str:
 def site_file(tmp_path_factory: pytest.TempPathFactory, backend: str) -> Path:
     """The design, in documents that this provisioner takes."""
     file = tmp_path_factory.mktemp("s") / "site.yaml"
-    file.write_text((_HERE / _SITES[backend]).read_text())
+    text = (_HERE / _SITES[backend]).read_text()
+    file.write_text(text.replace("image: jammy", f"image: {IMAGE}") if backend == "maas" else text)
     return file
 
 
@@ -244,7 +216,7 @@ def provisioner(request: pytest.FixtureRequest, backend: str) -> Iterator[Provis
     if not URL:
         yield request.getfixturevalue("connect")(request.getfixturevalue("simulator").address)
         return
-    client = ServerInUse(URL, StaticToken(TOKEN) if TOKEN else None)
+    client = client_in_use()
     yield client
     client.close()
 

@@ -1,4 +1,4 @@
-"""The contract suite runs against any Drydock that its URL is given."""
+"""The contract suite runs against any Drydock, and any MAAS, that its URL is given."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.servers import ContractDrydock, listening_address
+from tests.contract.servers import ContractDrydock, ContractMaas, listening_address
 
 CHOSEN = "test_nodes_are_prepared_and_then_deployed or test_a_bad_design or test_one_task or relabelled"
 
@@ -31,17 +31,18 @@ def test_designs_are_served_at_no_other_address_than_they_are_named_by(
 
 
 @pytest.mark.endurance
-@pytest.mark.drydock_alone("MAAS has no such way to be named")
 def test_the_suite_runs_against_a_url(simulator: ContractDrydock) -> None:
     """Twice: nothing is reset in between, and a server remembers designs and tasks."""
+    is_maas = isinstance(simulator, ContractMaas)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environment = os.environ | {"CONTRACT_URL": simulator.url, "CONTRACT_DESIGNS": f"http://127.0.0.1:{port}"}
+    named = {"CONTRACT_URL": simulator.address, "CONTRACT_DESIGNS": f"http://127.0.0.1:{port}"}
+    named |= {"CONTRACT_KEY": ContractMaas.key, "CONTRACT_POOL": "default"} if is_maas else {}
     command = [sys.executable, "-m", "pytest", "-q", "--timeout=300", "-k", CHOSEN, "-rs", str(Path(__file__).parent)]
     for _ in range(2):
-        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+        ended = subprocess.run(command, env=os.environ | named, capture_output=True, text=True, timeout=600)
         assert ended.returncode == 0, ended.stdout
-        assert "2 passed" in ended.stdout
+        assert f"{3 if is_maas else 2} passed" in ended.stdout
         assert "needs the simulator's admin API" in ended.stdout
-        assert "a Drydock without Keystone never ends it" in ended.stdout
+        assert ("a Drydock without Keystone never ends it" in ended.stdout) is not is_maas

@@ -28,7 +28,9 @@ _SEEN = {
     "MachineHandler_commission": {403, 500},
     "MachineHandler_deploy": {409},
     "MachineHandler_release": {500},
-    "MachineHandler_abort": {409},
+    "MachineHandler_abort": {200, 409},
+    "MachineHandler_set_owner_data": {200},
+    "MachineHandler_set_workload_annotations": {200},
     "MachineHandler_mark_broken": {409},
     "MachineHandler_mark_fixed": {409},
     "MachineHandler_lock": {409},
@@ -52,6 +54,8 @@ _SEEN = {
     "ZonesHandler_create": {403},
     "ResourcePoolsHandler_create": {403},
 }
+# Answers that its description has, and that it never gave: a machine came instead.
+_NEVER = {name: {204} for name, seen in _SEEN.items() if name.startswith("MachineHandler_") and 200 in seen}
 # Their form has any field, or it is written down as a pattern.
 _FREE = {"MachineHandler_set_owner_data", "MachineHandler_set_workload_annotations"}
 _SAME = {"commissioning-results": "installation-results"}
@@ -283,7 +287,9 @@ def _operations() -> dict[tuple[str, ...], Any]:
                 "form": set(fields),
                 "starts": [name.partition("{")[0] for name in fields if "{" in name],
                 "required": set(form.get("required", ())),
-                "statuses": {int(one) for one in said["responses"]} | _ALWAYS | _SEEN.get(said["operationId"], set()),
+                "statuses": ({int(one) for one in said["responses"]} - _NEVER.get(said["operationId"], set()))
+                | _ALWAYS
+                | _SEEN.get(said["operationId"], set()),
                 "kind": next(iter((said["responses"].get("200") or {}).get("content", {_JSON: {}}))),
             }
     return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from design_rendering.changes.objects import ObjectKey
 from design_rendering.documents import Document, DocumentError
+from design_rendering.kinds.provisioner_kinds import provisioner_of
 from design_rendering.nodes import NODE_SCHEMAS
 from design_rendering.policies import PolicyError, police
 from design_rendering.reading.diagnostics import RenderingError
@@ -119,7 +120,9 @@ def _validate(
         redactor = cache(lambda: Redactor(found_secrets()))
         text = design_text(rendering)
         nodes = [one.document.name for one in rendering.documents if one.document.schema in NODE_SCHEMAS]
-        answer = provisioner_check.ask(store, site, text, nodes, lambda said: redactor().redact(said), committed)
+        answer = provisioner_check.ask(
+            store, site, text, nodes, lambda said: redactor().redact(said), committed, _kind_of(rendering)
+        )
         kind = provisioner_check.provisioner_kind(site)
         networks = os.environ.get(NETWORKS_VARIABLE, "")
         found = validate_rendering(rendering, most_groups=longest_mapping(), provisioner=kind, node_networks=networks)
@@ -140,6 +143,13 @@ def _validate(
         by_policy=by_policy,
         judged=judged,
     )
+
+
+def _kind_of(rendering: Rendering) -> str | None:
+    try:
+        return provisioner_of([one.document for one in rendering.documents])
+    except DocumentError:
+        return None  # that two documents are about the site is said where they are read
 
 
 def _in_order(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.errors import ProvisionerError, SubmissionRefused
 from site_engine.designs import DesignCheck, check_design, refusal_stays
-from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.errors import ConnectionLookupFailed, NoConnection, SettingsError
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.provisioners import ProvisionerConnection
 from site_store import StoreError
@@ -44,6 +44,7 @@ def ask(
     nodes: Collection[str],
     redact: Redact,
     committed: RevisionRecord | None = None,
+    kind: str | None = None,
 ) -> Callable[[], Messages]:
     """Begin to have a rendered design checked by the site's provisioner.
 
@@ -53,6 +54,7 @@ def ask(
     nodes : the names of its nodes, all of which the provisioner has to see.
     redact : takes its secrets out of what the provisioner says; it may take long, and is called by another thread.
     committed : the revision that has this design already.
+    kind : the kind of provisioner that the design is for, which counts where there is no connection; None: not known.
 
     Returns
     -------
@@ -62,7 +64,7 @@ def ask(
     """
     candidate: str | None = None
     fetch = 0
-    connection = _stand_in("")
+    connection = _stand_in(kind or "")
     provisioner: Provisioner | None = None
     try:
         connection = provisioners().for_site(site)
@@ -77,7 +79,8 @@ def ask(
             _forget(store, candidate)
         source = connection.backend
         with closing(provisioner or _stand_in(connection.values.type).connect(redact)) as client:
-            found = [_unknown(str(error), committed is not None, source), *names_problem(client, nodes, source)]
+            said = error.of_type(source) if isinstance(error, NoConnection) and kind is not None else str(error)
+            found = [_unknown(said, committed is not None, source), *names_problem(client, nodes, source)]
         return lambda: found
 
     answer: Future[DesignCheck] = Future()

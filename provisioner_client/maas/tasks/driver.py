@@ -25,8 +25,9 @@ from provisioner_client.maas.selection import LabelWords
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn, TurnLost
 from provisioner_client.maas.tasks.doubts import Doubts
 from provisioner_client.maas.tasks.ledger import Ledger
-from provisioner_client.maas.tasks.next_step import Act, NextStep, next_step
-from provisioner_client.maas.tasks.operations import operations_of
+from provisioner_client.maas.tasks.machine_acts import MachineActs
+from provisioner_client.maas.tasks.next_step import COMMISSIONED_FROM, Act, NextStep, next_step
+from provisioner_client.maas.tasks.operations import was_set
 from provisioner_client.maas.tasks.progress import reason_of_status
 from provisioner_client.maas.tasks.refusals import doubt_about, refusal_of
 from provisioner_client.maas.tasks.relabelling import relabel
@@ -40,6 +41,8 @@ FRESH: Final = 10.0
 """Seconds for which a look at a machine counts: when its turn comes later, somebody else may have it."""
 _NEWEST: Final = 100
 """So many of a machine's newest events are looked at for the reason of a status that it had before our task."""
+_NOT_DEPLOYABLE: Final = 400
+"""What MAAS refuses so of a deploy does not change by itself: an image, a network or a root file system is missing."""
 _EXPLAINED: Final = FAILED | {Status.BROKEN}
 
 Nodes = Callable[[], Mapping[str, SlipwayNode]]
@@ -79,6 +82,7 @@ class Driver:
         self._settings = settings
         self._now = now
         self._turn = turn
+        self._acts = MachineActs(api, turn)
         self.is_kept_waiting = False
         """Whether, at the last look, another process had its turn to deploy."""
         self._advanced_at = now()
@@ -175,6 +179,7 @@ class Driver:
         while queue and places > 0:
             batch, queue = queue[: min(places, BATCH)], queue[min(places, BATCH) :]
             machines, looked = self._machines(ledger, batch), self._now()
+            self._mark(ledger, phase, machines, guard)
             for name in batch:
                 if self._now() - looked > FRESH:
                     machines = self._machines(ledger, [name])
@@ -186,6 +191,20 @@ class Driver:
                     self._note_wait(ledger, name, step.why)
                 elif self._act(ledger, phase, name, step, nodes, guard, settled):
                     places -= 1
+
+    def _mark(self, ledger: Ledger, phase: Phase, machines: Mapping[str, Machine], guard: Callable[[], None]) -> None:
+        """Give the task's tag to machines that are to be acted on: free or ours, and neither locked nor Broken."""
+        ids = [
+            machine.system_id
+            for name, machine in machines.items()
+            if not machine.locked
+            and machine.status is not Status.BROKEN
+            and ledger.tag.reference not in machine.tags
+            and self._step(phase, machine, ledger, name).act not in (Act.SETTLE, Act.WAIT)
+        ]
+        if ids:
+            guard()
+            self._api.tag_machines(ledger.tag.reference, add=ids)
 
     def _act(
         self,
@@ -213,57 +232,45 @@ class Driver:
         if doubt is not None and doubt.is_last:
             settled[name] = Settled(False, doubt.said)
             return False
-        sent, is_lost = step.act, False
+        is_lost, acts = False, self._acts
         try:
-            if step.act is Act.ALLOCATE:
-                self._send(guard, lambda: self._api.allocate(order.system_id, reference))
-            sent = Act.DEPLOY if step.act is Act.ALLOCATE else step.act
-            for operation, fields in operations_of(step, order, reference, user_data):
-                self._send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
+            made = ledger.progress(name).made
+            refused = acts.carry_out(step, name, order, reference, made, user_data, guard)
+            if refused is not None:
+                settled[name] = refused
         except AuthenticationFailed as refusal:
             if refusal.status == 401:
                 raise
-            self._refused(ledger, phase, name, sent, refusal, settled)
+            self._refused(ledger, phase, name, refusal, guard, settled)
         except ProvisionerRefused as refusal:
             if refusal.answered:
-                self._refused(ledger, phase, name, sent, refusal, settled)
+                self._refused(ledger, phase, name, refusal, guard, settled)
             else:
                 is_lost = True
-                self._note_doubt(reference, name, refusal, doubt_about(sent, name, order.system_id, refusal))
+                self._note_doubt(
+                    reference, name, refusal, doubt_about(acts.sent or step.act, name, order.system_id, refusal)
+                )
         except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
-            if isinstance(trouble, ProvisionerUnavailable) and not trouble.reached:
+            if acts.sent is None or (isinstance(trouble, ProvisionerUnavailable) and not trouble.reached):
                 raise
             is_lost = True
-            self._note_doubt(reference, name, trouble, doubt_about(sent, name, order.system_id, trouble))
+            self._note_doubt(reference, name, trouble, doubt_about(acts.sent, name, order.system_id, trouble))
         if is_lost:
             # Where MAAS does not answer at all, the other machines keep their turns.
             ledger.read()
         return True
-
-    def _send(self, guard: Callable[[], None], send: Callable[[], None]) -> None:
-        """Send a request; once more only after what certainly had no effect."""
-        http = self._api.http
-        for attempt in range(1, http.retry.attempts + 1):
-            guard()
-            try:
-                return self._turn.carry(send)
-            except ProvisionerUnavailable as trouble:
-                # A conflict of MAAS's transactions, or no connection at all: nothing was done.
-                if attempt == http.retry.attempts or not (trouble.status == 409 or not trouble.reached):
-                    raise
-                http.pause(attempt, trouble)
-        return None
 
     def _refused(
         self,
         ledger: Ledger,
         phase: Phase,
         name: str,
-        sent: Act,
         refusal: ProvisionerRefused,
+        guard: Callable[[], None],
         settled: dict[str, Settled],
     ) -> None:
         """Find out why a machine was refused: another process was faster, or another user owns it now."""
+        sent, has_set, order = self._acts.sent or Act.DEPLOY, self._acts.has_set, ledger.tag.orders[name]
         ledger.read()
         known = ledger.progress(name)
         if known.sent:
@@ -274,9 +281,15 @@ class Driver:
             # What MAAS is at ends by itself, and another process that was faster goes on: the next look will tell.
             return
         if step.act is Act.SETTLE and not step.ok:
-            settled[name] = Settled(False, self._explained(step, machine))
+            why = self._explained(step, machine)
+            if has_set:
+                done = " and ".join(f"its {what} ({text})" for what, text in was_set(order).items())
+                why = f"{why}; before that, Slipway had set up {done}"
         else:
-            settled[name] = Settled(False, refusal_of(sent, name, ledger.tag.orders[name].system_id, refusal))
+            why = refusal_of(sent, name, order.system_id, refusal)
+            if sent is Act.DEPLOY and known.acquired and step.act is Act.DEPLOY and refusal.status == _NOT_DEPLOYABLE:
+                why = f"{why.rstrip('.')}; {self._acts.let_go(name, order, ledger.tag.reference, guard)}"
+        settled[name] = Settled(False, why)
 
     def _explained(self, step: NextStep, machine: Machine | None) -> str:
         """Return why a machine is settled; of one that cannot be used as it is also what MAAS wrote down of that."""
@@ -309,7 +322,7 @@ class Driver:
             and doubt is not None
             and doubt.status == 500
             and machine is not None
-            and machine.status is Status.NEW
+            and machine.status in COMMISSIONED_FROM
             and machine.owner == self._api.account
         ):
             # What is left of a commissioning whose power action failed: it was tried, and is not tried again.
@@ -320,7 +333,10 @@ class Driver:
 
     def _machines(self, ledger: Ledger, names: Sequence[str]) -> dict[str, Machine]:
         ids = {ledger.tag.orders[name].system_id: name for name in names}
-        return {ids[one.system_id]: one for one in self._api.machines_of("id", ids) if one.system_id in ids}
+        found = {ids[one.system_id]: one for one in self._api.machines_of("id", ids) if one.system_id in ids}
+        for machine in found.values():
+            ledger.note_owner(machine)
+        return found
 
     def _relabel(
         self, ledger: Ledger, nodes: Nodes | None, guard: Callable[[], None], settled: dict[str, Settled]
@@ -336,13 +352,28 @@ class Driver:
                 settled[name] = Settled(step.ok, step.why)
             else:
                 wanted[name] = machines[name]
+        self._mark(ledger, Phase.RELABEL, wanted, guard)
         settled |= relabel(self._api, self._settings.words, wanted, nodes(), guard)
 
     def keep(self, ledger: Ledger, settled: Mapping[str, Settled], guard: Callable[[], None]) -> None:
-        """Write down in the tag what needs no look at the ledger, so that every process says the same of it."""
+        """Write down in the tag what needs no look at the ledger, so that every process says the same of it.
+
+        The tag is taken from machines that somebody else has by now.
+        """
+        self._take_off(ledger, guard)
         if not settled:
             return
         guard()
         current = self._api.task(ledger.tag.reference) or ledger.tag
         ledger.tag = current.settle(settled)
         self._api.rewrite_tag(ledger.tag.reference, ledger.tag.comment())
+
+    def _take_off(self, ledger: Ledger, guard: Callable[[], None]) -> None:
+        ids, ledger.strangers = ledger.strangers, set()
+        if not ids:
+            return
+        guard()
+        try:
+            self._api.tag_machines(ledger.tag.reference, remove=sorted(ids))
+        except ProvisionerError as trouble:
+            log.info("the tag %s stays on machines that others have: %s", ledger.tag.reference, trouble)

@@ -12,7 +12,7 @@ from provisioner_client.http_errors import one_line
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.machine import Machine, Status
 from provisioner_client.maas.tasks.ledger import Ledger
-from provisioner_client.maas.tasks.progress import messages_of
+from provisioner_client.maas.tasks.progress import ABORTED, messages_of
 from provisioner_client.protocol import ProvisionerTask, TaskMessage, TaskResult, TaskState, TaskTree
 from strategy_lib.goals.node_errors import join_messages
 from strategy_lib.outcome import Evidence, Lister
@@ -94,6 +94,8 @@ def evidence_of(
     sent: Collection[str],
     why: Mapping[str, str],
     waits: Mapping[str, str] | None = None,
+    *,
+    account: str,
 ) -> Evidence:
     """Return what is known of the nodes that were sent.
 
@@ -103,10 +105,11 @@ def evidence_of(
     machines : as they are now, by the name of the node; None: they could not be listed.
     why : more of the reasons of failures, by the name of the node.
     waits : what machines wait for that were not acted on yet, by the name of the node.
+    account : the name under which we ask.
     """
     listed = machines or {}
-    condition = {name: machine.condition for name, machine in listed.items()}
-    words = {name: machine.shown for name, machine in listed.items()}
+    condition = {name: machine.condition_for(account) for name, machine in listed.items()}
+    words = {name: machine.shown_to(account) for name, machine in listed.items()}
     if ledger is None:
         return Evidence(over=True, condition=condition, status_names=words, listed=True, lister=Lister.MAAS)
     over, found = ledger.is_over(), verdicts(ledger)
@@ -116,10 +119,15 @@ def evidence_of(
     if ledger.tag.action == "deploy_nodes":
         half = (name for name, machine in listed.items() if machine.is_half_released)
         spoilt |= {name: f"the machine is {words[name]}: it has no operating system" for name in half}
+    if ledger.tag.action == "prepare_nodes":
+        aborted = (name for name, machine in listed.items() if machine.is_commissioning_aborted)
+        spoilt |= {name: ABORTED for name in aborted if found[name][0] and ledger.progress(name).sent}
     if machines is not None and ledger.tag.action in _KINDS:
         # A machine that is released for good may be deleted with that.
         gone = (name for name, (ok, _) in found.items() if ok and name in sent and name not in machines)
         spoilt |= {name: f"{name} is no longer in the site's part of MAAS" for name in gone}
+        theirs = (name for name, machine in machines.items() if machine.is_owned_by_other(account) and found[name][0])
+        spoilt |= {name: f"{name} is {words[name]} by now, and is left alone" for name in theirs}
     messages |= spoilt
     good = frozenset(name for name, (ok, _) in found.items() if ok and name).difference(spoilt)
     bad = frozenset(name for name, (ok, _) in found.items() if name and (ok is False or (ok and name in spoilt)))

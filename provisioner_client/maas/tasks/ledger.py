@@ -32,6 +32,8 @@ class Ledger:
     def __init__(self, api: MaasApi, tag: TaskTag, now: Callable[[], float]) -> None:
         self.tag = tag
         self.seen_at = now()
+        self.strangers: set[str] = set()
+        """The machines with the task's tag that somebody else has by now."""
         self._api = api
         self._now = now
         self._listed_at = self.seen_at
@@ -112,11 +114,21 @@ class Ledger:
         known = {name: self._known[name] for name in listed}
         return {name: Settled(one.ok, one.why, is_over=True) for name, one in known.items() if one.ended}
 
+    def note_owner(self, machine: Machine) -> bool:
+        """Return whether somebody else has a machine that was just looked at; the task's tag is to be taken from it."""
+        is_theirs = machine.is_owned_by_other(self._api.account)
+        if is_theirs and self.tag.reference in machine.tags:
+            self.strangers.add(machine.system_id)
+        return is_theirs
+
     def conclude_by_status(self, machines: Mapping[str, Machine | None]) -> None:
         """Take in what machines say that were looked at after their events; None: it is gone."""
         for name, machine in machines.items():
             known = self._known[name]
-            if machine is not None:
+            if machine is not None and self.note_owner(machine) and known.sent and not known.ended:
+                why = f"the machine is {machine.shown_to(self._api.account)} by now, and is left alone"
+                self._known[name] = replace(known, ended=True, why=why)
+            elif machine is not None:
                 self._known[name] = progress_by_status(self.tag.action, known, machine)
             elif known.sent and not known.ended:
                 self._known[name] = replace(

@@ -16,10 +16,12 @@ class Act(StrEnum):
     """What is done: a request, a wait for what MAAS is at, or nothing any more."""
 
     COMMISSION = "commission"
+    SET_UP = "set_up"
     ALLOCATE = "allocate"
     DEPLOY = "deploy"
     RELEASE = "release"
     RELABEL = "relabel"
+    POWER_ON = "power_on"
     WAIT = "wait"
     SETTLE = "settle"
 
@@ -37,7 +39,7 @@ class NextStep:
     keeps: bool = False
 
 
-_COMMISSIONED_FROM: Final = frozenset({Status.NEW, Status.FAILED_COMMISSIONING, Status.READY})
+COMMISSIONED_FROM: Final = frozenset({Status.NEW, Status.FAILED_COMMISSIONING, Status.READY})
 _RELEASED_FROM: Final = frozenset(
     {
         Status.ALLOCATED,
@@ -109,7 +111,7 @@ def _may_release(phase: Phase, machine: Machine) -> bool:
 def _prepare(machine: Machine, *, recommission: bool) -> NextStep:
     if machine.status is Status.READY and not recommission:
         return NextStep(Act.SETTLE, ok=True, why="it was Ready, and the connection leaves such machines alone")
-    if machine.status in _COMMISSIONED_FROM:
+    if machine.status in COMMISSIONED_FROM:
         # MAAS would set up anew what a person has set up of a Ready machine; of others there is nothing to keep.
         return NextStep(Act.COMMISSION, keeps=machine.status is Status.READY)
     return _unfit(machine, "prepared")

@@ -40,9 +40,19 @@ def operations_of(step: NextStep, order: Order, reference: str, user_data: str |
         fields.append(("ephemeral_deploy", "true"))
     if user_data is not None:
         fields.append(("user_data", base64.b64encode(user_data.encode()).decode()))
-    first: list[tuple[str, Fields]] = []
+    return [("deploy", fields)]
+
+
+def set_up_operations(order: Order) -> list[tuple[str, Fields]]:
+    """Return what is asked of a machine to set up its network and its storage."""
+    found: list[tuple[str, Fields]] = []
     if order.network:
-        first.append(("restore_networking_configuration", []))
+        found.append(("restore_networking_configuration", []))
     if order.storage:
-        first.append(("set_storage_layout", [("storage_layout", order.storage)]))
-    return [*first, ("deploy", fields)]
+        found.append(("set_storage_layout", [("storage_layout", order.storage)]))
+    return found
+
+
+def was_set(order: Order) -> dict[str, str]:
+    """Return what of a machine is set up, and how the design calls it."""
+    return {what: text for what in ("network", "storage") if (text := getattr(order, what))}

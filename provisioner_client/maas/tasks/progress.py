@@ -12,6 +12,7 @@ from typing import Final
 
 from provisioner_client.maas.events import ACQUIRE, COMMISSION, DEPLOY, RELEASE, Event
 from provisioner_client.maas.machine import FAILED, STATUS_NAMES, Machine, Status
+from provisioner_client.maas.set_up import SetUp, find_set_up
 from provisioner_client.protocol import TaskMessage
 
 _REQUESTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -25,6 +26,7 @@ _UNDER_WAY: Final[Mapping[str, frozenset[Status]]] = {
     "deploy_nodes": frozenset({Status.DEPLOYING}),
     "destroy_nodes": frozenset({Status.RELEASING, Status.DISK_ERASING}),
 }
+ABORTED: Final = "its commissioning was aborted, and it is Ready as it was before"
 _GOOD: Final[Mapping[str, frozenset[Status]]] = {
     "prepare_nodes": frozenset({Status.READY}),
     "deploy_nodes": frozenset({Status.DEPLOYED}),
@@ -40,6 +42,7 @@ class Progress:
     ----------
     sent : our request has taken effect.
     acquired : it was allocated for this task; it may not be deploying yet.
+    made : how it was set up before that; None: the design does not say how.
     ended : MAAS is done with it, well or not.
     ok : it came to what was asked for.
     why : in MAAS's words, where it did not.
@@ -48,6 +51,7 @@ class Progress:
 
     sent: bool = False
     acquired: bool = False
+    made: SetUp | None = None
     ended: bool = False
     ok: bool = False
     why: str = ""
@@ -63,11 +67,12 @@ def progress_of(action: str, reference: str, account: str, events: Sequence[Even
     reference : the task's; our requests carry it as their comment, commissioning alone has no place for one.
     account : the name under which we ask.
     """
-    acquired = any(event.type == ACQUIRE and event.mentions(reference) for event in events)
+    allocations = [event for event in events if event.type == ACQUIRE and event.mentions(reference)]
+    acquired = bool(allocations)
     for place, event in enumerate(events):
         if _is_request(event, action, reference, account):
             return _walk(action, events[place:], acquired)
-    return Progress(acquired=acquired)
+    return Progress(acquired=acquired, made=find_set_up(allocations[-1].description) if allocations else None)
 
 
 def events_of_task(action: str, reference: str, account: str, events: Sequence[Event]) -> Sequence[Event]:
@@ -96,14 +101,18 @@ def _is_request(event: Event, action: str, reference: str, account: str) -> bool
 def _walk(action: str, events: Sequence[Event], acquired: bool) -> Progress:
     waits_at = ""
     for place, event in enumerate(events):
+        if event.is_revert:
+            return Progress(True, acquired=acquired, ended=True, why=event.reason)
         word = event.new_status
         if word is None:
             continue
         status = STATUS_NAMES.get(word.lower())
         waits_at = word if status is None else ""
         if status is not None and status not in _UNDER_WAY[action]:
-            ok = status in _GOOD[action]
-            return Progress(True, acquired, ended=True, ok=ok, why="" if ok else _why(status, word, events, place))
+            # A status that it was only given back is no success; MAAS may say so after it.
+            ok = status in _GOOD[action] and not any(one.is_revert for one in _after(events, place))
+            why = "" if ok else _why(status, word, events, place)
+            return Progress(True, acquired=acquired, ended=True, ok=ok, why=why)
     return Progress(sent=True, acquired=acquired, waits_at=waits_at)
 
 
@@ -117,16 +126,24 @@ def _why(status: Status, word: str, events: Sequence[Event], place: int) -> str:
 
 def _reason(events: Sequence[Event], place: int) -> str:
     """Return what was written down about the change at this place: trouble rather than what somebody asked for."""
-    after = []
-    for event in events[place + 1 :]:
-        if event.new_status is not None:
-            break
-        after.append(event)
-    for told in (reversed(events[:place]), after):
-        listed = list(told)
+    before, after = list(reversed(events[:place])), _after(events, place)
+    for event in [*before, *after]:
+        if event.is_revert:
+            return event.reason
+    for listed in (before, after):
         for event in [*(one for one in listed if one.is_trouble), *(one for one in listed if one.is_request)]:
             return event.reason
     return ""
+
+
+def _after(events: Sequence[Event], place: int) -> list[Event]:
+    """Return what was written down after the change at this place, up to the next change or request."""
+    found = []
+    for event in events[place + 1 :]:
+        if event.new_status is not None or event.type in _BEGINS:
+            break
+        found.append(event)
+    return found
 
 
 def reason_of_status(events: Sequence[Event]) -> str:
@@ -152,11 +169,13 @@ def progress_by_status(action: str, known: Progress, machine: Machine) -> Progre
         return known
     status = machine.status
     if status is None:
-        return Progress(True, known.acquired, waits_at=machine.status_name)
+        return Progress(True, acquired=known.acquired, waits_at=machine.status_name)
     if status in _UNDER_WAY[action]:
         return known
-    ok = status in _GOOD[action] and not machine.is_half_released
-    return Progress(True, known.acquired, ended=True, ok=ok, why="" if ok else f"the machine is {machine.shown}")
+    reverted = action == "prepare_nodes" and machine.is_commissioning_aborted
+    ok = status in _GOOD[action] and not machine.is_half_released and not reverted
+    why = "" if ok else ABORTED if reverted else f"the machine is {machine.shown}"
+    return Progress(True, acquired=known.acquired, ended=True, ok=ok, why=why)
 
 
 def messages_of(name: str, progress: Progress, events: Sequence[Event]) -> tuple[TaskMessage, ...]:

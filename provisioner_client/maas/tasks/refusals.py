@@ -8,12 +8,17 @@ from typing import Final
 from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
 from provisioner_client.maas.tasks.next_step import Act
 
+_FORBIDDEN: Final = 403
+LOCKED: Final = "it is locked there, or somebody else has it by now: unlock it in MAAS"
+"""What MAAS means by a 403 without a word."""
 _VERBS: Final[Mapping[Act, str]] = {
     Act.COMMISSION: "commission",
+    Act.SET_UP: "set up",
     Act.ALLOCATE: "allocate",
     Act.DEPLOY: "deploy",
     Act.RELEASE: "release",
     Act.RELABEL: "relabel",
+    Act.POWER_ON: "power on",
 }
 
 
@@ -27,6 +32,8 @@ def refusal_of(act: Act, name: str, system_id: str, refusal: ProvisionerError) -
     said = _words(name, system_id, refusal)
     if said:
         return f"MAAS refuses to {_VERBS[act]} {name}: {said}"
+    if refusal.status == _FORBIDDEN:
+        return f"MAAS refuses to {_VERBS[act]} {name}: {LOCKED}"
     return f"MAAS refuses to {_VERBS[act]} {name}, and does not say why (HTTP {refusal.status})"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,14 +17,13 @@ from provisioner_client.errors import (
     SubmissionUncertain,
 )
 from provisioner_client.maas.api import MaasApi
-from provisioner_client.maas.design import NODE, Design, DesignReader, by_name
+from provisioner_client.maas.design import NODE, Design, DesignReader, by_name, full_image
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.driver import Driver
 from provisioner_client.maas.tasks.ledger import Ledger
+from provisioner_client.maas.tasks.sweeping import Sweeper
 from provisioner_client.maas.tasks.task_tag import ACTIONS, Order, Settled, TaskTag
 from strategy_lib.phase import Phase
-
-log = logging.getLogger(__name__)
 
 _WITHOUT_DESIGN = (Phase.DESTROY, Phase.RELEASE, Phase.PREPARE)
 """What is removed from a site need not stand in any design any more."""
@@ -73,13 +71,16 @@ class Submission:
     ) -> None:
         self._api, self._driver, self._designs, self._settings = api, driver, designs, settings
         self._sleep, self._now = sleep, now
+        self._sweeper = Sweeper(api, now)
         self._older_tags: set[str] = set()
 
     def of_site(self, phase: Phase, check: Callable[[], Settled], reference: str, guard: Callable[[], None]) -> TaskTag:
         """Make a task of the whole site, which is over as soon as it is there: `check` says what came of it."""
         tag = self._known(reference)
         if tag is None:
-            tag = self._make(TaskTag(reference, ACTIONS[phase], "", 0, {}, {"": check()}), guard)
+            said = {"": check()}
+            tag = self._make(TaskTag(reference, ACTIONS[phase], "", 0, {}, said, self._api.limits), guard)
+            self._sweeper.sweep_site(reference, guard)
         return _checked(tag, phase)
 
     def of_nodes(
@@ -105,13 +106,9 @@ class Submission:
             # What an earlier process has sent may still take effect: a machine would be commissioned twice, or released
             # when it is deployed again.
             self._look_until(ledger, self._settings.settle - sent_ago)
-        guard()
-        ids = [order.system_id for order in tag.orders.values()]
-        added = self._api.tag_machines(reference, add=ids)
-        if added != len(ids):
-            log.warning("MAAS has tagged %d of %d machines with %s: the others are gone", added, len(ids), reference)
         self._drive(ledger, phase, design, guard)
-        self._sweep(reference, guard)
+        older, self._older_tags = self._older_tags - {reference}, set()
+        self._sweeper.sweep_machines(older, guard)
         return ledger
 
     def _planned(self, phase: Phase, source: DesignSource, names: Sequence[str], reference: str) -> TaskTag:
@@ -119,7 +116,8 @@ class Submission:
         if design.problems and phase not in _WITHOUT_DESIGN:
             raise SubmissionRefused(f"the design is not valid: {'; '.join(design.problems[:5])}")
         found = by_name(self._api.machines_of("hostname", names))
-        orders, settled = {}, {}
+        orders: dict[str, Order] = {}
+        settled = {}
         for name in names:
             same = found.get(name, [])
             if phase is Phase.DEPLOY and name not in design.nodes:
@@ -129,11 +127,14 @@ class Submission:
             else:
                 many = f"{len(same)} machines" if same else "no machine"
                 settled[name] = Settled(False, f"MAAS has {many} {name} in {self._api.limits}")
+        if any(order.image and "/" not in order.image for order in orders.values()):
+            images = self._api.images()
+            orders = {name: replace(one, image=full_image(one.image, images)) for name, one in orders.items()}
         prefix = f"{reference.partition('-')[0]}-"
         self._older_tags = {one for same in found.values() for each in same for one in each.tags}
         self._older_tags = {one for one in self._older_tags if one.startswith(prefix)}
         since = self._api.newest_event([order.system_id for order in orders.values()])
-        return TaskTag(reference, ACTIONS[phase], design.digest, since, orders, settled)
+        return TaskTag(reference, ACTIONS[phase], design.digest, since, orders, settled, self._api.limits)
 
     def _design(self, phase: Phase, source: DesignSource) -> Design:
         try:
@@ -223,28 +224,6 @@ class Submission:
                 return
             self._sleep(delay)
             ledger.read()
-
-    def _sweep(self, reference: str, guard: Callable[[], None]) -> None:
-        """Delete the tags of earlier tasks of these machines that are over: their results were taken in long ago.
-
-        It is housekeeping: what cannot be deleted now is deleted by the next task of these machines.
-        """
-        names, self._older_tags = self._older_tags - {reference}, set()
-        for name in sorted(names):
-            try:
-                tag = self._api.task(name)
-                if tag is None:
-                    continue
-                ledger = Ledger(self._api, tag, self._now)
-                ledger.read()
-                if ledger.is_over():
-                    guard()
-                    self._api.delete_tag(name)
-            except ProvisionerProtocolError:
-                continue  # somebody else's tag
-            except ProvisionerError as trouble:
-                log.info("tags of earlier tasks stay in MAAS for now: %s", trouble)
-                return
 
 
 def _checked(tag: TaskTag, phase: Phase) -> TaskTag:

@@ -26,7 +26,7 @@ ACTIONS: Final[Mapping[Phase, str]] = {
 }
 """Our word for each phase, as a task shows it."""
 LONGEST_NAME: Final = 256
-TASK: Final = re.compile(r"slipway-[0-9A-Z]{26}-[0-9]+")
+TASK: Final = re.compile(r"slipway-(?P<action>[0-9A-Z]{26})-(?P<op>[0-9]+)")
 """References as the engine makes them."""
 _FORMAT: Final = 1
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -78,6 +78,7 @@ class TaskTag:
     since : the newest event of its machines when it was made: what came after it is the task's own time.
     orders : by the node's name; none for a task of the whole site.
     settled : by the node's name; "" for a task of the whole site.
+    site : what limits the site's part of MAAS.
     """
 
     reference: str
@@ -86,6 +87,7 @@ class TaskTag:
     since: int
     orders: Mapping[str, Order] = field(default_factory=lambda: _NO_ORDERS)
     settled: Mapping[str, Settled] = field(default_factory=lambda: _NO_SETTLED)
+    site: str = ""
 
     def settle(self, more: Mapping[str, Settled]) -> TaskTag:
         """Return the task with more of it settled; what was settled before stays, unless it was over since."""
@@ -99,6 +101,7 @@ class TaskTag:
             "action": self.action,
             "design": self.design,
             "since": self.since,
+            "site": self.site,
             "nodes": {name: _order_data(order) for name, order in self.orders.items()},
             "settled": {
                 name: [one.ok, one.why, *([True] if one.is_over else ())] for name, one in self.settled.items()
@@ -131,6 +134,7 @@ def read_tag(data: object) -> TaskTag:
             int(said["since"]),
             {node: _order(given) for node, given in said["nodes"].items()},
             {node: Settled(bool(ok), str(why), any(over)) for node, (ok, why, *over) in said["settled"].items()},
+            str(said.get("site", "")),
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise ProvisionerProtocolError(f"the tag {name} in MAAS is no task of this version of Slipway") from None

@@ -7,7 +7,13 @@ from typing import Any
 from provisioner_client.simulator.maas.http.answers import BadParameters, Form, first
 
 DEFAULT = ("ubuntu", "jammy")
-IMAGES: tuple[tuple[str, str], ...] = (DEFAULT, ("ubuntu", "noble"), ("ubuntu", "focal"), ("custom", "site-image"))
+IMAGES: tuple[tuple[str, str], ...] = (
+    DEFAULT,
+    ("ubuntu", "noble"),
+    ("ubuntu", "focal"),
+    ("custom", "site-image"),
+    ("custom", "compute-next"),
+)
 _KERNELS = ("ga-22.04", "ga-24.04", "ga-20.04", "hwe-22.04", "hwe-24.04", "hwe-20.04")
 
 
@@ -38,7 +44,8 @@ def boot_resources() -> list[dict[str, Any]]:
         {
             "id": number,
             "type": "Uploaded" if osystem == "custom" else "Synced",
-            "name": f"{osystem}/{series}",
+            # An own image is uploaded, and listed, without the name of a system.
+            "name": series if osystem == "custom" else f"{osystem}/{series}",
             "architecture": "amd64/ga-22.04" if osystem != "custom" else "amd64/generic",
             "resource_uri": f"/MAAS/api/2.0/boot-resources/{number}/",
             "last_deployed": None,

@@ -15,6 +15,7 @@ from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.tasks.driver import DriverSettings
 from provisioner_client.retry import RetryPolicy
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
+from provisioner_client.simulator.maas.machines.script_sets import SCRIPTS
 from site_store import SiteStore
 from strategy_lib.goals.node_errors import NodeError
 from strategy_lib.phase import Phase
@@ -133,7 +134,13 @@ PREPARED = [
         script=_FAILS_ONCE,
         asked=(*_TO_TESTS, ("override_failed_testing", {}, "Ready")),
     ),
-    Fate("has-no-power", f"it became New: Failed to power on node: {BMC}", script=("prepare", "power", {})),
+    Fate(
+        "has-no-power",
+        "Failed to query node's BMC: Aborting COMMISSIONING and reverting to NEW. "
+        "Unable to power control the node. Please check power credentials.",
+        "; ".join(f"script {one}: Aborted" for kind in ("commissioning", "testing") for one in SCRIPTS[kind]),
+        script=("prepare", "power", {}),
+    ),
     Fate(
         "was-marked-broken",
         f"{{}} is Broken in MAAS and cannot be prepared: {_FIXED}; MAAS says: User marking node broken by "
@@ -171,7 +178,8 @@ PREPARED = [
     ),
     Fate(
         "is-of-alice",
-        "{} is owned by alice in MAAS (Broken), and is left alone",
+        "the node list says Broken, owned by alice: it is left alone until alice releases it",
+        code="refused",
         changed={"status": "Broken", "owner": "alice"},
     ),
     Fate("is-elsewhere", "MAAS has no machine {} in pool default", changed={"pool": "others"}),
@@ -202,7 +210,8 @@ DEPLOYED = [
     ),
     Fate(
         "has-no-network",
-        "MAAS refuses to deploy {}: network: Node must be configured to use a network",
+        "MAAS refuses to deploy {}: network: Node must be configured to use a network; "
+        "{} was released again, and nothing was deployed",
         script=("deploy", "no_network", {}),
     ),
     Fate(
@@ -213,7 +222,8 @@ DEPLOYED = [
     Fate(
         "has-a-wrong-image",
         "MAAS refuses to deploy {}: distro_series: 'ubuntu/warty' is not a valid distro_series. It should "
-        "be one of: ubuntu/jammy, ubuntu/noble, ubuntu/focal, custom/site-image.",
+        "be one of: ubuntu/jammy, ubuntu/noble, ubuntu/focal, custom/site-image, custom/compute-next; "
+        "{} was released again, and nothing was deployed",
         node={"image": "ubuntu/warty"},
     ),
     Fate(

@@ -262,6 +262,18 @@ def test_rule_37_of_three_commits_while_nothing_ran_the_last_is_done(
     assert set(plan_site(done.store, "alpha").nodes) == {"d"}, "nothing is left but what is in no group"
 
 
+def test_rule_56_a_node_that_a_stranger_redeployed_is_left_alone_and_the_plan_says_so(done: Driving) -> None:
+    listed = {name: ListedNode(name, NodeCondition.DEPLOYED, "Deployed", "on") for name in "acd"}
+    listed["b"] = ListedNode("b", NodeCondition.OTHER, "Deployed, owned by alice", "on")
+    keep_list(done.store, "alpha", "drydock", listed)
+    plan = plan_site(done.store, "alpha")
+    assert changes(plan)["b"] == ("redo", False)
+    said = "the node list says Deployed, owned by alice: it is left alone until alice releases it"
+    assert plan.nodes["b"].withheld == said
+    assert [one.submitted for one in plan.groups] == [0, 0]
+    agrees(done.store, plan, design())
+
+
 def test_rule_25_labels_are_named_as_such(done: Driving) -> None:
     text = design(role="storage")
     commit_design(done.store, "alpha", text)

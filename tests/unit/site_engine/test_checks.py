@@ -34,6 +34,14 @@ def stated(address: str = "10.0.0.9") -> StatedNode:
         pytest.param(DEPLOYED, "Deployed", None, {}, "", id="power not known"),
         pytest.param(DEPLOYED, "Deployed", "off", {}, "power is off", id="off"),
         pytest.param(NodeCondition.READY, "Ready", "off", {}, "the provisioner says Ready", id="wiped"),
+        pytest.param(
+            NodeCondition.OTHER,
+            "Deployed, owned by alice",
+            "on",
+            {},
+            "it is another's: the provisioner says Deployed, owned by alice",
+            id="a stranger has redeployed it",
+        ),
         pytest.param(NodeCondition.NOT_LISTED, None, None, {}, "the provisioner does not list it", id="not listed"),
         pytest.param(DEPLOYED, "Deployed", "on", {"power_address": "10.0.0.9"}, "", id="the stated address"),
         pytest.param(

@@ -12,7 +12,7 @@ from site_engine.plans.planning import judge_deployed
 from site_store import NodeRecord
 from strategy_lib.outcome import NodeCondition
 
-DEPLOYED, READY = NodeCondition.DEPLOYED, NodeCondition.READY
+DEPLOYED, READY, OTHER = NodeCondition.DEPLOYED, NodeCondition.READY, NodeCondition.OTHER
 OTHER_DESIGN = "done for version 1, wanted is version 2"
 
 
@@ -59,6 +59,14 @@ UNPROVEN = (
             "never done",
             "the node list says Deployed, owned by alice: it is left alone until alice releases it",
             id="somebody else's",
+        ),
+        pytest.param(
+            known("1", provisioner_status="Deployed, owned by alice"),
+            OTHER,
+            "redo",
+            "not as it was left: other",
+            "the node list says Deployed, owned by alice: it is left alone until alice releases it",
+            id="somebody else has redeployed it",
         ),
         pytest.param(
             None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ from site_engine.plans.planning import (
     judge_deployed,
     make_plan,
     plan_action,
+    simulate_plan,
 )
 from site_store import NodeRecord, PlannedGroup
 from strategy_lib.criteria import SuccessCriteria
@@ -92,12 +94,16 @@ GONE = NodeRecord("alpha", "z", None, None, 8, 1, RED, None, "deployed", wanted_
 
 
 def planned_update(
-    *records: NodeRecord, relabelled: bool = False, out_of_use: Mapping[str, str] = NOBODY, **given: bool
+    *records: NodeRecord,
+    relabelled: bool = False,
+    out_of_use: Mapping[str, str] = NOBODY,
+    condition: NodeCondition = NodeCondition.DEPLOYED,
+    **given: bool,
 ) -> Plan:
     kind = KINDS["update_site"]
     nodes = tuple(node for node in NODES if node.name in ("a", "b"))
     design = Design(DeploymentConfiguration(), STRATEGY, nodes, {"a": BLUE, "b": f"{VERSION}:raid:blue"}, ())
-    conditions = {record.name: NodeCondition.DEPLOYED for record in records}
+    conditions = {record.name: condition for record in records}
     return plan_action(
         kind,
         parse_parameters(given, kind),
@@ -152,6 +158,26 @@ def test_rule_21_a_node_that_is_as_wanted_is_left_alone_unless_it_is_redone(
     )
     assert {name: each.change for name, each in found.items()} == {"a": change}
     assert (judge_deployed(found) == Deployed()) is submitted
+
+
+ALICES = "Deployed, owned by alice"
+LEFT_TO_ALICE = f"the node list says {ALICES}: it is left alone until alice releases it"
+
+
+@pytest.mark.parametrize("overrides", [{}, {"redo_done": True}, {"force": True}, {"allow_redeploy": True}])
+def test_rule_56_a_node_that_a_stranger_redeployed_is_left_alone_whatever_is_allowed(
+    overrides: dict[str, Any],
+) -> None:
+    record = replace(DONE, done_digest=BLUE, done_version=2, provisioner_status=ALICES)
+    plan = planned_update(record, condition=NodeCondition.OTHER, **overrides)
+    assert plan.withheld["a"] == LEFT_TO_ALICE
+    assert (plan.done, plan.redeploy, plan.relabel) == (frozenset(), frozenset(), ())
+    assert not any("a" in one.nodes for one in simulate_plan(plan.groups, {}, withheld=plan.withheld).submissions)
+
+
+def test_rule_56_a_node_that_left_the_design_and_is_a_strangers_is_not_destroyed() -> None:
+    plan = planned_update(replace(GONE, provisioner_status=ALICES), condition=NodeCondition.OTHER, prune=True)
+    assert (plan.remove, plan.left) == ((), {"z": LEFT_TO_ALICE})
 
 
 OUT = {"a": "set to maintenance by ann: new disk", "b": "set to retired by bob", "elsewhere": "set to down by bob"}

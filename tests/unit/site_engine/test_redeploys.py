@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,19 +24,28 @@ UPDATE = KINDS["update_site"]
 
 
 def planned(
-    groups: list[dict[str, Any]], parameters: dict[str, Any] | None = None, *, done: str | None = "old"
+    groups: list[dict[str, Any]],
+    parameters: dict[str, Any] | None = None,
+    *,
+    done: str | None = "old",
+    theirs: str = "",
 ) -> Plan:
-    """Return the plan of an update where all nodes are deployed; `done` is the digest that they were done in."""
+    """Return the plan of an update where all nodes are deployed; `done` is the digest that they were done in.
+
+    `theirs` are nodes that a stranger has redeployed.
+    """
     design = read_design(load_documents(site([node(name) for name in NAMES], groups), "site.yaml"))
     digests = design.digests if done == "as wanted" else dict.fromkeys(NAMES, done)
     records = [NodeRecord("alpha", name, 1, digests[name], 7, 1, "new", None, "deployed") for name in NAMES]
+    words = {name: "Deployed, owned by alice" if name in theirs else "Deployed" for name in NAMES}
+    records = [replace(record, provisioner_status=words[record.name]) for record in records]
     return plan_action(
         UPDATE,
         parse_parameters(parameters or {}, UPDATE),
         design,
         design.strategy,
         records if done is not None else [],
-        dict.fromkeys(NAMES, NodeCondition.DEPLOYED),
+        {name: NodeCondition.OTHER if name in theirs else NodeCondition.DEPLOYED for name in NAMES},
     )
 
 
@@ -79,6 +89,32 @@ def test_rule_37_another_group_without_room_keeps_its_nodes_and_no_others() -> N
     strict = {**group("strict", ["b"], after=["wide"], percent_successful_nodes=100), **ROLLING}
     assert rehearsed(planned([wide, strict])) == [*rolled("wide", "a c d"), ("strict", None, "")]
     assert rehearsed(planned([wide, strict]), below_criteria=True)[0] == ("wide", "release", "a b c d")
+
+
+def test_rule_56_a_strangers_node_serves_nobody_and_counts_among_those_that_are_away() -> None:
+    rack = {**group("rack", critical=False), **ROLLING}
+    assert rehearsed(planned([{**rack, "max_unavailable": 2}], theirs="d")) == [
+        *rolled("rack", "a"),
+        *rolled("rack", "b"),
+        *rolled("rack", "c"),
+    ]
+    plan = planned([{**rack, "max_unavailable": 1}], theirs="d")
+    assert (plan.groups[0].plan.serving, plan.groups[0].plan.theirs) == (frozenset("abc"), frozenset("d"))
+    assert GroupPlan.from_data(plan.groups[0].plan.to_data()) == plan.groups[0].plan
+    kept = simulate_plan(plan.groups, {}, withheld=plan.withheld).kept
+    assert kept == dict.fromkeys("abc", "as many nodes are away as may be: somebody else has 1 (d)")
+    strict = {**group("rack", percent_successful_nodes=100), **ROLLING}
+    plan = planned([strict], theirs="d")
+    assert simulate_plan(plan.groups, {}, withheld=plan.withheld).failing.keys() == {"rack"}
+
+
+def test_rule_56_a_strangers_node_counts_in_another_group_too() -> None:
+    wide = {**group("wide", critical=False), **ROLLING}
+    narrow = {**group("narrow", ["c", "d"], after=["wide"], critical=False), **ROLLING, "max_unavailable": 1}
+    plan = planned([wide, narrow], theirs="d")
+    assert plan.groups[0].plan.bounds[0].theirs == {"d"}
+    kept = simulate_plan(plan.groups, {}, withheld=plan.withheld).kept
+    assert kept["c"] == "group narrow: as many nodes are away as may be: somebody else has 1 (d)"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import SubmissionRefused
 from provisioner_client.factory import ProvisionerFactory
 from site_engine.designs import REFUSAL_STAYS, DesignCheck
-from site_engine.errors import SettingsError
+from site_engine.errors import NoConnection
 from site_engine.provisioners import ProvisionerConnection
 from slipway_api.sites import provisioner_check
 from slipway_api.sites.provisioner_check import messages_of, names_problem
@@ -77,7 +77,7 @@ class Unconnected:
     """No site has a connection."""
 
     def for_site(self, site: str) -> ProvisionerConnection:
-        raise SettingsError(f"no provisioner for site {site}")
+        raise NoConnection(site, f"p_{site}", "p", ["Drydock", "MAAS"])
 
 
 def test_names_are_checked_also_where_no_provisioner_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +85,18 @@ def test_names_are_checked_also_where_no_provisioner_can_be_asked(monkeypatch: p
     found = provisioner_check.ask(cast("SiteStore", None), "lab7", "", ["n1", "x" * 33], str)()
     assert [message["name"] for message in found] == [provisioner_check.NOT_ASKED, "NodeNames"]
     assert "no provisioner for site lab7" in found[0]["message"]
+
+
+@pytest.mark.parametrize(("kind", "source", "other"), [("maas", "MAAS", "Drydock"), ("drydock", "Drydock", "MAAS")])
+def test_without_a_connection_it_speaks_of_the_provisioner_that_the_design_is_for(
+    monkeypatch: pytest.MonkeyPatch, kind: str, source: str, other: str
+) -> None:
+    monkeypatch.setattr(provisioner_check, "provisioners", Unconnected)
+    found = provisioner_check.ask(cast("SiteStore", None), "lab7", "", ["n1", "x" * 33, "no.host"], str, kind=kind)()
+    assert {message["source"] for message in found} == {source}
+    assert other not in str(found)
+    assert f"create an Airflow connection 'p_lab7' or 'p' of type {source}" in found[0]["message"]
+    assert ("no.host" if kind == "maas" else "x" * 33) in found[1]["message"]
 
 
 @pytest.mark.parametrize(

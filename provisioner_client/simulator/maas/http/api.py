@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from urllib.parse import unquote
 
 from provisioner_client.simulator.http.answer import HTML, Answer
@@ -103,8 +104,8 @@ def _machine_routes(machines: MachinesApi, machine: MachineApi) -> list[Route]:
         (one, "POST", "override_failed_testing", machine.override_failed_testing),
         (one, "POST", "set_storage_layout", machine.set_storage_layout),
         (one, "POST", "restore_default_configuration", machine.restore),
-        (one, "POST", "restore_networking_configuration", machine.restore),
-        (one, "POST", "restore_storage_configuration", machine.restore),
+        (one, "POST", "restore_networking_configuration", partial(machine.restore, storage=False)),
+        (one, "POST", "restore_storage_configuration", partial(machine.restore, network=False)),
         (one, "POST", "rescue_mode", machine.rescue_mode),
         (one, "POST", "exit_rescue_mode", machine.exit_rescue_mode),
         (one, "POST", "power_on", lambda call, system_id: machine.power(call, system_id, "on")),

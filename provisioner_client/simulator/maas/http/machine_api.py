@@ -23,7 +23,6 @@ from provisioner_client.simulator.maas.machines.lifecycle import Lifecycle, Powe
 from provisioner_client.simulator.maas.machines.machine import Machine
 from provisioner_client.simulator.maas.machines.park import MachinePark
 from provisioner_client.simulator.maas.machines.statuses import (
-    CONFIGURABLE,
     IN_RESCUE,
     LOCKABLE,
     MARKABLE_BROKEN,
@@ -110,7 +109,7 @@ class MachineApi:
         self._cost.count("other")
         machine = self._unlocked(system_id)
         self._lifecycle.abort(call.user, machine, first(call.form, "comment"))
-        return nothing(f"aborted {machine.hostname}")
+        return self._show(machine, f"aborted {machine.hostname}")
 
     def mark_broken(self, call: Call, system_id: str) -> Answer:
         """POST op-mark_broken: the owner only, not even an administrator; so nobody, where there is no owner."""
@@ -176,7 +175,7 @@ class MachineApi:
             if values[0]:
                 machine.owner_data[key] = values[0]
         self._park.touch(machine)
-        return nothing("annotated")
+        return self._show(machine, f"annotated {machine.hostname}")
 
     def test(self, call: Call, system_id: str) -> Answer:
         """POST op-test."""
@@ -187,22 +186,28 @@ class MachineApi:
         return nothing("tested")
 
     def set_storage_layout(self, call: Call, system_id: str) -> Answer:
-        """POST op-set_storage_layout: of a machine that is Ready or Allocated."""
+        """POST op-set_storage_layout: of a machine that is Ready."""
         call.need_admin()
         self._cost.count("other")
         machine = self._unlocked(system_id)
-        self._need(machine, machine.status in CONFIGURABLE, "change the storage layout")
+        if machine.status is not S.READY or machine.unknown_status:
+            raise Refused(409, "Cannot change the storage layout on a machine that is not Ready.")
         layout = first(call.form, "storage_layout")
         if layout not in _LAYOUTS:
             raise BadParameters({"storage_layout": [f"'{layout}' is not a valid storage layout."]})
+        machine.storage_layout = layout
+        self._park.touch(machine)
         return self._show(machine, f"laid out {machine.hostname}")
 
-    def restore(self, call: Call, system_id: str) -> Answer:
+    def restore(self, call: Call, system_id: str, *, storage: bool = True, network: bool = True) -> Answer:
         """POST op-restore_…_configuration: of a machine that is Ready, or failed its tests."""
         call.need_admin()
         self._cost.count("other")
         machine = self._unlocked(system_id)
         self._need(machine, machine.status in RESTORABLE, "restore the configuration")
+        machine.storage_layout = "flat" if storage else machine.storage_layout
+        machine.link_mode = "auto" if network else machine.link_mode
+        self._park.touch(machine)
         return self._show(machine, f"restored {machine.hostname}")
 
     def rescue_mode(self, call: Call, system_id: str) -> Answer:

@@ -23,9 +23,11 @@ def mac_address(system_id: str) -> str:
     return "52:54:00:" + ":".join(digest[at : at + 2] for at in (0, 2, 4))
 
 
-def hardware_fields(system_id: str, position: int, ip_address: str | None) -> dict[str, Any]:
-    """Return the fields that no action changes, and the address (None: it has none now)."""
-    disk, interface = _disk(system_id, position), _interface(system_id, position, ip_address)
+def hardware_fields(
+    system_id: str, position: int, ip_address: str | None, layout: str, link_mode: str
+) -> dict[str, Any]:
+    """Return the fields that no action changes, the address (None: it has none now), and how disks and links are."""
+    disk, interface = _disk(system_id, position, layout), _interface(system_id, position, ip_address, link_mode)
     return {
         "architecture": "amd64/generic",
         "bcaches": [],
@@ -50,11 +52,12 @@ def hardware_fields(system_id: str, position: int, ip_address: str | None) -> di
         "special_filesystems": [],
         "storage": DISK_BYTES / 1e6,
         "virtualblockdevice_set": [],
-        "volume_groups": [],
+        "volume_groups": [{"id": position + 1, "name": "vgroot", "size": DISK_BYTES}] if layout == "lvm" else [],
     }
 
 
-def _disk(system_id: str, position: int) -> dict[str, Any]:
+def _disk(system_id: str, position: int, layout: str) -> dict[str, Any]:
+    partitions = [] if layout == "blank" else [_partition(system_id, position, layout)]
     return {
         "available_size": 0,
         "block_size": 4096,
@@ -66,7 +69,7 @@ def _disk(system_id: str, position: int) -> dict[str, Any]:
         "name": "sda",
         "numa_node": 0,
         "partition_table_type": "GPT",
-        "partitions": [],
+        "partitions": partitions,
         "path": "/dev/disk/by-dname/sda",
         "resource_uri": f"{BASE}/nodes/{system_id}/blockdevices/{position + 1}/",
         "serial": f"SIM{position:06}",
@@ -75,13 +78,34 @@ def _disk(system_id: str, position: int) -> dict[str, Any]:
         "system_id": system_id,
         "tags": ["ssd"],
         "type": "physical",
-        "used_for": "GPT partitioned with 0 partitions",
+        "used_for": f"GPT partitioned with {len(partitions)} partitions",
         "used_size": 0,
         "uuid": None,
     }
 
 
-def _interface(system_id: str, position: int, ip_address: str | None) -> dict[str, Any]:
+def _partition(system_id: str, position: int, layout: str) -> dict[str, Any]:
+    used_for = {"flat": "ext4 formatted filesystem mounted at /", "lvm": "LVM volume for vgroot"}
+    found = {
+        "bootable": True,
+        "device_id": position + 1,
+        "id": position + 1,
+        "path": "/dev/disk/by-dname/sda-part1",
+        "resource_uri": f"{BASE}/nodes/{system_id}/blockdevices/{position + 1}/partition/{position + 1}",
+        "size": DISK_BYTES,
+        "system_id": system_id,
+        "tags": [],
+        "type": "partition",
+        "used_for": used_for.get(layout, layout),
+        "uuid": hashlib.md5(f"{system_id}/1".encode(), usedforsecurity=False).hexdigest(),
+    }
+    if layout != "flat":
+        return found
+    mounted = {"fstype": "ext4", "label": None, "mount_options": "", "mount_point": "/", "uuid": found["uuid"]}
+    return {**found, "filesystem": mounted}
+
+
+def _interface(system_id: str, position: int, ip_address: str | None, link_mode: str) -> dict[str, Any]:
     vlan = {
         "dhcp_on": True,
         "external_dhcp": None,
@@ -107,7 +131,7 @@ def _interface(system_id: str, position: int, ip_address: str | None) -> dict[st
         "interface_speed": 10000,
         "link_connected": True,
         "link_speed": 10000,
-        "links": [_link(position, vlan, ip_address)],
+        "links": [_link(position, vlan, ip_address, link_mode)],
         "mac_address": mac_address(system_id),
         "name": "eth0",
         "numa_node": 0,
@@ -124,7 +148,7 @@ def _interface(system_id: str, position: int, ip_address: str | None) -> dict[st
     }
 
 
-def _link(position: int, vlan: dict[str, Any], ip_address: str | None) -> dict[str, Any]:
+def _link(position: int, vlan: dict[str, Any], ip_address: str | None, mode: str) -> dict[str, Any]:
     subnet = {
         "active_discovery": False,
         "allow_dns": True,
@@ -142,5 +166,5 @@ def _link(position: int, vlan: dict[str, Any], ip_address: str | None) -> dict[s
         "space": "undefined",
         "vlan": vlan,
     }
-    link = {"id": position + 1, "mode": "auto", "subnet": subnet}
+    link = {"id": position + 1, "mode": mode, "subnet": subnet}
     return link if ip_address is None else {**link, "ip_address": ip_address}

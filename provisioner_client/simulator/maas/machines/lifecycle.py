@@ -17,7 +17,7 @@ from provisioner_client.simulator.maas.machines.course import (
     power_failure,
     rescue,
 )
-from provisioner_client.simulator.maas.machines.machine import DEBUG, ERROR, INFO, Machine, Step
+from provisioner_client.simulator.maas.machines.machine import DEBUG, ERROR, INFO, WARNING, Machine, Step
 from provisioner_client.simulator.maas.machines.park import MachinePark
 from provisioner_client.simulator.maas.machines.script_sets import COMMISSIONING, INSTALLATION, TESTING, ScriptSets
 from provisioner_client.simulator.maas.machines.statuses import (
@@ -72,7 +72,7 @@ class Lifecycle:
     def commission(self, user: User, machine: Machine, form: Form) -> None:
         """Start commissioning.
 
-        Raises `Refused` (400) in a wrong state, and `PowerTrouble`, which leaves a New machine with an owner.
+        Raises `Refused` (400) in a wrong state, and `PowerTrouble`, which leaves a machine as it was, with an owner.
         """
         if not user.is_admin:
             raise forbidden()
@@ -85,19 +85,22 @@ class Lifecycle:
         script, attempt = self._script(machine, Work.PREPARE, machine.prepares + 1)
         self._events.requested(machine, "User starting node commissioning", user.name)
         machine.prepares, machine.owner = attempt, user.name
-        if behaviour_of(script, attempt) is Behaviour.POWER:
-            self._park.become(machine, S.COMMISSIONING)
-            self._power_trouble(machine, S.NEW)
-            raise PowerTrouble
-        self._acts.begin(Work.PREPARE, machine, self._tags.task_of(machine))
+        before = machine.status
+        if behaviour_of(script, attempt) is not Behaviour.POWER:
+            self._acts.begin(Work.PREPARE, machine, self._tags.task_of(machine))
         self._park.become(machine, S.COMMISSIONING)
         machine.commissioning_id = self._sets.begin(machine.system_id, COMMISSIONING)
         tested = "none" not in tests
         if tested:
             machine.testing_id = self._sets.begin(machine.system_id, TESTING)
+        if behaviour_of(script, attempt) is Behaviour.POWER:
+            self._revert_commissioning(user, machine, before)
+            raise PowerTrouble
         stages = ("commissioning", "testing") if tested else ("commissioning",)
         power = "on" if is_true(form, "enable_ssh") else "off"
-        ready = Step(0, status=S.READY, power=power, events=((INFO, "Ready", ""),), fields={"owner": None})
+        made = {} if is_true(form, "skip_storage") else {"storage_layout": "flat"}
+        made |= {} if is_true(form, "skip_networking") else {"link_mode": "auto"}
+        ready = Step(0, status=S.READY, power=power, events=((INFO, "Ready", ""),), fields={"owner": None, **made})
         self._park.follow(machine, course(stages, ready, script, attempt, self._pace(machine)))
 
     def acquire(self, user: User, machine: Machine, agent_name: str, comment: str) -> None:
@@ -115,7 +118,7 @@ class Lifecycle:
         """Start a deployment; a Ready machine is acquired in the same transaction.
 
         Raises `Refused`: 403 for somebody else's machine (but not for an administrator), 409 in a wrong status, 400 for
-        an unknown image or a machine without a network, 503 where there are no addresses.
+        an unknown image, or a machine without a network or a root file system, 503 where there are no addresses.
         """
         if machine.status is not S.READY and machine.owner != user.name and not user.is_admin:
             raise forbidden()
@@ -131,6 +134,8 @@ class Lifecycle:
             raise BadParameters({"network": ["Node must be configured to use a network"]})
         if behaviour is Behaviour.NO_ADDRESSES:
             raise Refused(503, "No more IPs available in subnet: 10.0.0.0/24.")
+        if machine.storage_layout == "blank" and not is_ephemeral:
+            raise BadParameters({"storage": ["Mount the root '/' filesystem to be able to deploy this node."]})
         comment = first(form, "comment")
         if machine.status is S.READY:
             self.acquire(user, machine, first(form, "agent_name"), comment)
@@ -269,16 +274,24 @@ class Lifecycle:
         before = [one for one in machine.steps if one.at is not None and one.at <= at]
         self._park.follow(machine, [*before, turned, *machine.steps[len(before) :]])
 
+    def _revert_commissioning(self, user: User, machine: Machine, before: S) -> None:
+        """Have a machine be what it was before its commissioning, but with an owner and with aborted scripts."""
+        for set_id in (machine.commissioning_id, machine.testing_id):
+            self._sets.end(set_id, "Aborted", "", time.time())
+        reverting = f"Aborting COMMISSIONING and reverting to {before.name}"
+        said = f"({user.name}) - {reverting}. Unable to power control the node. Please check power credentials."
+        self._events.add(machine, WARNING, "Failed to query node's BMC", said)
+        machine.power_state = "error"
+        self._park.follow(machine, [])
+        self._park.become(machine, before)
+
     def _power_trouble(self, machine: Machine, after: S) -> None:
         """Undo a change of status only: what else was changed stays."""
-        self._events.add(
-            machine, ERROR, "Failed to power on node" if after is S.NEW else "Failed to power off node", BMC_TROUBLE
-        )
+        self._events.add(machine, ERROR, "Failed to power off node", BMC_TROUBLE)
         machine.power_state = "error"
         self._park.follow(machine, [])
         self._park.become(machine, after)
-        if after is not S.NEW:
-            self._events.add(machine, ERROR, MARKED_FAILED, BMC_TROUBLE)
+        self._events.add(machine, ERROR, MARKED_FAILED, BMC_TROUBLE)
 
     def _script(self, machine: Machine, phase: Work, attempt: int) -> tuple[Script | None, int]:
         return choose_script(self._scripts.all(), machine.hostname, phase, attempt), attempt

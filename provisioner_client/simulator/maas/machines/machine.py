@@ -39,6 +39,7 @@ class Machine:
     """Everything that MAAS knows of a machine, and how often each was begun with it (`prepares`, …).
 
     `unknown_status` is the name of a status that no MAAS has yet: nothing is begun with the machine meanwhile.
+    `storage_layout` and `link_mode` stand for all that can be set up of its disks and interfaces.
     """
 
     system_id: str
@@ -68,6 +69,8 @@ class Machine:
     commissioning_id: int | None = None
     testing_id: int | None = None
     installation_id: int | None = None
+    storage_layout: str = "flat"
+    link_mode: str = "auto"
     composed: bool = False
     address: str = ""
     prepares: int = 0
@@ -123,6 +126,8 @@ class Machine:
             "distro_series": self.distro_series,
             "netboot": self.netboot,
             "ephemeral_deploy": self.ephemeral_deploy,
+            "storage_layout": self.storage_layout,
+            "link_mode": self.link_mode,
         }
 
 

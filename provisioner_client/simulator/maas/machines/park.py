@@ -34,6 +34,8 @@ _CHANGEABLE: Mapping[str, tuple[type, ...]] = {
     "pool": (str,),
     "zone": (str,),
     "agent_name": (str,),
+    "storage_layout": (str,),
+    "link_mode": (str,),
     "unknown_status": (str,),
 }
 

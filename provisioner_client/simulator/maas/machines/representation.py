@@ -29,7 +29,13 @@ def represent(machine: Machine, status_of: StatusOf, place_of: PlaceOf) -> dict[
     """Return a machine's JSON; `status_of` knows the status of a script set, `place_of` a zone or pool by its name."""
     tested = machine.testing_id
     return {
-        **hardware_fields(machine.system_id, machine.position, machine.ip_address if machine.osystem else None),
+        **hardware_fields(
+            machine.system_id,
+            machine.position,
+            machine.ip_address if machine.osystem else None,
+            machine.storage_layout,
+            machine.link_mode,
+        ),
         **_checks("commissioning", status_of(machine.commissioning_id)),
         **_checks("testing", status_of(tested)),
         **_checks("cpu_test", "Unknown"),

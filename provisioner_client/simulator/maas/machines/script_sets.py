@@ -112,7 +112,8 @@ def installation_results(rows: Sequence[sqlite3.Row]) -> list[dict[str, Any]]:
 
 def _result(row: sqlite3.Row, number: int, name: str, output: bool) -> dict[str, Any]:
     failed_here = number == len(SCRIPTS[row["kind"]]) - 1
-    status = row["status"] if failed_here or row["status"] not in _OVER else "Passed"
+    # Of a run that was aborted no script is over.
+    status = row["status"] if failed_here or row["status"] not in _OVER - {"Aborted"} else "Passed"
     found = {
         "id": row["id"] * 10 + number,
         "name": name,

@@ -47,7 +47,7 @@ def test_rule_57_a_deployed_machine_that_is_off_is_powered_on_and_no_other(run: 
     assert client().power_on(["m0001"]) == {"m0001": "it is locked in MAAS: unlock it there"}
     admin("POST", "nodes/m0001", {"locked": False})
     listed = client().nodes()
-    assert {name: node.can_power_on for name, node in listed.items()} == {"m0001": True, "m0002": True, "m0003": False}
+    assert {name: node.can_power_on for name, node in listed.items()} == {"m0001": True, "m0002": False, "m0003": False}
     refused = client().power_on([*NAMES, "m0009"])
     assert refused == {
         "m0002": "it is bob's in MAAS",
@@ -74,6 +74,22 @@ def test_a_machine_is_looked_at_right_before_it_is_powered_on(run: Outcome, admi
 
     wire.cut = give_away
     assert client().power_on(NAMES[:2]) == {"m0002": "it is bob's in MAAS"}
+
+
+def test_a_machine_that_is_locked_right_before_it_is_powered_on_says_so(run: Outcome, admin: Admin, wire: Wire) -> None:
+    """MAAS's 403 has no words."""
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2", NAMES[:1])
+    admin("POST", "nodes/m0001", {"power_state": "off"})
+
+    def lock(method: str, path: str, number: int) -> str:
+        if path.endswith("op-power_on"):
+            admin("POST", "nodes/m0001", {"locked": True})
+        return ""
+
+    wire.cut = lock
+    said = "MAAS refuses to power on m0001: it is locked there, or somebody else has it by now: unlock it in MAAS"
+    assert client().power_on(NAMES[:1]) == {"m0001": said}
 
 
 def test_one_that_is_refused_does_not_stop_the_others(run: Outcome) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from io import BytesIO
 
 import pytest
@@ -11,6 +12,7 @@ from provisioner_client.designs import DesignSource
 from provisioner_client.errors import (
     ProvisionerUnavailable,
 )
+from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
 from tests.integration.provisioner_client.maas.conftest import NAMES, Admin, Finish, Outcome, acts
 from tests.support.maas_clients import Killed, Wire, client
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("wire")
     ("phase", "behaviour", "expected"),
     [
         (Phase.PREPARE, "fail", "1 commissioning script failed: 50-maas-01-commissioning\nscript "),
-        (Phase.PREPARE, "power", "New: "),
+        (Phase.PREPARE, "power", "Failed to query node's BMC: Aborting COMMISSIONING and reverting to NEW. Unable to"),
         (Phase.DEPLOY, "fail", "Failed deployment: Installation failed"),
         (Phase.DEPLOY, "power", "Failed deployment: Node could not be powered on"),
         (Phase.DEPLOY, "no_network", "Node must be configured to use a network"),
@@ -45,6 +47,53 @@ def test_why_a_machine_failed_is_told_in_maas_words(
     assert expected in said
     tree = client().task_tree("slipway-a-1", "m0002")
     assert any(message.error for one in tree.children for message in one.task.messages)
+
+
+@pytest.mark.parametrize("before", ["New", "Ready", "Failed commissioning"])
+def test_a_machine_whose_bmc_does_not_answer_is_not_prepared_whatever_it_was_before(
+    run: Outcome, admin: Admin, before: str
+) -> None:
+    """MAAS gives it back the status that it had; its scripts, which were all aborted, come behind the cause."""
+    admin("POST", "nodes/m0002", {"status": before})
+    admin("POST", "scripts", {"node": "m0002", "phase": "prepare", "behaviour": "power"})
+    judged, _ = run(Phase.PREPARE, "slipway-a-1")
+    assert (judged.succeeded, judged.failed) == ({"m0001", "m0003"}, {"m0002"})
+    cause, *scripts = judged.texts["m0002"].splitlines()
+    assert cause == judged.notes["m0002"]
+    assert cause.startswith("Failed to query node's BMC: Aborting COMMISSIONING and reverting to ")
+    assert "Unable to power control the node. Please check power credentials." in cause
+    assert scripts
+    assert all("Aborted" in one for one in scripts)
+    assert client().nodes()["m0002"].status_name == before
+    assert acts(admin, "m0002")[0] == 1
+
+
+def test_a_machine_that_is_ready_as_before_is_not_prepared_though_no_event_says_so(
+    run: Outcome, admin: Admin, three: DesignSource, wire: Wire
+) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    admin("POST", "scripts", {"node": "m0002", "phase": "prepare", "behaviour": "power"})
+    wire.cut = lambda method, path, number: "after" if path.endswith("op-commission") else ""
+    with pytest.raises(Killed):
+        client().submit(Phase.PREPARE, three, ["m0002"], "slipway-a-2")
+    wire.cut = lambda method, path, number: ""
+    worker = client()
+    send, revert = wire.send, b"Aborting COMMISSIONING and reverting"
+
+    def without(request: requests.PreparedRequest) -> requests.Response:
+        answer = send(request)
+        if revert in answer.content:
+            data = json.loads(answer.content)
+            data["events"] = [one for one in data["events"] if revert.decode() not in one["description"]]
+            data["count"] = len(data["events"])
+            answer._content = json.dumps(data).encode()
+        return answer
+
+    wire.send = without  # type: ignore[method-assign]
+    worker.submit(Phase.PREPARE, three, ["m0002"], "slipway-a-2")
+    outcome = judge(Phase.PREPARE, ["m0002"], worker.evidence("slipway-a-2", ["m0002"]))
+    assert outcome.failed == {"m0002"}
+    assert "its commissioning was aborted, and it is Ready as it was before" in outcome.notes["m0002"]
 
 
 @pytest.mark.parametrize(("retry_after", "prepared"), [("0", True), (None, False)])

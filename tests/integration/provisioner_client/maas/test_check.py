@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 
 import pytest
 import requests
 from airflow.sdk import Connection
 
-from provisioner_client.errors import AuthenticationFailed
+from provisioner_client.errors import AuthenticationFailed, ProvisionerProtocolError, ProvisionerRefused
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from slipway_airflow.hook import MaasHook
 from tests.integration.provisioner_client.maas.conftest import CLERK
@@ -29,6 +30,27 @@ def test_the_forms_test_says_whether_a_connection_can_be_used() -> None:
         hook.use_connection(made)
         works, said = hook.test_connection()
         assert (works, expected in said) == (bool(extra), True)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 404])
+def test_a_url_without_maas_says_how_it_ends(monkeypatch: pytest.MonkeyPatch, wire: Wire, status: int) -> None:
+    def elsewhere(request: requests.PreparedRequest) -> requests.Response:
+        answer = requests.Response()
+        answer.status_code, answer.raw = status, BytesIO(b"")
+        answer.headers["Location"] = "/MAAS/r/"
+        answer.url = str(request.url)
+        return answer
+
+    monkeypatch.setattr(wire, "send", elsewhere)
+    with pytest.raises(ProvisionerProtocolError, match="its URL ends with /MAAS, as in"):
+        client().check()
+
+
+def test_it_is_said_which_of_the_limits_maas_does_not_have() -> None:
+    with pytest.raises(ProvisionerRefused, match="MAAS has no tag lost: correct what limits"):
+        client(tag="lost").check()
+    with pytest.raises(ProvisionerRefused, match="MAAS has no pool lost: correct what limits"):
+        client(pool="lost").check()
 
 
 def test_a_clock_that_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch, wire: Wire) -> None:

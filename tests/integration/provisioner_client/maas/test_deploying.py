@@ -97,6 +97,20 @@ def test_user_data_image_and_kernel_are_sent_with_the_deploy(
     assert bodies["op-allocate"]["agent_name"] == ["slipway-a-2"]
 
 
+@pytest.mark.parametrize("image", ["site-image", "custom/site-image"])
+def test_an_image_is_deployed_by_its_whole_name(run: Outcome, wire: Wire, admin: Admin, image: str) -> None:
+    source = design({"m0001": f"{{image: {image}}}"})
+    assert client().validate_design(source).valid
+    run(Phase.PREPARE, "slipway-a-1", ["m0001"], source)
+    judged, _ = run(Phase.DEPLOY, "slipway-a-2", ["m0001"], source)
+    assert judged.succeeded == {"m0001"}
+    (node,) = [one for one in admin("GET", "nodes") if one["name"] == "m0001"]
+    assert (node["osystem"], node["distro_series"]) == ("custom", "site-image")
+    task = client()._api.task("slipway-a-2")
+    assert task is not None
+    assert task.orders["m0001"].image == "custom/site-image"
+
+
 @pytest.mark.parametrize(("seconds", "released"), [(60.0, False), (0.0, True)])
 def test_a_machine_is_looked_at_again_if_its_turn_comes_late(
     run: Outcome, wire: Wire, admin: Admin, three: DesignSource, finish: Finish, seconds: float, released: bool

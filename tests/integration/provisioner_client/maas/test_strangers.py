@@ -17,7 +17,7 @@ from provisioner_client.errors import (
 )
 from provisioner_client.protocol import TaskState
 from provisioner_client.simulator.maas.simulation import MaasSimulation
-from strategy_lib.outcome import judge
+from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from tests.integration.provisioner_client.maas.conftest import BOB, NAMES, Admin, Finish, Outcome, acts
 from tests.support.maas_calls import MaasCaller, in_process
@@ -34,6 +34,30 @@ def test_what_somebody_else_owns_is_left_alone_and_he_is_named(run: Outcome, adm
         assert judged.failed == {"m0002"}
         assert "owned by bob" in judged.notes["m0002"]
     assert acts(admin, "m0002") == (1, 1, 0)
+
+
+def test_what_a_stranger_redeployed_is_no_success_and_does_not_serve(
+    run: Outcome, admin: Admin, simulation: MaasSimulation, three: DesignSource
+) -> None:
+    run(Phase.PREPARE, "slipway-a-1")
+    run(Phase.DEPLOY, "slipway-a-2")
+    ours, bob = MaasCaller(in_process(simulation)), MaasCaller(in_process(simulation), BOB)
+    ours.act("m0001", "release")
+    ours.wait("m0001", "Ready")
+    bob.act("m0001", "deploy")
+    bob.wait("m0001", "Deployed")
+    admin("POST", "nodes/m0001", {"power_state": "off"})
+    node = client().nodes()["m0001"]
+    assert (node.condition, node.status_name) == (NodeCondition.OTHER, "Deployed, owned by bob")
+    assert not node.can_power_on
+    outcome = judge(Phase.DEPLOY, NAMES, client().evidence("slipway-a-2", NAMES))
+    assert outcome.failed == {"m0001"}
+    assert outcome.succeeded == {"m0002", "m0003"}
+    assert outcome.notes["m0001"] == "m0001 is Deployed, owned by bob by now, and is left alone"
+    client()._api.delete_tag("slipway-a-2")
+    outcome = judge(Phase.DEPLOY, NAMES, client().evidence("slipway-a-2", NAMES))
+    assert outcome.unknown == {"m0001"}
+    assert outcome.succeeded == {"m0002", "m0003"}
 
 
 def test_a_locked_machine_says_so(run: Outcome, wire: Wire, admin: Admin) -> None:
@@ -174,13 +198,13 @@ def test_a_limiting_tag_that_is_deleted_in_the_middle_is_named_and_nothing_is_to
     gone: list[str] = []
 
     def delete(method: str, path: str, number: int) -> str:
-        if path.endswith("op-update_nodes") and not gone:
+        if gone == [] and path.endswith("/tags/"):
             gone.append("lab")
             api.delete_tag("lab")
         return ""
 
     wire.cut = delete
-    with pytest.raises(ProvisionerRefused, match="MAAS has no pool default and tag lab"):
+    with pytest.raises(ProvisionerRefused, match="MAAS has no tag lab: correct"):
         client(tag="lab").submit(Phase.PREPARE, three, NAMES, "slipway-a-1", sent_ago=None)
     assert [acts(admin, name)[0] for name in NAMES] == [0, 0, 0]
     api.make_tag("lab", "")

@@ -15,6 +15,7 @@ from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 
 ON, OFF, READY = ("Deployed", "on"), ("Deployed", "off"), ("Ready", "off")
+ALICES = ("Deployed, owned by alice", "on")
 NODES = ("n1", "n2")
 
 
@@ -45,7 +46,8 @@ def lists(store: SiteStore, clock: FakeClock, **nodes: tuple[str, str]) -> None:
     clock.move(5)
     conditions = {"Deployed": "deployed", "Ready": "ready", "Failed deployment": "failed_deployment"}
     said = {
-        name: {"status": word, "power": power, "condition": conditions[word]} for name, (word, power) in nodes.items()
+        name: {"status": word, "power": power, "condition": conditions.get(word, "other")}
+        for name, (word, power) in nodes.items()
     }
     store.provisioner_lists.save(SITE, "c", said)
 

@@ -19,6 +19,7 @@ from site_store.records import Lease
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
 from tests.integration.site_engine.node_states.drifting import (
+    ALICES,
     NODES,
     OFF,
     ON,
@@ -75,6 +76,16 @@ def test_rule_56_two_polls_make_a_drift_and_it_ends_by_itself(store: SiteStore, 
     assert store.counts.verify().differences == ()
     assert store.drifts.counts() == {SITE: (0, 1)}
     assert events(store, "n1", "drift")[::-1] == [SAID, said, "it is as it was left again"]
+
+
+def test_rule_56_a_node_that_a_stranger_redeployed_has_drifted(store: SiteStore, clock: FakeClock) -> None:
+    watch, held = watched(store, clock)
+    for _ in range(2):
+        lists(store, clock, n1=ALICES, n2=ON)
+        watch.look(held)
+    standing, said = standings(store)["n1"]
+    assert (standing, standings(store)["n2"]) == (Status.ERROR, (Status.SUCCESS, None))
+    assert str(said).startswith("drifted: it is another's: the provisioner says Deployed, owned by alice, since ")
 
 
 def test_rule_56_a_blink_is_no_drift(store: SiteStore, clock: FakeClock) -> None:

@@ -17,6 +17,7 @@ from site_store.records import Lease
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
 from tests.integration.site_engine.node_states.drifting import (
+    ALICES,
     NODES,
     OFF,
     ON,
@@ -25,7 +26,7 @@ from tests.integration.site_engine.node_states.drifting import (
     lists,
     standings,
 )
-from tests.integration.site_engine.node_states.repairing import Scene, Starter
+from tests.integration.site_engine.node_states.repairing import Scene, Starter, shown
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
@@ -74,6 +75,16 @@ def test_rule_57_only_redeploy_takes_a_deployed_node_down(store: SiteStore, cloc
     scene = Scene(store, clock, repair="redeploy")
     scene.see(n1=OFF, n2=ON)
     assert scene.look() == [(("n1",), True)]
+
+
+@pytest.mark.parametrize("mode", ["on", "redeploy"])
+def test_rule_57_what_a_stranger_redeployed_is_never_repaired(store: SiteStore, clock: FakeClock, mode: str) -> None:
+    scene = Scene(store, clock, repair=mode)
+    for one in (ALICES, ("Deployed, owned by alice", "off"), ("Failed deployment, owned by alice", "off")):
+        scene.see(n1=one, n2=ON)
+        assert scene.look() == []
+        assert scene.power.asked == []
+    assert shown(store)["n1"] == "error"
 
 
 def test_a_failed_repair_waits_for_its_delay_and_is_another_attempt(store: SiteStore, clock: FakeClock) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.errors import DesignUnreadable
-from provisioner_client.maas.design import read_design, validation_of
+from provisioner_client.maas.design import full_image, read_design, validation_of
 from provisioner_client.maas.machine import Machine, Status
 
 HEAD = "metadata: {schema: metadata/Document/v1, name: %s, layeringDefinition: {abstract: false, layer: site}}"
@@ -30,6 +30,29 @@ def said_of(text: str, *machines: Machine, default_image: str = "") -> tuple[boo
 def test_a_design_whose_machines_and_images_are_there_is_valid() -> None:
     text = node("w1", "{image: noble, storage: lvm, network: commissioned}") + node("w2", "{image: ubuntu/noble}")
     assert said_of(text, machine("w1", "a"), machine("w2", "b"))[0]
+
+
+@pytest.mark.parametrize(
+    ("image", "full"),
+    [
+        ("golden", "custom/golden"),
+        ("custom/golden", "custom/golden"),
+        ("noble", "ubuntu/noble"),
+        ("ubuntu/noble", "ubuntu/noble"),
+    ],
+)
+def test_an_image_has_a_short_name_and_a_whole_one_which_is_sent(image: str, full: str) -> None:
+    assert said_of(node("w1", f"{{image: {image}}}"), machine("w1", "a"))[0]
+    assert full_image(image, IMAGES) == full
+
+
+def test_a_short_name_that_two_images_have_is_not_clear() -> None:
+    two = [*IMAGES, {"name": "centos/noble"}]
+    design = read_design(DesignSource("address", lambda: node("w1", "{image: noble}")))
+    said = validation_of(design, [machine("w1", "a")], two, "pool north").reasons()
+    assert "MAAS has 2 images 'noble' for w1: say centos/noble or ubuntu/noble" in said
+    assert full_image("noble", two) == "noble"
+    assert full_image("", two) == ""
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,11 @@ def became(new: str, old: str = "?") -> tuple[str, str]:
 
 
 FAILED = ("Marking node failed", "Node installation failure - 'curtin' ended")
+WITHOUT_POWER = (
+    "Failed to query node's BMC: Aborting COMMISSIONING and reverting to READY. "
+    "Unable to power control the node. Please check power credentials."
+)
+REVERTED = ("Failed to query node's BMC", f"(slipway) - {WITHOUT_POWER.partition(': ')[2]}")
 PREPARED = (
     (COMMISSION, "(slipway)"),
     became("Commissioning"),
@@ -63,6 +68,24 @@ DEPLOYED = (asked(ACQUIRE), became("Allocated (to slipway)"), asked(DEPLOY), bec
             (*PREPARED[:2], became("New")),
             Progress(sent=True, ended=True, why="the machine is New"),
             id="aborted, or without power",
+        ),
+        pytest.param(
+            "prepare_nodes",
+            (*PREPARED[:2], REVERTED, became("Ready")),
+            Progress(sent=True, ended=True, why=WITHOUT_POWER),
+            id="no power: it is Ready again as it was",
+        ),
+        pytest.param(
+            "prepare_nodes",
+            (*PREPARED[:2], became("Ready"), REVERTED),
+            Progress(sent=True, ended=True, why=f"it became Ready: {WITHOUT_POWER}"),
+            id="no power, and MAAS says so afterwards",
+        ),
+        pytest.param(
+            "prepare_nodes",
+            (*PREPARED[:2], ("Failed to query node's BMC", "(slipway) - no route to host"), *PREPARED[2:]),
+            Progress(sent=True, ended=True, ok=True),
+            id="a BMC that did not answer once in between is no end",
         ),
         pytest.param(
             "prepare_nodes",
@@ -154,6 +177,13 @@ def test_a_ledger_that_was_cut_is_made_up_for_by_the_status(
     machine = Machine("abc123", "w1", status, word, osystem=osystem)
     assert progress_by_status("deploy_nodes", Progress(sent=True), machine) == expected
     assert progress_by_status("deploy_nodes", Progress(), machine) == Progress(), "it was not acted on"
+
+
+@pytest.mark.parametrize("aborted", [True, False])
+def test_a_machine_that_is_ready_is_prepared_unless_its_commissioning_was_aborted(aborted: bool) -> None:
+    machine = Machine("abc123", "w1", Status.READY, "Ready", is_commissioning_aborted=aborted)
+    assert progress_by_status("prepare_nodes", Progress(sent=True), machine).ok is not aborted
+    assert progress_by_status("destroy_nodes", Progress(sent=True), machine).ok
 
 
 def test_why_a_machine_has_its_status_is_what_was_said_of_the_last_change() -> None:

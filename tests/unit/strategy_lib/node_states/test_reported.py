@@ -68,6 +68,8 @@ def test_the_lower_of_both_sources(provisioner: Reported, node: Reported | None,
     assert lower_of(provisioner, node) == expected
 
 
-def test_who_else_owns_a_node_is_told_and_changes_no_state() -> None:
-    assert reported_state("Deployed, owned by alice", "on", None) == Reported(UP)
+def test_what_somebody_else_has_does_not_serve_us_and_it_is_told_who_that_is() -> None:
+    assert reported_state("Deployed, owned by alice", "on", UP) == Reported(DOWN, "Deployed, owned by alice")
+    assert reported_state("Deploying, owned by alice", "on", UP) == Reported(DOWN, "Deploying, owned by alice")
+    assert reported_state("Melting, owned by bob", "on", UP).undefined
     assert reported_state("Broken, owned by bob", "on", UP) == Reported(DOWN, "Broken, owned by bob")

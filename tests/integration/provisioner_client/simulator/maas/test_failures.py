@@ -140,13 +140,22 @@ def test_a_stuck_machine_goes_on_when_it_is_let_go(
     maas.wait("m0001", after)
 
 
-def test_a_bmc_that_fails_a_commission_leaves_a_new_machine_with_an_owner(maas: MaasCaller, script: Admin) -> None:
+@pytest.mark.parametrize("before", ["New", "Ready", "Failed commissioning", "Broken"])
+def test_a_bmc_that_fails_a_commission_leaves_a_machine_as_it_was_with_an_owner(
+    maas: MaasCaller, admin: Admin, script: Admin, before: str
+) -> None:
+    admin("POST", "nodes/m0001", {"status": before})
     script("m0001", "prepare", "power")
     answer = maas.act("m0001", "commission")
     assert answer.status == 500
     machine = maas.machine("m0001")
-    assert (machine["status_name"], machine["owner"], machine["power_state"]) == ("New", "slipway", "error")
+    assert (machine["status_name"], machine["owner"], machine["power_state"]) == (before, "slipway", "error")
+    assert (machine["commissioning_status_name"], machine["testing_status_name"]) == ("Aborted", "Aborted")
     assert ("User starting node commissioning", "(slipway)") in maas.ledger("m0001")
+    (told,) = [one for one in maas.events("m0001") if one["level"] == "WARNING"]
+    assert told["type"] == "Failed to query node's BMC"
+    reverted = f"Aborting COMMISSIONING and reverting to {before.upper().replace(' ', '_')}"
+    assert told["description"].startswith(f"(slipway) - {reverted}. Unable to power control the node.")
 
 
 def test_a_bmc_that_fails_a_release_leaves_it_half_released(maas: MaasCaller, admin: Admin, script: Admin) -> None:
@@ -221,7 +230,7 @@ def test_there_is_no_way_into_rescue_mode_from_a_failure_to_leave_it(maas: MaasC
 
 
 @pytest.mark.parametrize("op", ["set_storage_layout", "restore_networking_configuration"])
-def test_disks_and_network_are_laid_out_before_a_deployment_only(maas: MaasCaller, op: str) -> None:
+def test_disks_and_network_are_laid_out_of_a_ready_machine_only(maas: MaasCaller, op: str) -> None:
     form = {"storage_layout": "lvm"} if op == "set_storage_layout" else {}
     assert maas.act("m0001", op, **form).status == 409
     _ready(maas)
@@ -229,7 +238,39 @@ def test_disks_and_network_are_laid_out_before_a_deployment_only(maas: MaasCalle
     if form:
         assert maas.act("m0001", op, storage_layout="pile").status == 400
     maas.post("machines/", "allocate", system_id=maas.machine("m0001")["system_id"])
-    assert maas.act("m0001", op, **form).status == (200 if form else 409), "nothing is restored of an allocated one"
+    refused = maas.act("m0001", op, **form)
+    assert refused.status == 409, "MAAS refuses it of an allocated one"
+    assert not form or refused.text == "Cannot change the storage layout on a machine that is not Ready."
     maas.act("m0001", "deploy")
     maas.wait("m0001", "Deployed")
     assert maas.act("m0001", op, **form).status == 409
+
+
+def test_what_was_laid_out_is_shown_and_a_commission_lays_it_out_anew_unless_it_is_told_not_to(
+    maas: MaasCaller, admin: Admin
+) -> None:
+    def seen() -> tuple[bool, str]:
+        machine = maas.machine("m0001")
+        return bool(machine["volume_groups"]), machine["interface_set"][0]["links"][0]["mode"]
+
+    _ready(maas)
+    assert maas.act("m0001", "set_storage_layout", storage_layout="lvm").data["volume_groups"]
+    admin("POST", "nodes/m0001", {"link_mode": "dhcp"})
+    maas.act("m0001", "commission", skip_networking="1", skip_storage="1")
+    maas.wait("m0001", "Ready")
+    assert seen() == (True, "dhcp")
+    maas.act("m0001", "restore_networking_configuration")
+    assert seen() == (True, "auto")
+    maas.act("m0001", "commission")
+    maas.wait("m0001", "Ready")
+    assert seen() == (False, "auto")
+
+
+def test_a_machine_without_a_root_file_system_is_not_deployed_and_stays_allocated(maas: MaasCaller) -> None:
+    _ready(maas)
+    maas.act("m0001", "set_storage_layout", storage_layout="blank")
+    maas.post("machines/", "allocate", system_id=maas.machine("m0001")["system_id"])
+    refused = maas.act("m0001", "deploy")
+    assert (refused.status, "Mount the root '/' filesystem" in refused.text) == (400, True)
+    assert maas.machine("m0001")["status_name"] == "Allocated"
+    assert maas.act("m0001", "deploy", ephemeral_deploy="true").status == 200

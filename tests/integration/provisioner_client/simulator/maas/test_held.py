@@ -60,6 +60,7 @@ EVENTS = "events/op-query"
         (_asked("zones/"), Answer(403, b"", "text/plain"), "-> 403: ZonesHandler_read has only [200, 400, 401, 414]"),
         (_asked("zones/"), Answer(200, b"[]", "text/plain"), "answers application/json, and not text/plain"),
         (_asked("tags/a/", "DELETE"), Answer(204, b"x"), "a 204 has no body"),
+        (_asked("machines/abc/op-abort", "POST"), Answer(204), "MachineHandler_abort has only"),
         (_asked("tags/a/"), _json({"tag": ["unknown"]}, 404), "a refusal is text/plain"),
         (_asked("tags/a/"), Answer(404, b"", "text/plain"), "only a 403 has an empty body"),
         (_asked("tags/", "POST", body=b"name=a"), _json("no", 400), "a list of sentences for each field"),

@@ -1,0 +1,122 @@
+"""What is asked of one machine for its next step, one request after the other."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
+from provisioner_client.maas.api import MaasApi
+from provisioner_client.maas.set_up import SetUp
+from provisioner_client.maas.tasks.deploy_turn import DeployTurn
+from provisioner_client.maas.tasks.next_step import Act, NextStep
+from provisioner_client.maas.tasks.operations import operations_of, set_up_operations, was_set
+from provisioner_client.maas.tasks.refusals import doubt_about
+from provisioner_client.maas.tasks.task_tag import Order, Settled
+
+log = logging.getLogger(__name__)
+
+_SET_EARLIER = "MAAS sets up its disks and interfaces only while it is Ready: release it first"
+
+
+class MachineActs:
+    """Sends the requests of one step.
+
+    Parameters
+    ----------
+    api, turn : of the site, and to deploy.
+    """
+
+    def __init__(self, api: MaasApi, turn: DeployTurn) -> None:
+        self._api, self._turn = api, turn
+        self.sent: Act | None = None
+        """What was asked for last, in this step; None: MAAS was only looked at."""
+        self.has_set = False
+        """Whether, in this step, disks or interfaces were set up."""
+
+    def carry_out(
+        self,
+        step: NextStep,
+        name: str,
+        order: Order,
+        reference: str,
+        made: SetUp | None,
+        user_data: str | None,
+        guard: Callable[[], None],
+    ) -> Settled | None:
+        """Do it; return what it came to where that is known by now.
+
+        A machine's disks and interfaces are set up while it is Ready, which MAAS asks for, and before it is allocated:
+        by then somebody else may have changed them. So they are read again once it is ours.
+
+        Parameters
+        ----------
+        made : how the machine was set up by this task, as the ledger has it.
+        guard : called right before each request that changes anything.
+
+        Raises
+        ------
+        ProvisionerError : MAAS refuses, or does not answer; `sent` says what was asked for.
+        """
+        self.sent, self.has_set = step.act, False
+        if step.act is Act.ALLOCATE:
+            made = self._set_up(order, guard)
+            self.sent = Act.ALLOCATE
+            self.send(guard, lambda: self._api.allocate(order.system_id, reference, made))
+        if step.act in (Act.ALLOCATE, Act.DEPLOY):
+            if (order.storage or order.network) and (differs := self._difference(name, order, made)):
+                if made is None:
+                    return Settled(False, differs)
+                return Settled(False, f"{differs}; {self.let_go(name, order, reference, guard)}")
+            self.sent = Act.DEPLOY
+        for operation, fields in operations_of(step, order, reference, user_data):
+            self.send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
+        return None
+
+    def let_go(self, name: str, order: Order, reference: str, guard: Callable[[], None]) -> str:
+        """Release a machine that was allocated for nothing; return what became of that, for a person."""
+        try:
+            self.send(guard, lambda: self._api.act(order.system_id, "release", [("comment", reference)]))
+        except ProvisionerError as trouble:
+            log.warning("%s: %s is not released: %s", reference, name, trouble)
+            why = doubt_about(Act.RELEASE, name, order.system_id, trouble).rstrip(".")
+            return f"{why}; {name} may be allocated for nothing: release it"
+        return f"{name} was released again, and nothing was deployed"
+
+    def send(self, guard: Callable[[], None], send: Callable[[], None]) -> None:
+        """Send a request; once more only after what certainly had no effect."""
+        http = self._api.http
+        attempt = 1
+        while True:
+            guard()
+            try:
+                return self._turn.carry(send)
+            except ProvisionerUnavailable as trouble:
+                # A conflict of MAAS's transactions, or no connection at all: nothing was done.
+                if attempt == http.retry.attempts or not (trouble.status == 409 or not trouble.reached):
+                    raise
+                http.pause(attempt, trouble)
+            attempt += 1
+
+    def _set_up(self, order: Order, guard: Callable[[], None]) -> SetUp | None:
+        """Set up disks and interfaces, where the design says how; return how they are then."""
+        if not order.network and not order.storage:
+            return None
+        for operation, fields in set_up_operations(order):
+            self.sent = Act.SET_UP
+            self.send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
+            self.has_set = True
+        self.sent = None
+        return self._api.set_up(order.system_id)
+
+    def _difference(self, name: str, order: Order, made: SetUp | None) -> str:
+        """Say what of a machine that is ours by now is not as this task has set it; "": nothing."""
+        if made is None:
+            return f"{name} is Allocated in MAAS, and not for this task. {_SET_EARLIER}"
+        self.sent = None
+        now = self._api.set_up(order.system_id)
+        changed = [what for what in was_set(order) if getattr(now, what) != getattr(made, what)]
+        if not changed:
+            return ""
+        wanted = " and ".join(f"{what} ({was_set(order)[what]})" for what in changed)
+        return f"somebody else has changed in MAAS what Slipway had set up of {name}: {wanted}"
