@@ -188,9 +188,15 @@ class MaasApi:
         raise ProvisionerProtocolError(f"MAAS says that there is no tag {reference}, and lists machines by it")
 
     def results(self, system_id: str, kind: str) -> list[dict[str, Any]]:
-        """Return the results of a machine's newest scripts of a kind: `commissioning`, `testing`, `installation`."""
+        """Return the results of a machine's newest run of a kind: `commissioning`, `testing`, `installation`.
+
+        MAAS lists all runs that it keeps, in no order.
+        """
         data = self.http.get(f"{PATH}/nodes/{_part(system_id)}/results/", {"type": kind}).data
-        return [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+        runs = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+        newest = max(runs, key=_number, default={})
+        results = newest.get("results")
+        return [one for one in results if isinstance(one, dict)] if isinstance(results, list) else []
 
     def act(self, system_id: str, operation: str, fields: Sequence[tuple[str, str]]) -> None:
         """Ask one machine for something, once. Raises as `HttpSession.form`."""
@@ -260,6 +266,11 @@ def _batches(values: Collection[str]) -> Iterator[list[str]]:
 
 def _ids(values: Collection[str]) -> list[tuple[str, str]]:
     return [("id", value) for value in values]
+
+
+def _number(run: dict[str, Any]) -> int:
+    number = run.get("id")
+    return number if isinstance(number, int) else 0
 
 
 def _part(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -31,7 +31,8 @@ _KINDS_OF_STATUS: Final[Mapping[Status, tuple[str, ...]]] = {
     Status.FAILED_DEPLOYMENT: ("installation",),
 }
 """Whose results say why a machine has a status that it had before our task."""
-_BAD: Final = ("failed", "timed out", "degraded", "aborted")
+_ABORTED: Final = "aborted"
+_BAD: Final = ("failed", "timed out", "degraded", _ABORTED)
 
 
 def verdicts(ledger: Ledger) -> dict[str, tuple[bool | None, str]]:
@@ -162,7 +163,7 @@ def reasons(api: MaasApi, ledger: Ledger, sent: Collection[str], machines: Mappi
         except ProvisionerError as trouble:
             log.info("the scripts' results of %s cannot be read: %s", name, trouble)
             break
-        said = [text for one in found for text in _script_texts(one)]
+        said = _script_texts(found)
         if said:
             told[name] = "; ".join(said)
     return told
@@ -179,16 +180,17 @@ def _kinds(api: MaasApi, ledger: Ledger, name: str, machine: Machine | None) -> 
     return _KINDS_OF_STATUS.get(machine.status, ())
 
 
-def _script_texts(data: Mapping[str, Any]) -> list[str]:
-    listed = data.get("results")
-    texts = []
-    for one in listed if isinstance(listed, list) else []:
-        word = one_line(one.get("status_name") or "") if isinstance(one, dict) else ""
+def _script_texts(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return which scripts failed; where none did, which were aborted: MAAS aborts what comes behind a failure."""
+    texts: dict[bool, list[str]] = {True: [], False: []}
+    for one in results:
+        word = one_line(one.get("status_name") or "")
         if word.lower().startswith(_BAD) and not one.get("suppressed"):
             status = one.get("exit_status")
             ended = f" (exit status {status})" if isinstance(status, int) and status else ""
-            texts.append(f"script {one_line(one.get('name') or '?')}: {word}{ended}")
-    return texts
+            text = f"script {one_line(one.get('name') or '?')}: {word}{ended}"
+            texts[word.lower().startswith(_ABORTED)].append(text)
+    return texts[False] or texts[True]
 
 
 def _below(ledger: Ledger, name: str, ok: bool | None, why: str) -> TaskTree:

@@ -160,12 +160,16 @@ def _behaviour(script: Script | None, attempt: int) -> Behaviour:
 
 
 def _failure(stage: str, seconds: float, reason: str, result: str) -> Step:
+    results = {_SET[stage]: result} if stage in _SET else {}
+    if stage == "commissioning":
+        # The tests that were to follow never run.
+        results[TESTING] = "Aborted"
     return Step(
         0,
         seconds,
         status=FAILURE_OF[_STATUS[stage]],
         events=((ERROR, MARKED_FAILED, reason),),
-        results={_SET[stage]: result} if stage in _SET else {},
+        results=results,
     )
 
 

@@ -49,6 +49,24 @@ def test_why_a_machine_failed_is_told_in_maas_words(
     assert any(message.error for one in tree.children for message in one.task.messages)
 
 
+def test_scripts_that_failed_in_an_earlier_run_are_no_reason_of_this_one(run: Outcome, admin: Admin) -> None:
+    """MAAS lists the runs of a machine as far back as it keeps them."""
+    admin("POST", "scripts", {"node": "m0002", "phase": "prepare", "behaviour": "fail"})
+    run(Phase.PREPARE, "slipway-a-1")
+    admin("POST", "scripts", {"node": "m0002", "phase": "prepare", "behaviour": "fail", "stage": "testing"})
+    judged, _ = run(Phase.PREPARE, "slipway-a-2")
+    _, scripts = judged.texts["m0002"].splitlines()
+    assert scripts == "script smartctl-validate: Failed (exit status 1)"
+
+
+def test_scripts_that_never_ran_are_not_named_beside_one_that_failed(run: Outcome, admin: Admin) -> None:
+    """MAAS aborts the tests of a machine whose commissioning failed."""
+    admin("POST", "scripts", {"node": "m0002", "phase": "prepare", "behaviour": "fail"})
+    judged, _ = run(Phase.PREPARE, "slipway-a-1")
+    _, scripts = judged.texts["m0002"].splitlines()
+    assert scripts == "script 50-maas-01-commissioning: Failed (exit status 1)"
+
+
 @pytest.mark.parametrize("before", ["New", "Ready", "Failed commissioning"])
 def test_a_machine_whose_bmc_does_not_answer_is_not_prepared_whatever_it_was_before(
     run: Outcome, admin: Admin, before: str
