@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from slipway_api.airflow_client import secret_key
 from slipway_api.http.api_errors import ApiError
+from strategy_lib.parsing.bounded_json import read_json
 
 FREE = 4
 """Wrong passwords of a user, from one address, without any wait."""
@@ -244,8 +245,8 @@ async def _whole(receive: Receive) -> bytes | None:
 def _read_json(body: bytes) -> Mapping[str, Any]:
     """Return the fields of a login in JSON; none where it is in another form."""
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        found = read_json(body)
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 
