@@ -293,8 +293,10 @@ async def run(listen: tuple[str, int], key: bytes, state_file: Path | None, tls:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
     agent = Agent(key, state_file)
-    shaking = {} if tls is None else {"ssl_handshake_timeout": _READ_WITHIN}
-    server = await asyncio.start_server(agent.serve, *listen, limit=_LONGEST_HEAD, ssl=tls, **shaking)
+    handshake = None if tls is None else _READ_WITHIN
+    server = await asyncio.start_server(
+        agent.serve, *listen, limit=_LONGEST_HEAD, ssl=tls, ssl_handshake_timeout=handshake
+    )
     for one in server.sockets or ():
         host, port = one.getsockname()[:2]
         print(f"listening on {f'[{host}]' if ':' in host else host}:{port}", flush=True)
