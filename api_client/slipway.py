@@ -239,29 +239,29 @@ class SlipwayClient:
             return sentence(refused.detail)
         return None
 
-    def deliver(self, event_id: str, target: str, owner: str, epoch: int) -> str | None:
+    def deliver(self, event_id: str, target: str, epoch: int, secret: str) -> str | None:
         """Have a notification sent to a webhook; return why its receiver did not take it, None where it did.
 
         Parameters
         ----------
-        owner, epoch : the lease of the controller that asks.
+        epoch, secret : the lease of the controller that asks.
 
         Raises
         ------
         ApiRefused, ApiUnreachable : the API does not answer as it should: of the receiver nothing is known.
         """
         what = f"sending notification {event_id} to {target}"
-        body = {"target": target, "owner": owner, "epoch": epoch}
+        body = {"target": target, "epoch": epoch, "secret": secret}
         path = f"/notifications/{_quoted(event_id)}/deliveries"
         problem = read_json(what, self.request(what, "POST", path, json=body)).get("problem")
         return None if problem is None else str(problem)
 
-    def follow(self, site: str, owner: str, epoch: int) -> tuple[int, int, str | None]:
+    def follow(self, site: str, epoch: int, secret: str) -> tuple[int, int, str | None]:
         """Have provisioner tasks looked at that nobody waits for any more.
 
         Parameters
         ----------
-        owner, epoch : the lease of the controller that asks.
+        epoch, secret : the lease of the controller that asks.
 
         Returns
         -------
@@ -269,45 +269,45 @@ class SlipwayClient:
             How many were looked at, how many are over now, and what could not be asked.
         """
         what = f"looking at unfinished provisioner tasks of site {site}"
-        body = {"owner": owner, "epoch": epoch}
+        body = {"epoch": epoch, "secret": secret}
         data = read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/unfinished", json=body))
         problem = data.get("problem")
         return int(data["looked"]), int(data["over"]), None if problem is None else str(problem)
 
-    def observe(self, site: str, owner: str, epoch: int, cursor: str | None = None) -> str | None:
+    def observe(self, site: str, epoch: int, secret: str, cursor: str | None = None) -> str | None:
         """Have a site's provisioner say how its nodes are now; the list is kept in the store.
 
         Parameters
         ----------
-        owner, epoch : the site's lease of the controller that asks.
+        epoch, secret : the site's lease of the controller that asks.
         cursor : what the last answer was; None: the whole list is read.
         """
         what = f"reading the list of nodes of site {site}"
-        body = {"owner": owner, "epoch": epoch, "cursor": cursor}
+        body = {"epoch": epoch, "secret": secret, "cursor": cursor}
         data = read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/observe", json=body))
         found = data.get("cursor")
         return found if isinstance(found, str) else None
 
-    def repair(self, site: str, run_id: str, nodes: Sequence[str], owner: str, epoch: int, *, redeploy: bool) -> str:
+    def repair(self, site: str, run_id: str, nodes: Sequence[str], epoch: int, secret: str, *, redeploy: bool) -> str:
         """Have nodes repaired by an action whose run has this id, and return the action's id; a run is started once.
 
         Parameters
         ----------
-        owner, epoch : the lease of the controller that asks.
+        epoch, secret : the lease of the controller that asks.
         """
         what = f"starting the repair of site {site}"
-        body = {"run_id": run_id, "nodes": list(nodes), "redeploy": redeploy, "owner": owner, "epoch": epoch}
+        body = {"run_id": run_id, "nodes": list(nodes), "redeploy": redeploy, "epoch": epoch, "secret": secret}
         return str(read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/repair", json=body))["action"])
 
-    def power_on(self, site: str, run_id: str, nodes: Sequence[str], owner: str, epoch: int) -> dict[str, str]:
+    def power_on(self, site: str, run_id: str, nodes: Sequence[str], epoch: int, secret: str) -> dict[str, str]:
         """Have nodes powered on that are deployed and off; return why others were not.
 
         Parameters
         ----------
-        owner, epoch : the lease of the controller that asks.
+        epoch, secret : the lease of the controller that asks.
         """
         what = f"powering on nodes of site {site}"
-        body = {"run_id": run_id, "nodes": list(nodes), "power_on": True, "owner": owner, "epoch": epoch}
+        body = {"run_id": run_id, "nodes": list(nodes), "power_on": True, "epoch": epoch, "secret": secret}
         data = read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/repair", json=body))
         return {str(name): str(why) for name, why in data["refused"].items()}
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 HIDDEN = "***"
 SHORTEST_SECRET = 5
 """Characters. Shorter secrets would hide ordinary words."""
 # A provisioner cuts its messages: of a secret at the end of one, so much at least is recognised.
 _RECOGNISED = 8
+_URL_LOGIN = re.compile(r"://([^/\s:@]{0,200}):([^/\s@]{1,200})@")
+
+
+def url_logins(text: str) -> Iterator[tuple[str, str]]:
+    """Give user and password of each address in a text, as they stand there, and decoded."""
+    if "://" in text:
+        for user, password in _URL_LOGIN.findall(text):
+            yield user, password
+            yield unquote(user), unquote(password)
 
 
 class Redactor:
@@ -21,12 +32,15 @@ class Redactor:
 
     Parameters
     ----------
-    secrets : the texts to hide; those shorter than `shortest` characters are not hidden.
+    secrets : the texts to hide, with passwords of addresses in them; those shorter than `shortest` characters are not
+        hidden.
     """
 
     def __init__(self, secrets: Iterable[str], replacement: str = HIDDEN, shortest: int = SHORTEST_SECRET) -> None:
         self._replacement = replacement
-        self._sorted = sorted({secret for secret in secrets if len(secret) >= shortest})
+        texts = set(secrets)
+        texts |= {password for text in texts for _, password in url_logins(text)}
+        self._sorted = sorted(secret for secret in texts if len(secret) >= shortest)
         self._head = shortest
         self._heads = frozenset(secret[:shortest] for secret in self._sorted)
         self._longest = max(map(len, self._sorted), default=0)

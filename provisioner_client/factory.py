@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from provisioner_client.connection import ConnectionValues
+from provisioner_client.connection_secrets import secrets_of
 from provisioner_client.drydock.connection import connect_drydock
 from provisioner_client.maas.connection import connect_maas
 from provisioner_client.observed import ObservedProvisioner, Observer
 from provisioner_client.protocol import Provisioner
-from provisioner_client.redacting import Redact, RedactingProvisioner
+from provisioner_client.redacting import FetchesTokens, Redact, RedactingProvisioner, without
 
 Backend: TypeAlias = Callable[[ConnectionValues, Redact, str | None], Provisioner]
 """Builds a client from a connection, what redacts the backend's own log, and a name for the provisioner's log.
@@ -74,7 +75,8 @@ class ProvisionerFactory:
 
         Parameters
         ----------
-        redact : takes what is secret out of a text. It is called for what the provisioner says only, and may be slow.
+        redact : takes what is secret in the design out of a text. It is called for what the provisioner says only, and
+            may be slow. What is secret in the connection is taken out besides.
         context_marker : appears with every request in the provisioner's log, where it has such a thing.
         observer : is told of each call; None: nobody is.
 
@@ -86,10 +88,11 @@ class ProvisionerFactory:
         if backend is None:
             known = ", ".join(self.types)
             raise ValueError(f"no provisioner has connections of the type {connection.type!r}: choose {known}")
-        provisioner = backend(connection, redact, context_marker)
+        redact = without(secrets_of(connection), redact)
+        made = provisioner = backend(connection, redact, context_marker)
         if observer is not None:
             provisioner = ObservedProvisioner(provisioner, observer)
-        return RedactingProvisioner(provisioner, redact)
+        return RedactingProvisioner(provisioner, redact, made.secrets if isinstance(made, FetchesTokens) else tuple)
 
 
 FACTORY: Final = ProvisionerFactory(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import re
 import ssl
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from urllib3 import exceptions as urllib3_exceptions
 
 from provisioner_client.errors import ProvisionerError, ProvisionerRefused, ProvisionerUnavailable
 from provisioner_client.redacting import Redact, nothing_is_secret
+from strategy_lib.parsing.bounded_json import read_json
 
 LONGEST: Final = 500
 NO_MESSAGE: Final = "no message"
@@ -57,8 +57,8 @@ def read_error(body: bytes, redact: Redact = nothing_is_secret) -> ErrorText:
 
     text = body.decode("utf-8", errors="replace").strip()
     try:
-        data: Any = json.loads(text)
-    except (ValueError, RecursionError):
+        data: Any = read_json(text)
+    except ValueError:
         data = None
     if isinstance(data, dict):
         if data.get("type") == "error" and "message" in data:

@@ -28,6 +28,7 @@ from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_errors import NO_MESSAGE, ErrorShape, ErrorText, from_transport, one_line, read_error
 from provisioner_client.redacting import Redact, nothing_is_secret, redacted_or_not_shown
 from provisioner_client.retry import RetryPolicy, parse_retry_after
+from strategy_lib.parsing.bounded_json import read_json
 
 log = logging.getLogger(__name__)
 
@@ -335,8 +336,8 @@ class HttpSession:
         if not body:
             return None
         try:
-            return json.loads(body)
-        except (ValueError, RecursionError):
+            return read_json(body)
+        except ValueError:
             text = self._read_error(body).message
             # Not the text of a broken-off answer: that can be long and says nothing. A page's title does.
             hint = f" ({text})" if text.startswith("an HTML page") else ""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
+from design_rendering.redaction import HIDDEN, SHORTEST_SECRET, Redactor
 from provisioner_client.errors import ProvisionerError
 from provisioner_client.protocol import LONG_AGO
 
@@ -29,6 +31,21 @@ def nothing_is_secret(text: str) -> str:
     return text
 
 
+def without(secrets: Collection[str], redact: Redact) -> Redact:
+    """Return what takes these secrets out of a text, and then what `redact` does."""
+    redactor = Redactor(secrets)
+    return (lambda text: redact(redactor.redact(text))) if redactor else redact
+
+
+@runtime_checkable
+class FetchesTokens(Protocol):
+    """A provisioner whose client gets tokens while it works."""
+
+    def secrets(self) -> tuple[str, ...]:
+        """Return those that it has now: nothing that the provisioner says may show them."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RedactingProvisioner:
     """A provisioner that repeats no secret.
@@ -38,10 +55,12 @@ class RedactingProvisioner:
     provisioner : the real one; it is closed with this.
     redact : takes secrets out of a text. It is called only when there are words to look through. Where it fails, an
         error of the provisioner says `NOT_SHOWN`, and anything else raises what `redact` has raised.
+    secrets : gives what is secret besides at this moment, such as a token that was fetched.
     """
 
     provisioner: Provisioner
     redact: Redact
+    secrets: Callable[[], tuple[str, ...]] = tuple
 
     @property
     def settle(self) -> float:
@@ -135,12 +154,14 @@ class RedactingProvisioner:
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         with self._redacted_errors():
             nodes = self.provisioner.nodes(names)
-        return {name: self._listed(node) for name, node in nodes.items()}
+        hide = cache(self._hide)
+        return {name: _listed(node, hide) for name, node in nodes.items()}
 
     def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
         with self._redacted_errors():
             found = self.provisioner.observe(cursor, known)
-        return replace(found, nodes={name: self._listed(node) for name, node in found.nodes.items()})
+        hide = cache(self._hide)
+        return replace(found, nodes={name: _listed(node, hide) for name, node in found.nodes.items()})
 
     def power_on(self, nodes: Collection[str]) -> dict[str, str]:
         with self._redacted_errors():
@@ -151,26 +172,31 @@ class RedactingProvisioner:
         self.provisioner.close()
 
     def _task(self, task: ProvisionerTask) -> ProvisionerTask:
-        said = [replace(message, text=self._hide(message.text)) for message in task.messages]
+        hide = self._hide
+        said = [replace(message, text=hide(message.text), at=_maybe(message.at, hide)) for message in task.messages]
         return replace(task, messages=tuple(said))
 
     def _tree(self, tree: TaskTree) -> TaskTree:
         links = tuple(replace(link, rel=self._hide(link.rel), address=self._hide(link.address)) for link in tree.links)
-        return replace(tree, task=self._task(tree.task), links=links, children=tuple(map(self._tree, tree.children)))
+        created, updated = _maybe(tree.created, self._hide), _maybe(tree.updated, self._hide)
+        task = replace(self._task(tree.task), action=self._hide(tree.task.action))
+        children = tuple(map(self._tree, tree.children))
+        return replace(tree, task=task, links=links, created=created, updated=updated, children=children)
 
     def _remark(self, message: DesignMessage) -> DesignMessage:
         documents = tuple(map(self._hide, message.documents))
         return replace(message, text=self._hide(message.text), documents=documents, code=self._hide(message.code))
 
-    def _listed(self, node: ListedNode) -> ListedNode:
-        power = None if node.power_state is None else self._hide(node.power_state)
-        return replace(node, status_name=self._hide(node.status_name), power_state=power)
-
     def _words(self, messages: Mapping[str, str]) -> Mapping[str, str]:
         return {node: self._hide(text) for node, text in messages.items()}
 
     def _hide(self, text: str) -> str:
-        return self.redact(text) if text else text
+        if not text:
+            return text
+        for secret in self.secrets():
+            if len(secret) >= SHORTEST_SECRET:
+                text = text.replace(secret, HIDDEN)
+        return self.redact(text)
 
     @contextmanager
     def _redacted_errors(self) -> Iterator[None]:
@@ -185,6 +211,17 @@ class RedactingProvisioner:
                 # A traceback shows what it was raised from.
                 cause = cause.__cause__ or cause.__context__
             raise
+
+
+def _listed(node: ListedNode, hide: Redact) -> ListedNode:
+    addresses = {name: hide(address) for name, address in node.addresses.items()} if node.addresses else node.addresses
+    return replace(
+        node, status_name=hide(node.status_name), power_state=_maybe(node.power_state, hide), addresses=addresses
+    )
+
+
+def _maybe(text: str | None, hide: Redact) -> str | None:
+    return None if text is None else hide(text)
 
 
 def redacted_or_not_shown(redact: Redact, text: str) -> str:

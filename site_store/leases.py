@@ -4,12 +4,19 @@ A lease has an epoch, which grows whenever it goes to another owner. What its ow
 `require_lease` in the same transaction refuses the write of one who has lost the lease meanwhile. A new epoch is at
 least the time in seconds, so that those of a store that was restored are above all that anybody has seen.
 
+The epoch is public. By a secret, which is made when a lease is taken and kept as a hash alone, its owner proves to
+another process that the lease is theirs: `Leases.holds`.
+
 Checks are here, too: the owner of a lease alone writes them.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import secrets
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, String, case, cast, select, update
@@ -38,11 +45,15 @@ def require_lease(tx: Connection, held: Lease, now: datetime) -> None:
         raise LeaseLost(f"the lease {held.name!r} of {held.owner} (epoch {held.epoch}) is lost: take it again")
 
 
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class Leases(Repository):
     """Leases by their names."""
 
     def take(self, name: str, owner: str, seconds: float) -> Lease | None:
-        """Take a lease that is free or has run out; ask again for one's own to prolong it.
+        """Take a lease that is free or has run out; ask again for one's own to prolong it. Either gives a new secret.
 
         Parameters
         ----------
@@ -56,11 +67,17 @@ class Leases(Repository):
             None: another has it.
         """
 
+        secret = secrets.token_urlsafe(32)
+
         def work(tx: Connection) -> Lease | None:
             now = self._shared_now(tx)
             least = int(now.timestamp())
             wanted = insert(lease).values(
-                name=name, owner=owner, epoch=least, expires_at=now + timedelta(seconds=seconds)
+                name=name,
+                owner=owner,
+                epoch=least,
+                expires_at=now + timedelta(seconds=seconds),
+                secret_hash=_hash(secret),
             )
             row = tx.execute(
                 wanted.on_conflict_do_update(
@@ -74,13 +91,25 @@ class Leases(Repository):
                             else_=least,
                         ),
                         "expires_at": wanted.excluded.expires_at,
+                        "secret_hash": wanted.excluded.secret_hash,
                     },
                     where=(lease.c.expires_at <= now) | (lease.c.owner == owner),
                 ).returning(*lease.c)
             ).one_or_none()
-            return None if row is None else Lease(row.name, row.owner, row.epoch, row.expires_at)
+            return None if row is None else Lease(row.name, row.owner, row.epoch, row.expires_at, secret)
 
         return self._database.write(work)
+
+    def holds(self, name: str, epoch: int, secret: str) -> bool:
+        """Tell whether a lease is held now, in this epoch and by the one who has its secret."""
+
+        def work(tx: Connection) -> bool:
+            row = tx.execute(select(lease).where(lease.c.name == name)).one_or_none()
+            if row is None or row.epoch != epoch or row.expires_at <= self._shared_now(tx):
+                return False
+            return hmac.compare_digest(row.secret_hash or "", _hash(secret))
+
+        return self._database.read(work)
 
     def renew(self, held: Lease, seconds: float) -> Lease:
         """Prolong a lease, and return it as it is now.
@@ -93,7 +122,7 @@ class Leases(Repository):
             require_lease(tx, held, now)
             until = now + timedelta(seconds=seconds)
             tx.execute(update(lease).where(lease.c.name == held.name).values(expires_at=until))
-            return Lease(held.name, held.owner, held.epoch, until)
+            return replace(held, expires_at=until)
 
         return self._database.write(work)
 
@@ -102,7 +131,7 @@ class Leases(Repository):
 
         Any other is lost, or somebody is just writing under it: ask for that one by itself.
         """
-        owners = {one.name: one.owner for one in held}
+        by_name = {one.name: one for one in held}
 
         def work(tx: Connection) -> dict[str, Lease]:
             until = self._shared_now(tx) + timedelta(seconds=seconds)
@@ -113,7 +142,7 @@ class Leases(Repository):
             there = {row.name: row.epoch for row in tx.execute(free)}
             still = (among(lease.c.name, there), lease.c.expires_at > self._shared_now(tx))
             kept = tx.scalars(update(lease).where(*still).values(expires_at=until).returning(lease.c.name))
-            return {name: Lease(name, owners[name], there[name], until) for name in kept}
+            return {name: replace(by_name[name], expires_at=until) for name in kept}
 
         return self._database.write(work) if held else {}
 

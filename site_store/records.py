@@ -322,13 +322,15 @@ class Lease:
     """The right of one process to be at a thing until `expires_at`, by the database's clock.
 
     `epoch` grows whenever the lease goes to another owner, or to the same one after it has run out. It is at least the
-    time in seconds at which that happened.
+    time in seconds at which that happened. `secret` is known to the one who took the lease, and else empty: by it they
+    prove elsewhere that they hold it (rule 55).
     """
 
     name: str
     owner: str
     epoch: int
     expires_at: datetime
+    secret: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

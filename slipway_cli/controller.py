@@ -178,7 +178,7 @@ def _site_leaders(
         if not hasattr(here, "slipway"):
             session = ApiSession(url, account.user, account.password, _OBSERVE_ANSWER)
             here.slipway = SlipwayClient(sessions.enter_context(contextlib.closing(session)))
-        found: str | None = here.slipway.observe(site, held.owner, held.epoch, cursor)
+        found: str | None = here.slipway.observe(site, held.epoch, held.secret, cursor)
         return found
 
     try:
@@ -230,13 +230,13 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     airflow, slipway = AirflowClient(asking), SlipwayClient(session(_CHECK_ANSWER))
 
     def follow(site: str, held: Lease) -> Followed:
-        return Followed(*slipway.follow(site, held.owner, held.epoch))
+        return Followed(*slipway.follow(site, held.epoch, held.secret))
 
     def repair(site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
-        return slipway.repair(site, run_id, nodes, held.owner, held.epoch, redeploy=redeploy)
+        return slipway.repair(site, run_id, nodes, held.epoch, held.secret, redeploy=redeploy)
 
     def power_on(site: str, run_id: str, nodes: Sequence[str], *, held: Lease) -> dict[str, str]:
-        return slipway.power_on(site, run_id, nodes, held.owner, held.epoch)
+        return slipway.power_on(site, run_id, nodes, held.epoch, held.secret)
 
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [

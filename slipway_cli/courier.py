@@ -30,7 +30,7 @@ def courier(airflow: AirflowClient, slipway: SlipwayClient) -> Send:
     def send(event: OutboxRecord, target: Target, held: Lease) -> None:
         try:
             if isinstance(target.way, Webhook):
-                problem = slipway.deliver(event.event_id, target.name, held.owner, held.epoch)
+                problem = slipway.deliver(event.event_id, target.name, held.epoch, held.secret)
                 if problem is not None:
                     raise NotDelivered(problem)
                 return

@@ -144,6 +144,10 @@ class DrydockProvisioner:
     def __repr__(self) -> str:
         return f"DrydockProvisioner({self.url!r}, {self._tokens!r})"
 
+    def secrets(self) -> tuple[str, ...]:
+        """Return what is sent to log in now, also a token that Keystone gave."""
+        return self._tokens.secrets()
+
     @property
     def settle(self) -> float:
         return self._submission.settle

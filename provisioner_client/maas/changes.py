@@ -19,6 +19,7 @@ from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.ledger import OVERLAP
 from provisioner_client.protocol import ListedNode, NodeChanges
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.parsing.bounded_json import read_json
 
 log = logging.getLogger(__name__)
 
@@ -69,13 +70,13 @@ class Cursor:
     def read(cls, text: str | None) -> Cursor | None:
         """Read a text; None where it is none of these."""
         try:
-            place, whole_at, power_at, newest, taken, marks, off = json.loads(text or "")
+            place, whole_at, power_at, newest, taken, marks, off = read_json(text or "")
             stamps = {int(number): str(stamp) for number, stamp in marks.items()}
             since = {str(system_id): float(at) for system_id, at in off.items()}
             return cls(
                 str(place), float(whole_at), float(power_at), int(newest), frozenset(map(int, taken)), stamps, since
             )
-        except (ValueError, TypeError, AttributeError, RecursionError):
+        except (ValueError, TypeError, AttributeError):
             return None
 
     def is_of_now(self, now: float) -> bool:

@@ -34,6 +34,7 @@ CLOCKS_DIFFER = 300.0
 """Seconds that the time of a request and this node's may be apart."""
 SHORTEST_KEY = 32
 _MOST_CONNECTIONS = 64
+"""Of more, one that has not yet asked for anything is closed: the oldest from the address with the most of them."""
 _LONGEST_HEAD = 8192
 _READ_WITHIN = 5.0
 """Seconds for the head of a request, and for sending an answer."""
@@ -102,6 +103,7 @@ class Agent:
         self._stopping = False
         self._lingering: dict[str, asyncio.Event] = {}
         self._connections = 0
+        self._silent: dict[asyncio.StreamWriter, str] = {}
         self._told = False
         self.read_state()
 
@@ -135,20 +137,31 @@ class Agent:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request."""
         self._connections += 1
+        self._silent[writer] = str((writer.get_extra_info("peername") or ("",))[0])
         try:
             if self._connections > _MOST_CONNECTIONS:
-                return
+                self._close_a_silent_one()
             head = asyncio.ensure_future(reader.readuntil(b"\r\n\r\n"))
             done, _ = await asyncio.wait({head}, timeout=_READ_WITHIN)
             if not done:
                 head.cancel()
                 return
+            self._silent.pop(writer, None)
             await self._answer(head.result(), reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             return
         finally:
+            self._silent.pop(writer, None)
             self._connections -= 1
             writer.close()
+
+    def _close_a_silent_one(self) -> None:
+        """Make room: those who connect and say nothing keep nobody out who asks at once."""
+        addresses = list(self._silent.values())
+        crowded = max(addresses, key=addresses.count)
+        oldest = next(writer for writer, address in self._silent.items() if address == crowded)
+        del self._silent[oldest]
+        oldest.transport.abort()
 
     async def _answer(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonce, state = "", False
@@ -280,7 +293,10 @@ async def run(listen: tuple[str, int], key: bytes, state_file: Path | None, tls:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
     agent = Agent(key, state_file)
-    server = await asyncio.start_server(agent.serve, *listen, limit=_LONGEST_HEAD, ssl=tls)
+    handshake = None if tls is None else _READ_WITHIN
+    server = await asyncio.start_server(
+        agent.serve, *listen, limit=_LONGEST_HEAD, ssl=tls, ssl_handshake_timeout=handshake
+    )
     for one in server.sockets or ():
         host, port = one.getsockname()[:2]
         print(f"listening on {f'[{host}]' if ':' in host else host}:{port}", flush=True)

@@ -6,7 +6,6 @@ import asyncio
 import errno
 import hashlib
 import hmac
-import json
 import secrets
 import socket
 import ssl
@@ -21,6 +20,7 @@ from provisioner_client.errors import ProvisionerError
 from provisioner_client.node_agent.proxy import PROXY_VARIABLE, Proxy
 from strategy_lib.node_states.hearing import read_word
 from strategy_lib.node_states.reported import Reported
+from strategy_lib.parsing.bounded_json import read_json
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks
 
 LONGEST_ANSWER: Final = 64 * 1024
@@ -85,6 +85,11 @@ async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
         if error.errno in _OWN_LIMITS:
             raise OutOfSockets(str(error.strerror)) from None
         raise AgentSilent(error.strerror or str(error)) from None
+    except ProvisionerError:
+        raise
+    except Exception as error:
+        # Whatever a node does, or its URL is: the asking of no other stops for it.
+        raise AgentSilent(f"what cannot be taken in ({type(error).__name__})") from error
 
 
 async def _ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
@@ -103,7 +108,7 @@ async def _ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
             reader, writer = await asyncio.open_connection(*to, ssl=tls, server_hostname=called, limit=LONGEST_ANSWER)
     target = f"{parts.path or '/'}?{urlencode({'known': known, 'wait': f'{wait:g}'})}"
     sent, nonce = f"{time.time():.3f}", secrets.token_hex(16)
-    signed = _signature(asker.key, "GET", target, sent, nonce, asker.name)
+    signed = _signature(asker.key, *(part.encode() for part in ("GET", target, sent, nonce, asker.name)))
     sent_to = target
     if asker.proxy is not None:
         # Its address, not its name: the proxy might find another one by that.
@@ -148,22 +153,28 @@ def read_answer(key: bytes, nonce: str, answer: bytes) -> Reported:
     if not status:
         raise AgentSilent("its answer is no HTTP")
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    try:
-        text = body.decode()
-        data = json.loads(text)
-    except ValueError:
-        text, data = "", None
     if status != "200":
-        why = data.get("error") if isinstance(data, dict) else None
-        raise AgentSilent(f"HTTP {status}" + (f": {' '.join(str(why).split())[:200]}" if why else ""))
+        raise AgentSilent(f"HTTP {status}{_why_refused(body)}")
     signed = headers.get("x-slipway-signature", "")
-    if not hmac.compare_digest(signed.encode(), _signature(key, "answer", nonce, text).encode()):
+    # Before anything of it is read: nobody but a holder of the key has it read at all.
+    if not hmac.compare_digest(signed.encode(), _signature(key, b"answer", nonce.encode(), body).encode()):
         raise AgentSilent("its answer is not signed with the key of the site")
     try:
-        return read_word(data)
+        return read_word(read_json(body))
     except ValueError as error:
         raise AgentSilent(f"its answer is not understood: {error}") from None
 
 
-def _signature(key: bytes, *parts: str) -> str:
-    return hmac.new(key, "\n".join(parts).encode(), hashlib.sha256).hexdigest()
+def _why_refused(body: bytes) -> str:
+    """Return what a refusal says, which anybody may have written: one line, and not long."""
+    try:
+        said = read_json(body)
+    except ValueError:
+        return ""
+    why = said.get("error") if isinstance(said, dict) else None
+    printable = "".join(sign if sign.isprintable() else " " for sign in why) if isinstance(why, str) else ""
+    return f": {' '.join(printable.split())[:200]}" if printable.strip() else ""
+
+
+def _signature(key: bytes, *parts: bytes) -> str:
+    return hmac.new(key, b"\n".join(parts), hashlib.sha256).hexdigest()

@@ -18,6 +18,7 @@ import msgspec
 from provisioner_client.protocol import NO_ADDRESSES, ListedNode
 from site_store import StoreError
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.parsing.bounded_json import read_json
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
@@ -190,7 +191,7 @@ def nodes_without_power(store: SiteStore, site: str) -> dict[str, bool]:
 def _cursor_of(text: str | None, connection: str, read_at: datetime) -> str | None:
     """Return the provisioner's own cursor; None where the list that is kept is older, or another connection's."""
     try:
-        name, since, cursor = json.loads(text or "")
+        name, since, cursor = read_json(text or "")
         is_older = read_at < datetime.fromisoformat(since)
     except (ValueError, TypeError):
         return None

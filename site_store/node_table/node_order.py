@@ -30,6 +30,7 @@ from site_store.sql.postgresql import UtcDateTime
 from site_store.sql.storable import require_text
 from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import node, site_group_node, status_count
+from strategy_lib.parsing.bounded_json import read_json
 
 GROUP = "group"
 """Sorted by this, a node stands at the first of its groups."""
@@ -145,7 +146,7 @@ def _column(query: NodeQuery) -> ColumnElement[Any]:
 def _place(query: NodeQuery) -> tuple[Any, str]:
     """Return the value and the name that `after` was made of."""
     try:
-        value, name = json.loads(query.after or "")
+        value, name = read_json(query.after or "")
         kind = _column(query).type
         number = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_NUMBER
         if not isinstance(name, str) or not (
@@ -157,7 +158,7 @@ def _place(query: NodeQuery) -> tuple[Any, str]:
             value = datetime.fromisoformat(value)
             if value.tzinfo is None:
                 raise ValueError("a time without its zone")
-    except (TypeError, ValueError, RecursionError, ValueRefused) as error:
+    except (TypeError, ValueError, ValueRefused) as error:
         raise ValueRefused(f"{query.after!r} is not from a page of this table: leave it out to begin anew") from error
     return value, name
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 from site_store.errors import ValueRefused
 from site_store.sql.storable import require_text
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.parsing.bounded_json import read_json
 
 STATE_COLUMNS: Final = ("node", "state", "reported", "user", "rack", "crashes", "since")
 """The columns that the table can be sorted by; `since`: when the published state began."""
@@ -66,7 +66,7 @@ def place_of(query: StateQuery) -> tuple[Any, str] | None:
     if query.after is None:
         return None
     try:
-        value, name = json.loads(query.after)
+        value, name = read_json(query.after)
         kind = str if query.sort in ("node", "rack") else (int, float)
         if not isinstance(name, str) or not isinstance(value, kind) or isinstance(value, bool):
             raise TypeError("no node has such a place")
@@ -74,6 +74,6 @@ def place_of(query: StateQuery) -> tuple[Any, str] | None:
             require_text("the place", text)
         if isinstance(value, int | float) and not abs(value) <= _LARGEST:
             raise ValueError("no number of a node is as large")
-    except (TypeError, ValueError, RecursionError, ValueRefused) as error:
+    except (TypeError, ValueError, ValueRefused) as error:
         raise ValueRefused(f"{query.after!r} is not from a page of this table: leave it out to begin anew") from error
     return value, name

@@ -32,7 +32,7 @@ class ControllerProcess:
 
     def __init__(self, url: str, password: str, store_url: str, lease: float, way: FaultyWay | None = None) -> None:
         self._command = ("-m", "slipway_cli", "controller", "--url", url, "--lease", f"{lease:g}")
-        self._account = {"SLIPWAY_SERVICE_USER": "viewer", "SLIPWAY_SERVICE_PASSWORD": password}
+        self._account = {"SLIPWAY_SERVICE_USER": "user", "SLIPWAY_SERVICE_PASSWORD": password}
         self._store_url = store_url
         self._process: subprocess.Popen[str] | None = None
         self._reading: threading.Thread | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from typing import Annotated, Any
@@ -17,6 +16,7 @@ from slipway_api import airflow_access as access
 from slipway_api.http.answers import YAML_TYPE, example_of
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import LoopBound
+from strategy_lib.parsing.bounded_json import read_json
 
 LARGE = 1024 * 1024
 LARGE_AT_ONCE = 4
@@ -73,8 +73,8 @@ async def json_object(request: Request) -> Mapping[str, Any]:
     """Return the body as a JSON object. Raises `ApiError` 400: it is none."""
     body = await request.body()
     try:
-        data = json.loads(body, parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        data = read_json(body, _no_number)
+    except ValueError:
         raise ApiError(400, "the body must be a JSON object, and is no JSON", "Bad Request") from None
     if not isinstance(data, dict):
         raise ApiError(400, "the body must be a JSON object", "Bad Request")

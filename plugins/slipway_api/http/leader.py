@@ -1,4 +1,7 @@
-"""Requests that only the controller that leads may make: it proves that by its lease, which no answer ever shows."""
+"""Requests that only the controller that leads may make: it proves that by the secret of its lease.
+
+Owner and epoch of a lease are public. The routes ask for the right to act on the site besides.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,13 @@ if TYPE_CHECKING:
 
 
 class Leader(BaseModel):
-    """The lease of the controller that asks."""
+    """The lease of the controller that asks: its epoch, and the secret that was made when it was taken."""
 
-    owner: str = Field(max_length=500)
     epoch: int = Field(ge=0)
+    secret: str = Field(max_length=200)
 
 
 def require_leader(store: SiteStore, leader: Leader, name: str = NAME) -> None:
-    """Refuse (403) all but the controller that holds the lease of this name."""
-    held = store.leases.get(name)
-    if held is None or (held.owner, held.epoch) != (leader.owner, leader.epoch) or held.expires_at <= store.now():
+    """Refuse (403) all but the controller that holds the lease of this name (rule 55)."""
+    if not store.leases.holds(name, leader.epoch, leader.secret):
         raise ApiError(403, "only the controller that leads may ask for this")

@@ -7,22 +7,24 @@ import hmac
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, ip_address, ip_network
 from math import ceil
 from threading import Lock
 from typing import Any
-from urllib.parse import parse_qsl
 
 from fastapi.responses import JSONResponse
+from python_multipart.exceptions import FormParserError
 from starlette.datastructures import Headers
+from starlette.formparsers import FormParser, MultiPartException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from slipway_api.airflow_client import secret_key
 from slipway_api.http.api_errors import ApiError
+from strategy_lib.parsing.bounded_json import read_json
 
 FREE = 4
 """Wrong passwords of a user, from one address, without any wait."""
@@ -38,6 +40,7 @@ USERS = 64
 """Users that are counted apart at one address; all others there count as one, so that trying many names is slow."""
 
 _OTHERS = b""
+_NAMELESS = b"nameless"
 
 
 @dataclass(slots=True)
@@ -67,8 +70,10 @@ class WrongPasswords:
         self._addresses: OrderedDict[str, _Address] = OrderedDict()
 
     @contextmanager
-    def attempt(self, address: str, user: str) -> Iterator[Attempt]:
+    def attempt(self, address: str, user: str | None) -> Iterator[Attempt]:
         """Try a password within, and say on the attempt whether it was right or wrong.
+
+        All logins without a readable user (None, or blank) count together at their address; a right one clears nothing.
 
         Where neither is set, as when Airflow does not answer, the attempt does not count. Many right logins at once are
         fine; after a wrong one, only as many are looked at together as are still free, so that guessing in parallel
@@ -76,8 +81,8 @@ class WrongPasswords:
 
         Raises `ApiError` 429: they have to wait, and how long is in ``Retry-After``. The password was not looked at.
         """
-        name = user.strip().casefold().encode("utf-8", "surrogatepass")
-        key = hashlib.blake2b(name, digest_size=16).digest()
+        name = (user or "").strip().casefold().encode("utf-8", "surrogatepass")
+        key = hashlib.blake2b(name, digest_size=16).digest() if name else _NAMELESS
         tries = self._begin(address, key)
         attempt = Attempt()
         try:
@@ -109,8 +114,8 @@ class WrongPasswords:
             if attempt.wrong:
                 tries.wrong += 1
                 tries.last = now
-            elif attempt.right and own:
-                # Not that of all others: one good login would clear it for all of them.
+            elif attempt.right and own and key != _NAMELESS:
+                # Not that of many users: one good login would clear it for all of them.
                 tries.wrong = 0
             if known is not None and own and tries.wrong == 0 and tries.under_way == 0:
                 del known.users[key]
@@ -208,13 +213,13 @@ class SlowedLogin:
             return {"type": "http.request", "body": body, "more_body": False}
 
         headers = Headers(scope=scope)
-        login = _login(headers.get("content-type", ""), body)
+        login = _read_json(body)
         user, password = (str(login.get(key, "")) for key in ("username", "password"))
         if hmac.compare_digest(headers.get(PROOF, "").encode(), proof_of(user, password).encode()):
             await self._app(scope, again, send)
             return
         try:
-            with REMEMBERED.attempt(address_of(scope), user) as attempt:
+            with REMEMBERED.attempt(address_of(scope), await _user(body)) as attempt:
 
                 async def judged(message: Message) -> None:
                     if message["type"] == "http.response.start":
@@ -243,12 +248,28 @@ async def _whole(receive: Receive) -> bytes | None:
     return body
 
 
-def _login(content_type: str, body: bytes) -> Mapping[str, Any]:
-    """Return the fields of a login; none where it has a form that Airflow does not accept either."""
+def _read_json(body: bytes) -> Mapping[str, Any]:
+    """Return the fields of a login in JSON; none where it is in another form."""
     try:
-        if content_type.startswith("application/x-www-form-urlencoded"):
-            return dict(parse_qsl(body.decode()))
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        found = read_json(body)
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+async def _user(body: bytes) -> str | None:
+    """Return the user that a body names; None where it names none, or another as JSON than as a form.
+
+    Which of the two Airflow takes it for is its auth manager's to say, and forms are read by the parser that it uses.
+    """
+
+    async def whole() -> AsyncGenerator[bytes, None]:
+        yield body
+
+    try:
+        form = await FormParser(Headers(), whole()).parse()
+    except (MultiPartException, FormParserError):
+        return None
+    named = (fields.get("username") for fields in (form, _read_json(body)))
+    names = {name for name in named if isinstance(name, str)}
+    return names.pop() if len(names) == 1 else None

@@ -45,7 +45,7 @@ class Delivered(BaseModel):
 
 @router.post(
     "/notifications/{event_id}/deliveries",
-    dependencies=[access.may_read],
+    dependencies=[access.may_control],
     summary="Send a notification to a webhook; for the controller alone",
     responses=answers(Delivered),
 )

@@ -12,8 +12,9 @@ from pydantic import BaseModel, Field
 
 from design_rendering.kinds.imported_site import imported_files
 from provisioner_client.connection import ConnectionValues
+from provisioner_client.connection_secrets import secrets_of
 from provisioner_client.maas.connection import connect_maas
-from provisioner_client.redacting import nothing_is_secret
+from provisioner_client.redacting import nothing_is_secret, without
 from site_engine.errors import SettingsError
 from site_engine.provisioners import DEFAULT_CONNECTION
 from slipway_api import airflow_access as access
@@ -75,8 +76,9 @@ def import_from_maas(connection: ConnectionId = DEFAULT_CONNECTION) -> JSONRespo
     Only what the connection's pool or tag allows is looked at. The documents hold no secret.
     """
     values = _maas_connection(connection)
+    hide = without(secrets_of(values), nothing_is_secret)
     try:
-        client = connect_maas(values, nothing_is_secret)
+        client = connect_maas(values, hide)
     except ValueError as error:
         raise SettingsError(f"connection {connection!r}: {error}") from error
     with closing(client) as maas:
@@ -85,15 +87,15 @@ def import_from_maas(connection: ConnectionId = DEFAULT_CONNECTION) -> JSONRespo
         found = maas.inventory()
         limits = maas.limits
     if not found.machines:
-        raise ApiError(404, _nothing(connection, limits, found.left_out), "Not Found")
+        raise ApiError(404, hide(_nothing(connection, limits, found.left_out)), "Not Found")
     site = connection.removeprefix(DEFAULT_CONNECTION).removeprefix("_") or "site"
     files = imported_files(site, found.machines)
     return JSONResponse(
         {
             "connection": connection,
             "machines": len(found.machines),
-            "files": [{"name": name, "text": text} for name, text in files.items()],
-            "left_out": [{"name": name, "reason": reason} for name, reason in found.left_out.items()],
+            "files": [{"name": name, "text": hide(text)} for name, text in files.items()],
+            "left_out": [{"name": hide(name), "reason": hide(reason)} for name, reason in found.left_out.items()],
         }
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -25,6 +24,7 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.etags import etag_headers
+from strategy_lib.parsing.bounded_json import read_json
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 
@@ -261,8 +261,8 @@ def _place_of(page: str | None) -> list[str] | None:
     if page is None:
         return None
     try:
-        place = json.loads(base64.urlsafe_b64decode(page + "=" * (-len(page) % 4)))
-    except (ValueError, binascii.Error, RecursionError):
+        place = read_json(base64.urlsafe_b64decode(page + "=" * (-len(page) % 4)))
+    except ValueError:
         place = None
     if not isinstance(place, list) or len(place) != 3 or not all(isinstance(part, str) for part in place):
         raise ApiError(400, f"{page[:80]!r} is from no page of this list: leave it out to begin anew", "Bad Request")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from provisioner_client.errors import ProvisionerProtocolError
+from strategy_lib.parsing.bounded_json import read_json
 from strategy_lib.phase import Phase
 
 ACTIONS: Final[Mapping[Phase, str]] = {
@@ -124,7 +125,7 @@ def read_tag(data: object) -> TaskTag:
     if not isinstance(data, dict) or not isinstance(name, str):
         raise ProvisionerProtocolError("MAAS gives something that is no tag")
     try:
-        said = json.loads(str(data.get("comment") or ""))
+        said = read_json(str(data.get("comment") or ""))
         if said["slipway"] != _FORMAT:
             raise ValueError
         return TaskTag(
@@ -136,7 +137,7 @@ def read_tag(data: object) -> TaskTag:
             {node: Settled(bool(ok), str(why), any(over)) for node, (ok, why, *over) in said["settled"].items()},
             str(said.get("site", "")),
         )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise ProvisionerProtocolError(f"the tag {name} in MAAS is no task of this version of Slipway") from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,8 +10,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
+from sqlalchemy import select
 
 from site_store import LeaseLost, SiteStore
+from site_store.tables import lease
 from tests.integration.site_store.racing import CALLERS, at_once
 from tests.integration.site_store.scenario import FakeClock
 
@@ -29,6 +32,36 @@ def test_one_has_it_and_prolongs_it(store: SiteStore, clock: FakeClock) -> None:
     assert (again, store.leases.get(NAME)) == (again, again)
     assert again is not None
     assert (again.epoch, again.expires_at) == (held.epoch, clock.time + timedelta(seconds=40))
+
+
+def test_rule_55_who_took_it_alone_knows_its_secret_and_the_store_keeps_a_hash(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    held = store.leases.take(NAME, "one", 30)
+    assert held is not None
+    assert len(held.secret) >= 32
+    assert held.secret not in repr(held)
+    found = store.leases.get(NAME)
+    assert found is not None
+    assert found.secret == ""
+    row = store._database.read(lambda tx: tx.execute(select(lease)).one())
+    assert held.secret not in str(row)
+    assert hashlib.sha256(held.secret.encode()).hexdigest() in row
+
+    holds = store.leases.holds
+    assert holds(NAME, held.epoch, held.secret)
+    assert not any(holds(NAME, held.epoch, wrong) for wrong in ("", "one", held.secret[:-1], f"{held.secret} "))
+    assert not holds(NAME, held.epoch + 1, held.secret)
+    assert not holds("another", held.epoch, held.secret)
+    renewed = store.leases.renew(held, 30)
+    renewed = store.leases.renew_all([renewed], 30)[NAME]
+    assert holds(NAME, renewed.epoch, renewed.secret)
+    clock.move(30)
+    assert not holds(NAME, held.epoch, held.secret), "it has run out"
+    taken = store.leases.take(NAME, "one", 30)
+    assert taken is not None
+    assert not holds(NAME, taken.epoch, held.secret)
+    assert holds(NAME, taken.epoch, taken.secret)
 
 
 def test_what_has_run_out_is_taken_over_with_a_higher_epoch(store: SiteStore, clock: FakeClock) -> None:

@@ -111,6 +111,26 @@ def _steps_taken(redactor: Redactor, text: str) -> int:
     return steps
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://ann:hunter2-pw@repo.test/x",
+        "deb https://ann:hunter2-pw@repo.test/ noble\n",
+        "a://b@c, x://:hunter2-pw@",
+    ],
+)
+def test_the_password_of_a_secret_address_is_hidden_where_it_stands_alone(url: str) -> None:
+    redactor = Redactor({url})
+    assert redactor.redact("401 for hunter2-pw of ann") == "401 for *** of ann"
+    assert redactor.redact(f"at {url}") == "at ***"
+
+
+def test_the_password_of_a_secret_address_is_hidden_decoded_too() -> None:
+    redactor = Redactor({"https://ann:hunter2%2Fpw@repo.test/x"})
+    assert redactor.redact("hunter2/pw, hunter2%2Fpw") == "***, ***"
+    assert Redactor({"https://ann:four@repo.test/x"}).redact("four") == "four"
+
+
 def test_ten_thousand_secrets_take_no_more_steps_than_ten() -> None:
     text = "node-1 cannot log in with secret-00001-hunter2 and is left alone, " * 50
     few, many = (

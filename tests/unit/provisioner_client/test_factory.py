@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
+from urllib.parse import quote
 
 import pytest
 import requests
@@ -16,8 +20,17 @@ from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.tokens import KeystoneToken, NoToken, StaticToken
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.factory import FACTORY, ProvisionerFactory
-from provisioner_client.protocol import Provisioner
+from provisioner_client.protocol import (
+    ListedNode,
+    Provisioner,
+    ProvisionerTask,
+    TaskMessage,
+    TaskResult,
+    TaskState,
+    TaskTree,
+)
 from provisioner_client.redacting import Redact, RedactingProvisioner, nothing_is_secret
+from strategy_lib.outcome import NodeCondition
 
 KEYSTONE = {"auth_url": "http://keystone.test/v3"}
 
@@ -77,6 +90,71 @@ def test_the_fields_reach_the_wire(http: responses.RequestsMock) -> None:
     assert request.headers["X-End-User"] == "Ann"
     assert request.req_kwargs["timeout"] == (2.0, 3.0)  # type: ignore[attr-defined]
     assert request.req_kwargs["verify"] == "/etc/ca.pem"  # type: ignore[attr-defined]
+
+
+KEY = "consumer-part:token-part:secret-part"
+PASSWORD = "hunter2/&ünter2"
+
+
+def echoing(texts: list[str], tokens: tuple[str, ...] = ()) -> ProvisionerFactory:
+    """Return a factory with a backend that repeats these texts wherever a provisioner says something."""
+    messages = tuple(TaskMessage(text, error=False, context=None, at=text) for text in texts)
+    done = TaskState.COMPLETE
+    task = ProvisionerTask("t", texts[0], done, TaskResult.SUCCESS, frozenset(), frozenset(), messages, None)
+    tree = TaskTree(task, frozenset(), created=texts[0], updated=texts[0])
+    addresses = {"boot_ip": texts[0]}
+
+    def backend(connection: ConnectionValues, redact: Redact, marker: str | None) -> Provisioner:
+        said = SimpleNamespace(
+            task=lambda _, **__: task,
+            task_tree=lambda *_, **__: tree,
+            nodes=lambda _: {"n": ListedNode("n", NodeCondition.OTHER, texts[0], texts[0], addresses)},
+            secrets=lambda: tokens,
+        )
+        return cast(Provisioner, said)
+
+    return ProvisionerFactory(("drydock", "Drydock", backend), ("maas", "MAAS", backend))
+
+
+@pytest.mark.parametrize(
+    ("connection", "secret"),
+    [
+        (drydock(auth_token="canary-token"), "canary-token"),
+        (drydock(auth_token="canary+/token="), "canary%2B%2Ftoken%3D"),
+        (drydock("http://ann:hunter2pw@h"), "hunter2pw"),
+        (drydock("http://ann:hunter2%2Fpw@h"), "hunter2/pw"),
+        (drydock(proxy="http://ann:hunter2pw@proxy"), "hunter2pw"),
+        (drydock(proxy="http://ann:hunter2pw@proxy"), b64encode(b"ann:hunter2pw").decode()),
+        (ConnectionValues("drydock", "c", "h", login="ann", password=PASSWORD), PASSWORD),
+        (ConnectionValues("drydock", "c", "h", login="ann", password=PASSWORD), quote(PASSWORD)),
+        (ConnectionValues("drydock", "c", "h", login="ann", password=PASSWORD), quote(PASSWORD, safe="")),
+        (
+            ConnectionValues("drydock", "c", "h", login="ann", password=PASSWORD),
+            b64encode(f"ann:{PASSWORD}".encode()).decode(),
+        ),
+        (ConnectionValues("maas", "c", "h", password=f"{KEY}\n"), KEY),
+        *((ConnectionValues("maas", "c", "h", password=KEY), part) for part in KEY.split(":")),
+    ],
+)
+def test_no_answer_shows_a_secret_of_the_connection_or_a_part_of_one(connection: ConnectionValues, secret: str) -> None:
+    made = echoing([f"it says {secret}", "nothing"]).connect(connection, nothing_is_secret)
+    (first, second), node = made.task("t").messages, made.nodes()["n"]
+    assert (first.text, second.text) == ("it says ***", "nothing")
+    assert secret not in repr((made.task("t").messages, made.task_tree("t"), node))
+
+
+def test_no_answer_shows_a_token_that_was_fetched_meanwhile() -> None:
+    made = echoing(["it says fetched-token", "four"], ("fetched-token", "four")).connect(drydock(), nothing_is_secret)
+    assert [message.text for message in made.task("t").messages] == ["it says ***", "four"]
+
+
+def test_drydock_echoes_the_token_in_the_messages_of_a_good_answer(
+    http: responses.RequestsMock, task_json: Callable[..., dict[str, Any]]
+) -> None:
+    said = [("called with X-Auth-Token: canary-token", False, "n1", "2026-01-01")]
+    http.get("http://h/api/v1.0/tasks/t-1", json=task_json(messages=said))
+    with closing(FACTORY.connect(drydock(auth_token="canary-token"), nothing_is_secret)) as made:
+        assert "canary" not in repr(made.task("t-1"))
 
 
 def test_a_new_backend_is_one_row() -> None:

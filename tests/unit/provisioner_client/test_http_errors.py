@@ -60,6 +60,13 @@ from provisioner_client.http_errors import LONGEST, ErrorShape, read_error
         pytest.param(b'["odd"]', ErrorShape.TEXT, '["odd"]', None, id="JSON that is no error"),
         pytest.param(b'{"type": "error", "mess', ErrorShape.TEXT, '{"type": "error", "mess', None, id="broken off"),
         pytest.param(b"\xff\xfe", ErrorShape.TEXT, "\ufffd\ufffd", None, id="not text at all"),
+        pytest.param(
+            b'{"message": ' + b"[" * 900 + b"]" * 900 + b"}",
+            ErrorShape.TEXT,
+            '{"message": ' + "[" * (LONGEST - 13) + "…",
+            None,
+            id="too deep within",
+        ),
         pytest.param(b"[" * 100_000, ErrorShape.TEXT, "[" * (LONGEST - 1) + "…", None, id="too deep"),
     ],
 )

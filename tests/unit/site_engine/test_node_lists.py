@@ -154,7 +154,9 @@ def test_of_a_list_that_others_changed_meanwhile_the_changes_are_asked_for_once_
     assert looks.look(first.cursor).cursor == first.cursor
 
 
-@pytest.mark.parametrize("how", ["another connection", "an older list, as in a restored store", "no list", "nonsense"])
+@pytest.mark.parametrize(
+    "how", ["another connection", "an older list, as in a restored store", "no list", "nonsense", "brackets"]
+)
 def test_a_cursor_that_is_not_about_the_list_that_is_kept_reads_it_whole(how: str) -> None:
     looks = Looks(Lists())
     kept = looks.lists.kept
@@ -165,6 +167,8 @@ def test_a_cursor_that_is_not_about_the_list_that_is_kept_reads_it_whole(how: st
         looks.lists.kept = kept
     elif how == "nonsense":
         cursor = "[1]"
+    elif how == "brackets":
+        cursor = "[" * 30_000
     assert looks.look(cursor, "other" if how == "another connection" else "mine").is_whole
     assert looks.events.asked == [None, None]
 

@@ -31,7 +31,7 @@ class Door:
     def __post_init__(self) -> None:
         self.remembered = WrongPasswords(lambda: self.now)
 
-    def wait(self, user: str = "ann", address: str = HERE, *, right: bool = False, wrong: bool = True) -> int:
+    def wait(self, user: str | None = "ann", address: str = HERE, *, right: bool = False, wrong: bool = True) -> int:
         """Try a password; 0 when it was looked at, else the seconds that are to be waited."""
         try:
             with self.remembered.attempt(address, user) as attempt:
@@ -40,7 +40,7 @@ class Door:
             return int(refused.headers["Retry-After"]) if refused.status == 429 and refused.retry else -1
         return 0
 
-    def used_up(self, user: str = "ann", address: str = HERE) -> None:
+    def used_up(self, user: str | None = "ann", address: str = HERE) -> None:
         assert [self.wait(user, address) for _ in range(FREE)] == [0] * FREE
 
 
@@ -121,6 +121,15 @@ def test_many_names_at_one_address_count_as_one_in_the_end(door: Door) -> None:
     assert waits == [0] * (USERS + FREE) + [1]
     assert door.wait("user-1") == 0, "those that are known are told apart"
     assert door.wait("user-1", THERE) == 0
+
+
+@pytest.mark.parametrize("nameless", [None, "", "  "])
+def test_what_has_no_readable_name_counts_at_the_address(door: Door, nameless: str | None) -> None:
+    door.used_up(nameless)
+    assert door.wait(None) == 1
+    assert (door.wait("ann", right=True), door.wait(None, THERE)) == (0, 0)
+    door.now += 1
+    assert (door.wait(None, right=True), door.wait(None), door.wait(None)) == (0, 0, 2), "a right one clears nothing"
 
 
 def test_the_memory_has_a_bound(door: Door) -> None:

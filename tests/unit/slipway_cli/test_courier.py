@@ -18,7 +18,7 @@ from strategy_lib.parsing.notifications import Notifier, Target, Webhook
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 EVENT = OutboxRecord(1, "01EVENT", "north", "verdict", None, None, MOMENT, {})
-HELD = Lease("controller", "me", 7, MOMENT)
+HELD = Lease("controller", "me", 7, MOMENT, "secret")
 CHAT, MAIL = Target("chat", Webhook("hook")), Target("mail", Notifier("smtp"))
 
 
@@ -49,7 +49,7 @@ def send(api: Api, target: Target) -> None:
 def test_a_webhook_is_sent_by_slipways_api_under_the_lease() -> None:
     api = Api()
     send(api, CHAT)
-    assert api.asked == [("01EVENT", "chat", "me", 7)]
+    assert api.asked == [("01EVENT", "chat", 7, "secret")]
 
 
 def test_what_the_receiver_does_not_take_is_not_delivered() -> None:

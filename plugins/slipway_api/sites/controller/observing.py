@@ -39,7 +39,7 @@ class Observed(BaseModel):
 
 @router.post(
     "/sites/{site}/observe",
-    dependencies=[access.may_read],
+    dependencies=[access.may_control],
     summary="Read the list of nodes, or what has changed in it; for the controller that leads the site alone",
     responses=answers(Observed),
 )

@@ -55,7 +55,7 @@ class StartedRepair(BaseModel):
 
 @router.post(
     "/sites/{site}/repair",
-    dependencies=[access.may_read],
+    dependencies=[access.may_control],
     summary="Start the repair of nodes; for the controller alone",
     responses=answers(StartedRepair),
 )

@@ -38,7 +38,7 @@ class Followed(BaseModel):
 
 @router.post(
     "/sites/{site}/unfinished",
-    dependencies=[access.may_read],
+    dependencies=[access.may_control],
     summary="Look at provisioner tasks that nobody waits for; for the controller alone",
     responses=answers(Followed),
 )

@@ -83,7 +83,7 @@ class Start:
     def __init__(self, origin: str, store_url: str, stack: contextlib.ExitStack) -> None:
         self._origin, self._store_url, self._stack = origin, store_url, stack
 
-    def __call__(self, user: str | None = "viewer") -> Process:
+    def __call__(self, user: str | None = "user") -> Process:
         """Start one."""
         process = Process(self._origin, self._store_url, user)
         self._stack.callback(process.close)

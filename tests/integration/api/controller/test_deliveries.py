@@ -89,7 +89,7 @@ def connect(monkeypatch: pytest.MonkeyPatch, receiver: Receiver, **more: object)
 def send(origin: str, event: OutboxRecord, target: Target | None, held: Lease) -> None:
     """Send as the controller does, with the least of its rights."""
     assert target is not None
-    with contextlib.closing(ApiSession(origin, "viewer", PASSWORD)) as session:
+    with contextlib.closing(ApiSession(origin, "user", PASSWORD)) as session:
         courier(AirflowClient(session), SlipwayClient(session))(event, target, held)
 
 
@@ -148,15 +148,15 @@ def test_without_its_connection_it_is_not_delivered(
 
 
 def test_only_the_controller_that_leads_has_it_sent(
-    viewer: httpx.Client, admin: httpx.Client, event: OutboxRecord, held: Lease, receiver: Receiver
+    user: httpx.Client, admin: httpx.Client, event: OutboxRecord, held: Lease, receiver: Receiver
 ) -> None:
     path = f"/api/v1.0/notifications/{event.event_id}/deliveries"
-    for owner, epoch in (("somebody", held.epoch), (held.owner, held.epoch + 1)):
-        for client in (viewer, admin):
-            answer = client.post(path, json={"target": "chat", "owner": owner, "epoch": epoch})
+    for secret, epoch in ((held.owner, held.epoch), (held.secret, held.epoch + 1)):
+        for client in (user, admin):
+            answer = client.post(path, json={"target": "chat", "secret": secret, "epoch": epoch})
             assert_failure(answer, 403, "only the controller that leads")
-    own = {"owner": held.owner, "epoch": held.epoch}
-    assert_failure(viewer.post(path, json={"target": "mail", **own}), 404, "no webhook 'mail'")
-    unknown = viewer.post("/api/v1.0/notifications/01NONE/deliveries", json={"target": "chat", **own})
+    own = {"secret": held.secret, "epoch": held.epoch}
+    assert_failure(user.post(path, json={"target": "mail", **own}), 404, "no webhook 'mail'")
+    unknown = user.post("/api/v1.0/notifications/01NONE/deliveries", json={"target": "chat", **own})
     assert_failure(unknown, 404, "no notification '01NONE'")
     assert receiver.got == []

@@ -53,7 +53,7 @@ def design(rack: str) -> str:
 def look(origin: str, store: SiteStore, times: int = 1) -> None:
     """Have a controller look, with the least of its rights."""
     clock = iter(range(0, 1000, int(TELL_EVERY)))
-    with contextlib.closing(ApiSession(origin, "viewer", PASSWORD)) as session:
+    with contextlib.closing(ApiSession(origin, "user", PASSWORD)) as session:
 
         def at_once(work: object) -> object:
             assert callable(work)

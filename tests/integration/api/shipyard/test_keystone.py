@@ -135,6 +135,42 @@ def test_wrong_passwords_are_slowed_down_and_others_are_not(origin: str, login: 
     assert [status("nobody", "wrong") for _ in range(FREE + 1)] == [401] * FREE + [429], "as for a user that exists"
 
 
+GUESSES: dict[str, Callable[[str, str, str], tuple[str, str, bytes]]] = {
+    "JSON that looks like a form of another name": lambda user, password, other: (
+        "/auth/token/cli",
+        "application/x-www-form-urlencoded+json",
+        json.dumps({"username": user, "password": f"{password}&username={other}"}).encode(),
+    ),
+    "a form that looks like JSON of another name": lambda user, password, other: (
+        "/auth/token",
+        "application/x-www-form-urlencoded",
+        json.dumps({"username": other, "x": f"&username={user}&password={password}&y="}).encode(),
+    ),
+    "a form with a byte that is not UTF-8": lambda user, password, other: (
+        "/auth/token",
+        "application/x-www-form-urlencoded",
+        f"{other}=".encode() + b"\xff&" + f"username={user}&password={password}".encode(),
+    ),
+}
+
+
+@pytest.mark.usefixtures("_forgetful")
+@pytest.mark.parametrize("kind", GUESSES)
+def test_a_guess_is_counted_in_whatever_body_it_comes(origin: str, kind: str) -> None:
+    def status(kind: str, user: str, password: str, other: str) -> int:
+        path, content_type, body = GUESSES[kind](user, password, other)
+        return httpx.post(f"{origin}{path}", content=body, headers={"Content-Type": content_type}).status_code
+
+    answers = []
+    for number in range(FREE + 1):
+        answers.append(status(kind, "op", f"wrong-{number}", f"other-{number}"))
+        # A good login of the guesser's own clears nothing of another's.
+        answers.append(status("a form with a byte that is not UTF-8", "user", PASSWORD, ""))
+    assert answers[: 2 * FREE : 2] == [401] * FREE
+    assert answers[2 * FREE] == 429
+    assert httpx.post(f"{origin}/auth/token", json={"username": "user", "password": PASSWORD}).status_code == 201
+
+
 @pytest.mark.usefixtures("_forgetful")
 def test_a_login_that_is_asked_for_by_slipway_counts_once(origin: str, anonymous: httpx.Client) -> None:
     for number in range(FREE - 1):

@@ -128,7 +128,7 @@ WRITES = {
         "DELETE", f"{SITE}/reporters/{MADE}", f"{SITE}/reporters", _make_reporter, {}
     ),
 }
-_LEASE = "only the controller may ask for it: the epoch of its lease is looked at"
+_LEASE = "only the controller may ask for it: epoch and secret of its lease are looked at"
 WITHOUT = {
     "POST /v3/auth/tokens": "makes a token; nothing that is there changes",
     f"POST {API}/actions": "makes an action; one at a time on a site, by its lock",

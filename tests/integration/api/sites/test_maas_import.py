@@ -17,6 +17,7 @@ from design_rendering.validation import validate
 from slipway_cli.main import main
 from tests.conftest import ROOT
 from tests.support.configdocs import API, assert_failure, commit, put
+from tests.support.maas_calls import MaasCaller, over_http
 from tests.support.simulators import MaasSimulator, Simulator
 
 IMPORT = f"{API}/imports/maas"
@@ -77,6 +78,20 @@ def test_the_example_site_comes_back_from_its_machines(maas: MaasSimulator, user
     assert [str(problem) for problem in validate(load_documents(text))] == []
     assert user.get(IMPORT, params={"connection": "slipway_provisioner_fra1"}).json() == body
     assert maas.key.split(":")[2] not in text or maas.key not in text
+
+
+def test_what_maas_says_with_a_part_of_its_key_in_it_is_not_shown(maas: MaasSimulator, user: httpx.Client) -> None:
+    part = maas.key.split(":")[0]
+    caller = MaasCaller(over_http(maas.url))
+    caller.post("tags/", name=f"of-{part}")
+    caller.post(f"tags/of-{part}/", "update_nodes", add=caller.machine("ntp01")["system_id"])
+    try:
+        answer = user.get(IMPORT, params={"connection": "slipway_provisioner_fra1"})
+    finally:
+        caller.call("DELETE", f"tags/of-{part}/")
+    assert answer.status_code == 200
+    assert "of-***" in answer.text
+    assert part not in answer.text
 
 
 def test_what_was_imported_can_be_committed(maas: MaasSimulator, user: httpx.Client) -> None:

@@ -230,7 +230,7 @@ def test_without_a_controller_it_holds_and_the_answer_says_that_it_is_not_publis
 
 
 def test_only_the_controller_that_leads_has_the_list_read(
-    viewer: httpx.Client, led: Led, connected: Simulator, tmp_path_factory: pytest.TempPathFactory
+    user: httpx.Client, led: Led, connected: Simulator, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("design") / "site.yaml"
     path.write_text(DESIGN)
@@ -238,9 +238,9 @@ def test_only_the_controller_that_leads_has_the_list_read(
     connected.post("nodes/n1", {"status": "Deployed"})
     held = led.leader.held
     assert_failure(
-        viewer.post(f"{SITE}/observe", json={"owner": "me", "epoch": held.epoch + 1}), 403, "only the controller"
+        user.post(f"{SITE}/observe", json={"epoch": held.epoch + 1, "secret": held.secret}), 403, "only the controller"
     )
-    done = viewer.post(f"{SITE}/observe", json={"owner": "me", "epoch": held.epoch})
+    done = user.post(f"{SITE}/observe", json={"epoch": held.epoch, "secret": held.secret})
     assert done.status_code == 200
     kept = led.store.provisioner_lists.get("default")
     assert kept is not None

@@ -78,13 +78,13 @@ class Controllers:
 
     def _observe(self, site: str, held: Lease, cursor: str | None) -> str | None:
         self.given.append(cursor)
-        return self.slipway.observe(site, held.owner, held.epoch, cursor)
+        return self.slipway.observe(site, held.epoch, held.secret, cursor)
 
 
 @pytest.fixture
 def controllers(store: SiteStore, origin: str) -> Iterator[Controllers]:
     commit_design(store, SITE, DESIGN)
-    with contextlib.closing(ApiSession(origin, "viewer", PASSWORD)) as session:
+    with contextlib.closing(ApiSession(origin, "user", PASSWORD)) as session:
         yield Controllers(store, SlipwayClient(session))
 
 
@@ -123,8 +123,7 @@ def test_a_leader_goes_on_by_events_and_one_that_takes_over_begins_with_the_whol
     assert controllers.asks(first) is not None
     assert listed(maas) == before
 
-    lost = store.leases.get(f"site:{SITE}")
-    assert lost is not None
+    lost = first._led[SITE].held
     first.run(lambda _: True)
     assert first.led() == ()
     before = listed(maas)
@@ -134,4 +133,4 @@ def test_a_leader_goes_on_by_events_and_one_that_takes_over_begins_with_the_whol
     assert controllers.asks(second) is not None
     assert listed(maas) == before + 3
     with pytest.raises(EngineError, match="only the controller that leads"):
-        controllers.slipway.observe(SITE, lost.owner, lost.epoch, controllers.given[-1])
+        controllers.slipway.observe(SITE, lost.epoch, lost.secret, controllers.given[-1])

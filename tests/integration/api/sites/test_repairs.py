@@ -37,7 +37,7 @@ def lead(store: SiteStore) -> dict[str, object]:
     """Return what proves that the controller asks."""
     held = store.leases.take(NAME, "me", 600)
     assert held is not None
-    return {"owner": held.owner, "epoch": held.epoch}
+    return {"epoch": held.epoch, "secret": held.secret}
 
 
 def test_how_it_stands_and_the_switch(

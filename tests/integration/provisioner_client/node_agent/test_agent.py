@@ -139,6 +139,22 @@ def test_four_linger_at_most_and_who_has_gone_makes_room(agent: AgentProcess) ->
     asyncio.run(play())
 
 
+def test_silent_connections_do_not_keep_the_keys_holder_out(agent: AgentProcess) -> None:
+    async def play() -> None:
+        async with lingering(agent) as waits:
+            silent = [await asyncio.open_connection("127.0.0.1", agent.port) for _ in range(200)]
+            try:
+                assert await ask(asker("other"), agent.url, "", 0) == Reported(UP)
+                assert not waits.done(), "who has shown the key keeps the place"
+                gone = sum([reader.at_eof() for reader, _ in silent])
+                assert len(silent) - gone <= 64
+            finally:
+                for _, writer in silent:
+                    writer.close()
+
+    asyncio.run(play())
+
+
 def test_it_says_that_it_stops_before_it_ends(agent: AgentProcess) -> None:
     async def play() -> None:
         async with lingering(agent) as one, lingering(agent, "other") as other:

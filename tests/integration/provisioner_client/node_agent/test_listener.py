@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
@@ -13,6 +16,7 @@ import provisioner_client.node_agent.listener as listener_file
 import provisioner_client.node_agent.request as request_file
 from provisioner_client.errors import ProvisionerError
 from provisioner_client.node_agent.agent import signature
+from provisioner_client.node_agent.asking import ask_nodes
 from provisioner_client.node_agent.keys import UnusableKey, read_site_key
 from provisioner_client.node_agent.listener import AgentListener, Pace
 from provisioner_client.node_agent.request import LONGEST_ANSWER, AgentSilent, Asker, ask, read_answer
@@ -154,6 +158,29 @@ def test_the_time_of_a_question_begins_with_its_turn(monkeypatch: pytest.MonkeyP
     assert asyncio.run(asked()) == Reported(NodeAvailability.UP, "")
 
 
+@contextmanager
+def served(serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> Iterator[str]:
+    """Serve connections in a thread, and give the URL."""
+    urls: Queue[str] = Queue()
+    loop = asyncio.new_event_loop()
+    over = asyncio.Event()
+
+    async def run() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        async with server:
+            urls.put(_url_of(server))
+            await over.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(run()))
+    thread.start()
+    try:
+        yield urls.get(timeout=10)
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(10)
+        loop.close()
+
+
 def _url_of(server: asyncio.Server) -> str:
     return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/state"
 
@@ -188,6 +215,35 @@ def test_an_answer_counts_only_as_an_agent_with_the_key_gives_it() -> None:
     asyncio.run(play())
 
 
+@pytest.mark.parametrize("most", [10, 1], ids=["one pending per node", "in turn"])
+@pytest.mark.parametrize("answer", [HEAD + "[" * 30_000, "HTTP/1.1 401 No\r\n\r\n" + "[" * 30_000])
+def test_one_nodes_nonsense_stops_the_asking_of_nobody(
+    listener: AgentListener, agents: list[AgentProcess], most: int, answer: str
+) -> None:
+    mends = threading.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if mends.is_set():
+            await say_up(reader, writer)
+            return
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer.encode())
+        writer.close()
+
+    with served(serve) as url:
+        listener.follow("s", 1, lambda: {"bad": "http://[", "n0": agents[0].url, "n1": url}, most)
+        heard = Collected(listener)
+        heard.until(lambda words: last(words) == {"bad": "silent", "n0": "up", "n1": "silent"})
+        mends.set()
+        heard.until(lambda words: last(words) == {"bad": "silent", "n0": "up", "n1": "up"})
+        mends.clear()
+        answers = asyncio.run(
+            ask_nodes(Asker(KEY.encode(), "me"), {"bad": "http://[", "n0": agents[0].url, "n1": url}, most)
+        )
+    assert answers["n0"] == Reported(NodeAvailability.UP, "")
+    assert {type(answers[name]) for name in ("bad", "n1")} == {str}
+
+
 def test_a_signed_answer_may_still_say_nothing_that_is_known() -> None:
     def answer(body: str) -> bytes:
         return f"HTTP/1.1 200 OK\r\nX-Slipway-Signature: {signature(b'k', 'answer', 'n', body)}\r\n\r\n{body}".encode()
@@ -195,9 +251,23 @@ def test_a_signed_answer_may_still_say_nothing_that_is_known() -> None:
     assert read_answer(b"k", "n", answer('{"state": "up", "reason": "a\\u0007 b"}')) == Reported(
         read_answer(b"k", "n", answer('{"state": "up"}')).state, "a b"
     )
-    for body in ('{"state": "maintenance"}', "[]", "{}"):
-        with pytest.raises(AgentSilent, match="state must be"):
+    for body in (
+        '{"state": "maintenance"}',
+        "[]",
+        "{}",
+        "[" * 30_000,
+        "hello",
+        '{"state": ' + "[" * 900 + "]" * 900 + "}",
+    ):
+        with pytest.raises(AgentSilent, match="is not understood"):
             read_answer(b"k", "n", answer(body))
+
+
+def test_what_is_not_signed_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_file, "read_json", lambda *_: pytest.fail("it was read"))
+    for body in (b'{"state": "up"}', b"[" * 30_000, b"\xff"):
+        with pytest.raises(AgentSilent, match="not signed with the key of the site"):
+            read_answer(b"k", "n", HEAD.encode() + body)
 
 
 def test_the_key_of_a_site_is_in_a_file_of_its_own(tmp_path: Path) -> None:
