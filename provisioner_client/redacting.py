@@ -134,12 +134,12 @@ class RedactingProvisioner:
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         with self._redacted_errors():
             nodes = self.provisioner.nodes(names)
-        return {name: self._listed(node) for name, node in nodes.items()}
+        return {name: redacted_node(node, self._hide) for name, node in nodes.items()}
 
     def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
         with self._redacted_errors():
             found = self.provisioner.observe(cursor, known)
-        return replace(found, nodes={name: self._listed(node) for name, node in found.nodes.items()})
+        return replace(found, nodes={name: redacted_node(node, self._hide) for name, node in found.nodes.items()})
 
     def power_on(self, nodes: Collection[str]) -> dict[str, str]:
         with self._redacted_errors():
@@ -161,10 +161,6 @@ class RedactingProvisioner:
         documents = tuple(map(self._hide, message.documents))
         return replace(message, text=self._hide(message.text), documents=documents, code=self._hide(message.code))
 
-    def _listed(self, node: ListedNode) -> ListedNode:
-        power = None if node.power_state is None else self._hide(node.power_state)
-        return replace(node, status_name=self._hide(node.status_name), power_state=power)
-
     def _words(self, messages: Mapping[str, str]) -> Mapping[str, str]:
         return {node: self._hide(text) for node, text in messages.items()}
 
@@ -184,6 +180,12 @@ class RedactingProvisioner:
                 # A traceback shows what it was raised from.
                 cause = cause.__cause__ or cause.__context__
             raise
+
+
+def redacted_node(node: ListedNode, redact: Redact) -> ListedNode:
+    """Return a node of a list without secrets. Raises what `redact` raises."""
+    power = None if node.power_state is None else redact(node.power_state)
+    return replace(node, status_name=redact(node.status_name), power_state=power)
 
 
 def redacted_or_not_shown(redact: Redact, text: str) -> str:

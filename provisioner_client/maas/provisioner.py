@@ -22,7 +22,7 @@ from provisioner_client.errors import (
     SubmissionRefused,
     TaskNotFound,
 )
-from provisioner_client.http_session import HttpSession, Timeouts, checked_url
+from provisioner_client.http_session import HttpSession, Timeouts
 from provisioner_client.maas.access import check_access
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
 from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
@@ -43,6 +43,7 @@ from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, Provi
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
 from provisioner_client.shared_lock import Locks, SharedLock
+from provisioner_client.urls import checked_url
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector

@@ -27,6 +27,7 @@ BOTH_ENGINES = {
     "test_leases.py",
     "test_plan_facts.py",
     "test_provisioner_lists.py",
+    "test_shared_lists.py",
     "test_metrics.py",
     "test_storable.py",
     "test_if_newest.py",

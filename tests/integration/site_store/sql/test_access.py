@@ -27,7 +27,7 @@ FEEDBACK = {
     *("group_node", "group_run", "lease", "node", "node_error", "operation", "outbox", "owner", "provisioner_call"),
     *("provisioner_list", "reported", "reporter", "site_audit", "site_lock", "status_count", "task", "node_view"),
     *("node_drift", "node_trouble", "site_trouble", "task_trouble", "site_view", "site_view_change", "repair"),
-    "node_question",
+    *("node_question", "shared_list"),
 }
 #: What each call does to the site.
 CALLS: dict[str, tuple[Access, Callable[[SiteStore], object]]] = {
