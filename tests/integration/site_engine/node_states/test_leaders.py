@@ -23,7 +23,6 @@ from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 from tests.support.stores import new_store
 
-
 LONG = 600.0
 """Seconds of a lease that a slow answer does not end, which is waited for in the midst of a look here."""
 
