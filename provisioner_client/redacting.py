@@ -123,9 +123,9 @@ class RedactingProvisioner:
             status_names=self._words(evidence.status_names),
         )
 
-    def is_dead(self, task_id: str) -> bool:
+    def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         with self._redacted_errors():
-            return self.provisioner.is_dead(task_id)
+            return self.provisioner.is_dead(task_id, age=age)
 
     @property
     def lists_by_name(self) -> bool:

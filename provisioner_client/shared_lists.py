@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class SharedLists(Protocol):
     """Has lists asked for. Backends name them; who has a store shares them (`site_engine.shared_lists`)."""
 
-    def read(self, name: str, ask: Callable[[float], str], timeout: float) -> str:
+    def read(self, name: str, ask: Callable[[float], str], timeout: float, age: float = 0.0) -> str:
         """Return a list that was asked for after this call, by this process or another one.
 
         Parameters
@@ -21,6 +21,7 @@ class SharedLists(Protocol):
         name : which list of which server. It is the same for all who get the same answer.
         ask : asks the server once, given the seconds to wait for the answer, and returns it as a text.
         timeout : the seconds to wait for an answer at least; more where the last one took long.
+        age : one that was asked for so many seconds before this call serves, too.
 
         Raises
         ------
@@ -32,7 +33,7 @@ class SharedLists(Protocol):
 class Unshared:
     """Asks at once: there is no store."""
 
-    def read(self, name: str, ask: Callable[[float], str], timeout: float) -> str:
+    def read(self, name: str, ask: Callable[[float], str], timeout: float, age: float = 0.0) -> str:
         """Return what the server answers."""
         return ask(timeout)
 

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
@@ -97,10 +97,10 @@ class StoreLists:
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
 
-    def read(self, name: str, ask: Callable[[float], str], timeout: float) -> str:
+    def read(self, name: str, ask: Callable[[float], str], timeout: float, age: float = 0.0) -> str:
         """Return a list that was asked for after the need arose; while the store is away it is asked for at once."""
         try:
-            flight = self._wait(name)
+            flight = self._wait(name, timedelta(seconds=age))
         except StoreError as error:
             log.warning("The %s is asked for without regard to others: %s", name, error)
             return ask(timeout)
@@ -108,11 +108,11 @@ class StoreLists:
             return flight
         return self._ask(name, flight, ask, time_for(timeout, flight.took))
 
-    def _wait(self, name: str) -> str | _Flight:
+    def _wait(self, name: str, age: timedelta) -> str | _Flight:
         """Return the answer to another's question, or the flight for an own one."""
         lists, came, pause = self.store.shared_lists, self.monotonic(), _FIRST_LOOK
         known = lists.get(name)
-        since = known.now if self.since is None else min(self.since, known.now)
+        since = (known.now if self.since is None else min(self.since, known.now)) - age
         while True:
             step = next_step(known, since)
             if step is Step.FAIL:

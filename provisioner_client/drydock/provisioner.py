@@ -270,9 +270,9 @@ class DrydockProvisioner:
         """Look through all of Drydock's tasks for a reference (trap 10)."""
         return self._list.find(reference)
 
-    def is_dead(self, task_id: str) -> bool:
+    def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         """Look through all of Drydock's tasks for one that proves that this one does not run (trap 17)."""
-        return self._list.is_dead(task_id)
+        return self._list.is_dead(task_id, age)
 
     def task(
         self,

@@ -190,12 +190,12 @@ class TaskList:
         if not listed or task_id in listed:
             raise ProvisionerUnavailable(f"Drydock contradicts itself about task {task_id}", status=404)
 
-    def is_dead(self, task_id: str) -> bool:
-        """Say whether a running task will certainly never end (trap 17)."""
-        return is_dead(self._read(), task_id)
+    def is_dead(self, task_id: str, age: float) -> bool:
+        """Say whether a running task will certainly never end (trap 17): a list of so many seconds ago tells, too."""
+        return is_dead(self._read(age), task_id)
 
-    def _read(self) -> list[Any]:
-        data: list[Any] = json.loads(self._lists.read(self._name, self._ask, self._timeout))
+    def _read(self, age: float = 0.0) -> list[Any]:
+        data: list[Any] = json.loads(self._lists.read(self._name, self._ask, self._timeout, age))
         return data
 
     def _ask(self, timeout: float) -> str:

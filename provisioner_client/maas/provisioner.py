@@ -212,7 +212,7 @@ class MaasProvisioner:
         tag = self._api.task(reference) if is_tag_name(reference) else None
         return None if tag is None else task_of(self._ledger(tag))
 
-    def is_dead(self, task_id: str) -> bool:
+    def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         """Return False: each look at a task goes on with it, so that no task depends on a process."""
         return False
 

@@ -102,8 +102,9 @@ class SharedLists(Repository):
 
         Parameters
         ----------
-        took : the seconds for which it was waited for.
-        pauses : for how many seconds the list is not asked for again: after the first, the second, … in a row.
+        took : the seconds for which it was waited for; the server may be at work for as long again.
+        pauses : for how many seconds the list is not asked for again: after the first, the second, … in a row. After
+            a long wait more, up to the last of these.
         """
 
         def work(tx: Connection) -> bool:
@@ -111,7 +112,7 @@ class SharedLists(Repository):
             before = tx.scalar(select(shared_list.c.timed_out).where(*mine).with_for_update())
             if before is None:
                 return False
-            pause = timedelta(seconds=pauses[min(before, len(pauses) - 1)])
+            pause = timedelta(seconds=max(pauses[min(before, len(pauses) - 1)], min(took, pauses[-1])))
             ended = {"alive_until": None, "problem": problem, "took": took, "timed_out": before + 1}
             tx.execute(update(shared_list).where(*mine).values(**ended, again_at=self._shared_now(tx) + pause))
             return True

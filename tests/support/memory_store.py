@@ -141,6 +141,10 @@ class _Operations:
     def mark_running(self, op: int, ago: timedelta) -> None:
         self.all[op] = replace(self.all[op], running_since=self.all[op].running_since or self._store.now() - ago)
 
+    def overtaken_by(self, op: int) -> int | None:
+        begun = [one.op for one in self.all.values() if one.op > op and one.running_since is not None]
+        return max(begun, default=None)
+
     def record_outcome(self, op: int, outcome: Outcome, *, status: OperationStatus, result: str) -> frozenset[str]:
         self._store.tasks.settle(self.all[op], outcome)
         self.finish(op, status, result)

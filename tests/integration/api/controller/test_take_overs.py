@@ -59,7 +59,8 @@ WATCH = """
 CREATE TABLE written (what text, who text, owner text, at timestamptz DEFAULT clock_timestamp());
 CREATE FUNCTION note_writer() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   INSERT INTO written
-    SELECT TG_TABLE_NAME, current_setting('application_name'), owner FROM lease WHERE name = '{lease}' || COALESCE(NEW.site, OLD.site);
+    SELECT TG_TABLE_NAME, current_setting('application_name'), owner FROM lease
+    WHERE name = '{lease}' || COALESCE(NEW.site, OLD.site);
   RETURN NULL;
 END $$;
 CREATE TRIGGER w AFTER INSERT OR UPDATE OR DELETE ON node_view FOR EACH ROW EXECUTE FUNCTION note_writer();

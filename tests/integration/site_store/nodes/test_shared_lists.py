@@ -8,7 +8,7 @@ from site_store import SiteStore
 from tests.integration.site_store.scenario import FakeClock
 
 NAME = "list of nodes of Drydock at drydock:9000"
-PAUSES = (5.0, 10.0)
+PAUSES = (5.0, 10.0, 30.0)
 
 
 def test_one_has_the_flight_and_its_answer_has_the_time_at_which_it_was_asked_for(
@@ -50,9 +50,18 @@ def test_who_was_killed_holds_nobody_up_and_says_nothing_any_more(store: SiteSto
     assert (known.asked_at, known.problem, known.is_asked) == (None, None, True)
 
 
-def test_a_list_that_ran_out_of_time_is_left_alone_for_longer_each_time(store: SiteStore, clock: FakeClock) -> None:
+def test_a_list_that_ran_out_of_time_is_left_alone_for_as_long_and_for_longer_each_time(
+    store: SiteStore, clock: FakeClock
+) -> None:
     lists = store.shared_lists
-    for place, pause in enumerate((5, 10, 10)):
+    lists.begin(NAME, "quick", 10, clock.time)
+    assert lists.time_out(NAME, "quick", "a proxy's time was over", 1, PAUSES)
+    assert lists.get(NAME).again_at == clock.time + timedelta(seconds=5)
+    clock.move(5)
+    lists.begin(NAME, "fine", 10, clock.time)
+    lists.land(NAME, "fine", "[]", took=1)
+    clock.move(1)
+    for place, pause in enumerate((20, 20, 30, 30)):
         lists.begin(NAME, f"flight {place}", 10, clock.time)
         clock.move(20)
         assert lists.time_out(NAME, f"flight {place}", "slow", 20, PAUSES)

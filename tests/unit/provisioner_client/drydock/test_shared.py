@@ -25,7 +25,7 @@ class Lists:
     def __init__(self, more: float = 0.0) -> None:
         self.more, self.kept = more, dict[str, str]()
 
-    def read(self, name: str, ask: Callable[[float], str], timeout: float) -> str:
+    def read(self, name: str, ask: Callable[[float], str], timeout: float, age: float = 0.0) -> str:
         self.kept[name] = ask(timeout + self.more)
         return self.kept[name]
 
