@@ -29,6 +29,10 @@ class SharedLists(Protocol):
         """
         ...
 
+    def from_now(self) -> SharedLists:
+        """Return the same for needs that arise with each call, also where they arose before for others."""
+        ...
+
 
 class Unshared:
     """Asks at once: there is no store."""
@@ -36,6 +40,10 @@ class Unshared:
     def read(self, name: str, ask: Callable[[float], str], timeout: float, age: float = 0.0) -> str:
         """Return what the server answers."""
         return ask(timeout)
+
+    def from_now(self) -> SharedLists:
+        """Return itself."""
+        return self
 
 
 UNSHARED: Final = Unshared()

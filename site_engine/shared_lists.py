@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
@@ -107,6 +107,10 @@ class StoreLists:
         if isinstance(flight, str):
             return flight
         return self._ask(name, flight, ask, time_for(timeout, flight.took))
+
+    def from_now(self) -> StoreLists:
+        """Return the same for needs that arise with each call."""
+        return replace(self, since=None)
 
     def _wait(self, name: str, age: timedelta) -> str | _Flight:
         """Return the answer to another's question, or the flight for an own one."""

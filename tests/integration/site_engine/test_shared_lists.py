@@ -21,7 +21,7 @@ from site_engine.shared_lists import ALIVE_SECONDS, PAUSES, StoreLists, shared_b
 from site_store import SiteStore, StoreUnavailable
 from tests.integration.site_store.scenario import FakeClock
 from tests.support.postgres import running_server
-from tests.support.simulators import Simulator
+from tests.support.simulators import MaasSimulator, Simulator, SimulatorProcess
 from tests.support.stores import new_store
 
 READERS = 12
@@ -57,7 +57,7 @@ def drydock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulator]:
 class Readers:
     """Clients of many processes."""
 
-    def __init__(self, store: SiteStore, drydock: Simulator, clock: FakeClock, read_timeout: float) -> None:
+    def __init__(self, store: SiteStore, drydock: SimulatorProcess, clock: FakeClock, read_timeout: float) -> None:
         drydock.post("reset")
         self.drydock, self.clock, self.store = drydock, clock, store
         values = ConnectionValues("drydock", "c", drydock.url, extra={"read_timeout": read_timeout})
@@ -157,6 +157,34 @@ def test_two_connections_to_one_server_share_its_lists(readers: Readers, shared:
     for one in (*first, *others):
         one.result(30)
     assert readers.requests("nodes") == 2
+
+
+def test_the_list_of_all_machines_of_a_maas_is_shared_by_those_who_see_the_same_part_of_it(
+    shared: SiteStore, ticking: FakeClock, tmp_path: Path
+) -> None:
+    maas = MaasSimulator(tmp_path, "--machines", "3")
+    try:
+        readers = Readers(shared, maas, ticking, 30.0)
+        extra = {"pool": "default"}
+        values = ConnectionValues("maas", "c", f"{maas.url}/MAAS", password=maas.key, extra=extra)
+        readers.connection = ProvisionerConnection(values)
+        maas.fault("GET", "machines/", "latency", seconds=SLOW, count=100)
+        first = readers.starts(LOOKS["nodes"])
+        while not _machine_lists(maas):
+            time.sleep(0.02)
+        others = readers.starts(lambda client: client.observe(None, {}).nodes, 4)
+        # Their need arises with the call, as the events that they go on from are read right before.
+        time.sleep(SLOW / 2)
+        ticking.move(1)
+        assert {len(one.result(30)) for one in (*first, *others)} == {3}
+        assert _machine_lists(maas) == 2
+        readers.pool.shutdown()
+    finally:
+        maas.stop()
+
+
+def _machine_lists(maas: MaasSimulator) -> int:
+    return len([one for one in maas.get("journal", method="GET") if one["path"].endswith("/machines/")])
 
 
 class Server:
