@@ -24,7 +24,7 @@ class MachineList:
 
     def __init__(self, api: MaasApi, lists: SharedLists, timeout: float, redact: Redact) -> None:
         self._api, self._timeout, self._redact = api, timeout, redact
-        # Events are read before the list: it has to be newer than they are, whoever needed one before.
+        # Events are read before the list: it has to be newer than they are.
         self._lists = lists.from_now()
 
     def read(self) -> dict[str, ListedNode]:
