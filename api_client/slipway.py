@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -274,16 +275,20 @@ class SlipwayClient:
         problem = data.get("problem")
         return int(data["looked"]), int(data["over"]), None if problem is None else str(problem)
 
-    def observe(self, site: str, epoch: int, secret: str, cursor: str | None = None) -> str | None:
+    def observe(
+        self, site: str, epoch: int, secret: str, cursor: str | None = None, since: datetime | None = None
+    ) -> str | None:
         """Have a site's provisioner say how its nodes are now; the list is kept in the store.
 
         Parameters
         ----------
         epoch, secret : the site's lease of the controller that asks.
         cursor : what the last answer was; None: the whole list is read.
+        since : a list serves that anybody has asked for after this time of the database.  [now]
         """
         what = f"reading the list of nodes of site {site}"
-        body = {"epoch": epoch, "secret": secret, "cursor": cursor}
+        needed = None if since is None else since.isoformat()
+        body = {"epoch": epoch, "secret": secret, "cursor": cursor, "since": needed}
         data = read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/observe", json=body))
         found = data.get("cursor")
         return found if isinstance(found, str) else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeVar
 
+from provisioner_client.shared_lists import UNSHARED, SharedLists
 from provisioner_client.shared_lock import Locks
 
 Fields = TypeVar("Fields")
@@ -26,6 +27,7 @@ class ConnectionValues:
     named_by : what it is kept in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
     hurried : a person waits for the answer, so each request is sent once and has a time-out of a few seconds.
     locks : gives the locks of all processes that share a store; None: there is no store.
+    lists : has long lists asked for by one of these processes at a time.
     """
 
     type: str
@@ -39,6 +41,7 @@ class ConnectionValues:
     named_by: str | None = None
     hurried: bool = False
     locks: Locks | None = field(default=None, repr=False, compare=False)
+    lists: SharedLists = field(default=UNSHARED, repr=False, compare=False)
 
     @property
     def url(self) -> str:

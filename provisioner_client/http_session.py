@@ -7,11 +7,12 @@ import json
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeAlias
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import requests
 from requests.auth import AuthBase
@@ -28,6 +29,7 @@ from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_errors import NO_MESSAGE, ErrorShape, ErrorText, from_transport, one_line, read_error
 from provisioner_client.redacting import Redact, nothing_is_secret, redacted_or_not_shown
 from provisioner_client.retry import RetryPolicy, parse_retry_after
+from provisioner_client.urls import checked_url, server_of
 from strategy_lib.parsing.bounded_json import read_json
 
 log = logging.getLogger(__name__)
@@ -150,6 +152,7 @@ class HttpSession:
         self._verify = verify
         self._redact = redact
         self._hidden: set[HiddenAddress] = set()
+        self._repeats_slow = True
         self._session = requests.Session()
         self._signs = auth is not None
         self._is_own = is_own
@@ -170,6 +173,17 @@ class HttpSession:
         """Keep this address out of every text from now on. Returns it."""
         self._hidden.add(address)
         return address
+
+    @contextmanager
+    def slow_answers(self, seconds: float) -> Iterator[None]:
+        """Wait for each answer for so long meanwhile, and repeat no request whose answer did not come in that time."""
+        before = self.timeouts
+        self.timeouts = Timeouts(before.connect, seconds, max(before.total, seconds))
+        self._repeats_slow = False
+        try:
+            yield
+        finally:
+            self.timeouts, self._repeats_slow = before, True
 
     def get(self, path: str, params: Fields | None = None, *, accept: Acceptable = none_wanted) -> Answer:
         """GET, repeated when there is trouble on the way.
@@ -241,7 +255,8 @@ class HttpSession:
             try:
                 return self._authorised(method, path, params, (payload, kind), accept)
             except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
-                if attempt >= attempts:
+                is_slow = isinstance(trouble, ProvisionerUnavailable) and trouble.timed_out
+                if attempt >= attempts or (is_slow and not self._repeats_slow):
                     raise
                 # Without the answer's own words, which may quote a secret of the design: not all who use this redact.
                 said = trouble if trouble.status is None else f"{method} {path}: {trouble.status}"
@@ -381,30 +396,3 @@ class HttpSession:
         for address in self._hidden:
             text = address.hide(text)
         return text
-
-
-def server_of(url: str) -> str:
-    """Give host and port of a URL that `checked_url` has accepted, also where it leaves the port to its scheme."""
-    parts = urlsplit(url)
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    return f"{host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
-
-
-def checked_url(url: str) -> str:
-    """Give the URL without a slash at its end.
-
-    Raises `ValueError` when it is not an http URL with a host, or carries a user, a query or a fragment. The text does
-    not repeat it.
-    """
-    try:
-        parts = urlsplit(url.strip())
-        port = parts.port
-    except ValueError:
-        raise ValueError("the provisioner's URL cannot be read") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise ValueError("the provisioner's URL must be like http://host:9000 or https://host")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("the provisioner's URL must not contain a user or a password: give them as credentials")
-    if parts.query or parts.fragment:
-        raise ValueError("the provisioner's URL must not have a query or a fragment")
-    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"

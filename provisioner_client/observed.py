@@ -132,9 +132,9 @@ class ObservedProvisioner:
         with self._call("evidence"):
             return self.provisioner.evidence(task_id, sent, phase=phase, reference=reference, design=design)
 
-    def is_dead(self, task_id: str) -> bool:
+    def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         with self._call("is_dead"):
-            return self.provisioner.is_dead(task_id)
+            return self.provisioner.is_dead(task_id, age=age)
 
     @property
     def lists_by_name(self) -> bool:

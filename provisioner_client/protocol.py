@@ -307,10 +307,15 @@ class Provisioner(Protocol):
         """
         ...
 
-    def is_dead(self, task_id: str) -> bool:
+    def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         """Say whether a task that is said to run will certainly never end: its provisioner was killed under it.
 
         False proves nothing. It may cost as much as `find`: ask every few minutes at most.
+
+        Parameters
+        ----------
+        task_id : str
+        age : what the provisioner was asked so many seconds ago serves, too.
         """
         ...
 

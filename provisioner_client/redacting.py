@@ -143,9 +143,9 @@ class RedactingProvisioner:
             status_names=self._words(evidence.status_names),
         )
 
-    def is_dead(self, task_id: str) -> bool:
+    def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         with self._redacted_errors():
-            return self.provisioner.is_dead(task_id)
+            return self.provisioner.is_dead(task_id, age=age)
 
     @property
     def lists_by_name(self) -> bool:
@@ -155,13 +155,13 @@ class RedactingProvisioner:
         with self._redacted_errors():
             nodes = self.provisioner.nodes(names)
         hide = cache(self._hide)
-        return {name: _listed(node, hide) for name, node in nodes.items()}
+        return {name: redacted_node(node, hide) for name, node in nodes.items()}
 
     def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
         with self._redacted_errors():
             found = self.provisioner.observe(cursor, known)
         hide = cache(self._hide)
-        return replace(found, nodes={name: _listed(node, hide) for name, node in found.nodes.items()})
+        return replace(found, nodes={name: redacted_node(node, hide) for name, node in found.nodes.items()})
 
     def power_on(self, nodes: Collection[str]) -> dict[str, str]:
         with self._redacted_errors():
@@ -213,7 +213,8 @@ class RedactingProvisioner:
             raise
 
 
-def _listed(node: ListedNode, hide: Redact) -> ListedNode:
+def redacted_node(node: ListedNode, hide: Redact) -> ListedNode:
+    """Return a node of a list without secrets. Raises what `hide` raises."""
     addresses = {name: hide(address) for name, address in node.addresses.items()} if node.addresses else node.addresses
     return replace(
         node, status_name=hide(node.status_name), power_state=_maybe(node.power_state, hide), addresses=addresses

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from provisioner_client.connection import ConnectionValues
     from provisioner_client.observed import Observer
     from provisioner_client.redacting import Redact, RedactingProvisioner
-    from provisioner_client.shared_lock import Locks
+    from provisioner_client.shared_lists import Shared
     from site_store import ActionRecord, SiteStore
 
 DEFAULT_CONNECTION: Final = "slipway_provisioner"
@@ -104,7 +104,7 @@ class ProvisionerConnection:
         redact: Redact,
         context_marker: str | None = None,
         observer: Observer | None = None,
-        locks: Locks | None = None,
+        shared: Shared | None = None,
     ) -> RedactingProvisioner:
         """Return a new client, which the caller closes. Nothing is sent yet.
 
@@ -113,8 +113,7 @@ class ProvisionerConnection:
         redact : takes the secrets of the design in question out of all that the provisioner says.
         context_marker : appears with every request in the provisioner's log (any text).
         observer : is told of each call (`site_engine.monitoring.owners.ProvisionerObserver`).
-        locks : keep processes apart that go on with tasks (`site_engine.shared_locks.store_locks`); None: of a client
-            that only looks.
+        shared : what it shares with clients of other processes (`site_engine.shared_lists.shared_by`); None: nothing.
 
         Raises
         ------
@@ -124,7 +123,8 @@ class ProvisionerConnection:
         from provisioner_client.factory import FACTORY
 
         with _as_settings_error(self.id):
-            return FACTORY.connect(replace(self.values, locks=locks), redact, context_marker, observer)
+            values = self.values if shared is None else replace(self.values, locks=shared.locks, lists=shared.lists)
+            return FACTORY.connect(values, redact, context_marker, observer)
 
     def design_address(self, token: str, fetch: int = 0) -> str:
         """Return the address of a design, which is a secret: it opens the design.

@@ -81,6 +81,7 @@ from site_store.status.status_records import (
     ProvisionerListRecord,
     ReportedLeaf,
     ReporterRecord,
+    SharedListRecord,
     SitePart,
     StatusCount,
 )
@@ -169,6 +170,7 @@ __all__ = [
     "RevisionRecord",
     "RevisionSecrets",
     "SchemaNotCurrent",
+    "SharedListRecord",
     "SiteBusy",
     "SiteFacts",
     "SiteGoals",

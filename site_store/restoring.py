@@ -20,7 +20,17 @@ from site_store.records import ActionState
 from site_store.sql.database import Repository
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.status_records import TOUCH
-from site_store.tables import action, lease, node, node_view, operation, provisioner_list, site, status_count
+from site_store.tables import (
+    action,
+    lease,
+    node,
+    node_view,
+    operation,
+    provisioner_list,
+    shared_list,
+    site,
+    status_count,
+)
 
 WHY: Final = "the store was restored from a backup, and what became of it since is not known"
 
@@ -102,6 +112,7 @@ def _close_actions(tx: Connection, now: datetime) -> list[str]:
 def _forget_what_was_seen(tx: Connection) -> None:
     """Forget lists of nodes and what was concluded from them: a change since the backup is no crash."""
     tx.execute(delete(provisioner_list))
+    tx.execute(delete(shared_list))
     tx.execute(delete(node_view))
     seen = (node.c.provisioner_status, node.c.power, node.c.listed_at, node.c.condition, node.c.left_as)
     tx.execute(update(node).values(dict.fromkeys((column.name for column in seen), null())))

@@ -39,6 +39,7 @@ from site_store.nodes.node_errors import NodeErrors
 from site_store.nodes.nodes import Nodes
 from site_store.nodes.plan_facts import PlanFactsOfSites
 from site_store.nodes.provisioner_lists import ProvisionerLists
+from site_store.nodes.shared_lists import SharedLists
 from site_store.nodes.wishes import Wishes
 from site_store.operations.operations import Operations
 from site_store.operations.orphans import Orphans
@@ -98,6 +99,7 @@ class SiteStore:
         self.reporters = Reporters(database)
         self.outbox = Outbox(database)
         self.provisioner_lists = ProvisionerLists(database)
+        self.shared_lists = SharedLists(database)
         self.trees = Trees(database)
         self.site_nodes = SiteNodes(database)
         self.site_cards = SiteCards(database)

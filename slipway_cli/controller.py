@@ -26,6 +26,8 @@ from slipway_cli.options import examples
 from slipway_cli.service_account import MISSING, ServiceAccount, service_account
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from provisioner_client.node_agent.listener import AgentListener
     from site_engine.controller.controller import Job
     from site_engine.node_states.leaders import SiteLeaders
@@ -174,11 +176,11 @@ def _site_leaders(
     # One for each question that may be under way: sessions are not for several threads.
     here = threading.local()
 
-    def observe(site: str, held: Lease, cursor: str | None) -> str | None:
+    def observe(site: str, held: Lease, cursor: str | None, since: datetime) -> str | None:
         if not hasattr(here, "slipway"):
             session = ApiSession(url, account.user, account.password, _OBSERVE_ANSWER)
             here.slipway = SlipwayClient(sessions.enter_context(contextlib.closing(session)))
-        found: str | None = here.slipway.observe(site, held.epoch, held.secret, cursor)
+        found: str | None = here.slipway.observe(site, held.epoch, held.secret, cursor, since)
         return found
 
     try:

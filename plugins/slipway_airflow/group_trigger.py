@@ -29,7 +29,7 @@ from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning, intervals
 from site_engine.process import SharedClock, Stopping
 from site_engine.redaction import RedactedLog, redact_for_action
-from site_engine.shared_locks import store_locks
+from site_engine.shared_lists import shared_by
 from site_store import PlaceTaken, SiteStore
 from slipway_airflow.airflow_stats import emit
 from slipway_airflow.group_driving import GroupTask, drive_group
@@ -213,7 +213,7 @@ class GroupTrigger(BaseTrigger):
                     raise _ForTheTask(f"only Airflow knows whether group {turn.name} is about to be tried again")
         token = store.revisions.get(action.site, action.revision).design_token
         observer = ProvisionerObserver(store, connection, action.dag_id)
-        provisioner = connection.connect(redact, marker(action), observer, store_locks(store))
+        provisioner = connection.connect(redact, marker(action), observer, shared_by(store))
         try:
             elsewhere = partial(_elsewhere, store, action, connection)
             operations = OperationRun(store, provisioner, SharedClock(store), 0.0, log, stopping, elsewhere)
@@ -249,7 +249,7 @@ def _elsewhere(
     if other.revision == action.revision:
         return None
     observer = ProvisionerObserver(store, connection, action.dag_id)
-    return connection.connect(redact_for_action(store, other), marker(other), observer, store_locks(store))
+    return connection.connect(redact_for_action(store, other), marker(other), observer, shared_by(store))
 
 
 async def _in_thread(work: Callable[[], Found]) -> Found:

@@ -50,6 +50,9 @@ def connect_drydock(
         tokens_of(connection),
         connect_timeout=timeouts.connect,
         read_timeout=timeouts.read,
+        # All processes wait for the same lists, also those that hurry.
+        list_timeout=given.read_timeout,
+        lists=connection.lists,
         retry=_retry(connection),
         verify=_verify(given),
         end_user=connection.login or None,

@@ -11,11 +11,11 @@ import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
-from urllib.parse import quote
+from typing import Final
 
 from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.drydock.evidence import with_cause, with_list
+from provisioner_client.drydock.node_list import NodeList
 from provisioner_client.drydock.request_parts import (
     check_design_ref,
     checked_names,
@@ -25,7 +25,7 @@ from provisioner_client.drydock.request_parts import (
     some,
 )
 from provisioner_client.drydock.submission import Submission, SubmissionPolicy
-from provisioner_client.drydock.task_list import TaskList
+from provisioner_client.drydock.task_list import API, TaskList, task_data
 from provisioner_client.drydock.task_tree import task_of_node, tree_from, with_task_of_node
 from provisioner_client.drydock.tokens import NoToken
 from provisioner_client.drydock.validation_answer import judges_the_design, validation_from
@@ -33,7 +33,6 @@ from provisioner_client.drydock.wire import (
     ACTIONS,
     checked_task,
     evidence_from,
-    nodes_from,
     selected_from,
     task_from,
 )
@@ -49,8 +48,7 @@ from provisioner_client.errors import (
     TaskNotFound,
 )
 from provisioner_client.hidden_address import HiddenAddress
-from provisioner_client.http_errors import ErrorShape, ErrorText
-from provisioner_client.http_session import HttpSession, Timeouts, TokenSource, checked_url
+from provisioner_client.http_session import HttpSession, Timeouts, TokenSource
 from provisioner_client.protocol import (
     LONG_AGO,
     ListedNode,
@@ -62,13 +60,14 @@ from provisioner_client.protocol import (
 )
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
+from provisioner_client.shared_lists import UNSHARED, SharedLists
+from provisioner_client.urls import checked_url, identity_of
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 
 log = logging.getLogger(__name__)
 
-API: Final = "/api/v1.0"
 _NO_NODES: Final = "the design has no nodes"
 _NO_SUCH_TASK: Final = "00000000-0000-4000-8000-000000000000"
 
@@ -82,8 +81,8 @@ class DrydockProvisioner:
     tokens : see `tokens`.
     connect_timeout, read_timeout : seconds. Drydock takes 30 s to say that a design file is missing, so `read_timeout`
         should be above.
-    retry : for requests that may be repeated: every GET, node filters and validations.
-    submission : for those that may not: tasks.
+    list_timeout, lists : seconds for lists of nodes and tasks [`read_timeout`]; how processes share them.
+    retry, submission : for requests that may be repeated (every GET, node filters and validations); for tasks.
     verify : check the server's certificate, or the path of the CA file to check it with.
     end_user : who is behind the requests, for Drydock's log.
     context_marker : appears in Drydock's log with every request; any text, such as an action's id. Default: a random
@@ -92,9 +91,7 @@ class DrydockProvisioner:
     redact : takes a design's secrets out of what Drydock says of an error, which goes to the log here already.
     sleep, chance, clock : wait for so many seconds; a number from 0 to 1; seconds since any moment. Given by tests.
 
-    Raises
-    ------
-    ValueError : when the URL, a timeout or the end user cannot be used.
+    Raises `ValueError` when the URL, a timeout or the end user cannot be used.
     """
 
     def __init__(
@@ -104,6 +101,8 @@ class DrydockProvisioner:
         *,
         connect_timeout: float = 5.0,
         read_timeout: float = 60.0,
+        list_timeout: float | None = None,
+        lists: SharedLists = UNSHARED,
         retry: RetryPolicy | None = None,
         submission: SubmissionPolicy | None = None,
         verify: bool | str = True,
@@ -139,7 +138,9 @@ class DrydockProvisioner:
             sleep=sleep,
             chance=chance,
         )
-        self._list = TaskList(self._http, f"{API}/tasks", sleep, clock)
+        longest, place = list_timeout or read_timeout, f"Drydock at {identity_of(self.url)}"
+        self._nodes = NodeList(self._http, f"{API}/nodes", lists, f"list of nodes of {place}", longest, redact)
+        self._list = TaskList(self._http, f"{API}/tasks", lists, f"list of tasks of {place}", longest, sleep, clock)
 
     def __repr__(self) -> str:
         return f"DrydockProvisioner({self.url!r}, {self._tokens!r})"
@@ -166,7 +167,7 @@ class DrydockProvisioner:
         if not isinstance(versions, dict) or "v1.0" not in versions:
             raise ProvisionerProtocolError("GET /versions does not name v1.0: is this Drydock?")
         try:
-            self._task_data(_NO_SUCH_TASK, {})
+            task_data(self._http, _NO_SUCH_TASK, {})
         except TaskNotFound:
             return f"Drydock at {self.url} answers (API v1.0) and accepts the credentials."
         raise ProvisionerProtocolError("Drydock gives a task that cannot exist")
@@ -275,9 +276,9 @@ class DrydockProvisioner:
         """Look through all of Drydock's tasks for a reference (trap 10)."""
         return self._list.find(reference)
 
-    def is_dead(self, task_id: str) -> bool:
+    def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         """Look through all of Drydock's tasks for one that proves that this one does not run (trap 17)."""
-        return self._list.is_dead(task_id)
+        return self._list.is_dead(task_id, age)
 
     def task(
         self,
@@ -293,7 +294,7 @@ class DrydockProvisioner:
         That it is gone is believed only when the list of tasks, which must not be empty, does not have it either.
         """
         try:
-            return checked_task(task_from(self._task_data(task_id, {})), task_id, phase, reference)
+            return checked_task(task_from(task_data(self._http, task_id, {})), task_id, phase, reference)
         except TaskNotFound:
             self._list.confirm_gone(task_id)
             raise
@@ -311,14 +312,14 @@ class DrydockProvisioner:
         Two levels first: a task of a thousand nodes has ten thousand below it. What is deeper is read of one node.
         """
         whole_site = phase is not None and not phase.is_of_nodes
-        tree = tree_from(self._task_data(task_id, {"layers": "-1" if whole_site else "2"}), task_id, node)
+        tree = tree_from(task_data(self._http, task_id, {"layers": "-1" if whole_site else "2"}), task_id, node)
         checked_task(tree.task, task_id, phase, reference)
         if node is None:
             return tree
         own = task_of_node(tree, node)
         if own is not None:
-            return with_task_of_node(tree, tree_from(self._task_data(own, {"layers": "-1"}), own, node))
-        return tree_from(self._task_data(task_id, {"layers": "-1"}), task_id, node)
+            return with_task_of_node(tree, tree_from(task_data(self._http, own, {"layers": "-1"}), own, node))
+        return tree_from(task_data(self._http, task_id, {"layers": "-1"}), task_id, node)
 
     def evidence(
         self,
@@ -337,7 +338,7 @@ class DrydockProvisioner:
         root: ProvisionerTask | None = None
         trouble: ProvisionerError | None = None
         try:
-            data = self._task_data(task_id, {"layers": "2", "subtaskerrors": "true"})
+            data = task_data(self._http, task_id, {"layers": "2", "subtaskerrors": "true"})
             task, evidence = evidence_from(data, task_id, sent)
             root = checked_task(task, task_id, phase, reference)
         except TaskNotFound:
@@ -364,8 +365,8 @@ class DrydockProvisioner:
         return False
 
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
-        """Give Drydock's node list, which is MAAS's at this moment: it has no way to ask for some."""
-        return nodes_from(self._http.get(f"{API}/nodes").data)
+        """Give Drydock's node list: it has no way to ask for some."""
+        return self._nodes.read()
 
     def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
         """Give the whole list: Drydock has no events."""
@@ -398,14 +399,3 @@ class DrydockProvisioner:
         if fault:
             raise SubmissionRefused(fault)
         return checked_names(names)
-
-    def _task_data(self, task_id: str, params: dict[str, str]) -> Any:
-        answer = self._http.get(f"{API}/tasks/{quote(task_id, safe='')}", params, accept=_unknown_task)
-        if answer.status == 404:
-            raise TaskNotFound(f"task {task_id}", status=404)
-        return answer.data
-
-
-def _unknown_task(status: int, error: ErrorText) -> bool:
-    """Only Drydock itself can say that a task is gone; any other 404 is about the URL."""
-    return status == 404 and error.shape is ErrorShape.DRYDOCK

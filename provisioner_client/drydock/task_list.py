@@ -1,17 +1,23 @@
 """Drydock's list of all tasks that it ever had, the only place where a task is found by its reference.
 
+One process at a time reads it, for all that need it by then (`provisioner_client/shared_lists.py`). What nobody looks
+for in it is not shared.
+
 It costs Drydock 3 to 5 ms for each of them, subtasks included, so it is read only where nothing else tells. It also
 shows which running task is dead: its server was killed under it, and it stays `running` for ever.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
+from urllib.parse import quote
 
+from provisioner_client.drydock.request_parts import REFERENCE_KEY
 from provisioner_client.drydock.submission import Sighting
 from provisioner_client.drydock.wire import ACTIONS, task_ids, tasks_with_reference
 from provisioner_client.errors import (
@@ -19,11 +25,16 @@ from provisioner_client.errors import (
     ProvisionerProtocolError,
     ProvisionerRefused,
     ProvisionerUnavailable,
+    TaskNotFound,
 )
+from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
 from provisioner_client.protocol import ProvisionerTask
+from provisioner_client.shared_lists import SharedLists
 
 log = logging.getLogger(__name__)
+
+API: Final = "/api/v1.0"
 
 # What POST /tasks accepts. Other tasks without a parent run inside a root task, or beside it (the health check's noop).
 _ROOT_ACTIONS: Final = frozenset({*ACTIONS.values(), "verify_nodes", "validate_design"})
@@ -70,18 +81,55 @@ def _moment(text: object) -> datetime | None:
         return None
 
 
+def task_data(http: HttpSession, task_id: str, params: Mapping[str, str]) -> Any:
+    """Return what Drydock says of one task. Raises `TaskNotFound`: it says that there is none."""
+    answer = http.get(f"{API}/tasks/{quote(task_id, safe='')}", params, accept=_unknown_task)
+    if answer.status == 404:
+        raise TaskNotFound(f"task {task_id}", status=404)
+    return answer.data
+
+
+def _unknown_task(status: int, error: ErrorText) -> bool:
+    """Only Drydock itself can say that a task is gone; any other 404 is about the URL."""
+    return status == 404 and error.shape is ErrorShape.DRYDOCK
+
+
 SLOW: Final = 10.0
 """Seconds; a list that takes longer is warned about."""
 
 _PURGE: Final = "purge old ones with DELETE /api/v1.0/tasks?days=N"
 
 
+# What is looked for in the task of a phase, and of any root task.
+_FACTS: Final = ("task_id", "action", "status", "created")
+_RESULTS: Final = ("status", "successes", "failures")
+
+
+def shared_task(task: object) -> dict[str, Any]:
+    """Return what of a task in the list is shared. Pure; what cannot be understood stays so.
+
+    It has neither messages nor the address of the design, and of a subtask the id alone.
+    """
+    if not isinstance(task, Mapping):
+        return {}
+    if not _is_root(task):
+        return {"task_id": task.get("task_id")}
+    kept = {name: task.get(name) for name in _FACTS}
+    wanted, result = task.get("node_filter"), task.get("result")
+    if isinstance(wanted, Mapping) and REFERENCE_KEY in wanted:
+        kept["node_filter"] = {REFERENCE_KEY: wanted[REFERENCE_KEY]}
+        kept["result"] = {name: result.get(name) for name in _RESULTS} if isinstance(result, Mapping) else result
+    return kept
+
+
 class TaskList:
-    """Looks into the list of tasks, anew each time.
+    """Looks into the list of tasks: each look into one that is asked for since.
 
     Parameters
     ----------
     http, path : where the list is.
+    lists, name : how it is shared, and under which name.
+    timeout : the seconds that it is waited for at least.
     sleep, clock : wait for so many seconds; seconds since any moment. Given by tests.
     """
 
@@ -89,11 +137,15 @@ class TaskList:
         self,
         http: HttpSession,
         path: str,
+        lists: SharedLists,
+        name: str,
+        timeout: float,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._http = http
         self._path = path
+        self._lists, self._name, self._timeout = lists, name, timeout
         self._sleep = sleep
         self._clock = clock
 
@@ -138,14 +190,19 @@ class TaskList:
         if not listed or task_id in listed:
             raise ProvisionerUnavailable(f"Drydock contradicts itself about task {task_id}", status=404)
 
-    def is_dead(self, task_id: str) -> bool:
-        """Say whether a running task will certainly never end (trap 17)."""
-        return is_dead(self._read(), task_id)
+    def is_dead(self, task_id: str, age: float) -> bool:
+        """Say whether a running task will certainly never end (trap 17): a list of so many seconds ago tells, too."""
+        return is_dead(self._read(age), task_id)
 
-    def _read(self) -> list[Any]:
+    def _read(self, age: float = 0.0) -> list[Any]:
+        data: list[Any] = json.loads(self._lists.read(self._name, self._ask, self._timeout, age))
+        return data
+
+    def _ask(self, timeout: float) -> str:
         started = self._clock()
         try:
-            data = self._http.get(self._path).data
+            with self._http.slow_answers(timeout):
+                data = self._http.get(self._path).data
         except ProvisionerUnavailable as trouble:
             if trouble.timed_out:
                 hint = (
@@ -161,4 +218,4 @@ class TaskList:
         if took > SLOW:
             said = "GET /tasks took %.0f s: Drydock lists all %d tasks that it ever had, subtasks included; %s"
             log.warning(said, took, len(data), _PURGE)
-        return data
+        return json.dumps([shared_task(task) for task in data], separators=(",", ":"))

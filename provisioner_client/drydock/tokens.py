@@ -17,8 +17,9 @@ from keystoneauth1.access import AccessInfo
 from keystoneauth1.identity import v3
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerProtocolError, ProvisionerRefused
-from provisioner_client.http_session import HttpSession, Timeouts, checked_url
+from provisioner_client.http_session import HttpSession, Timeouts
 from provisioner_client.retry import RetryPolicy
+from provisioner_client.urls import checked_url
 
 log = logging.getLogger(__name__)
 

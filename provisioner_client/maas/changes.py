@@ -109,11 +109,14 @@ class SiteChanges:
     ----------
     api : of the site.
     url : of MAAS.
+    whole : reads the list of all machines.
     now : seconds since the epoch.
     """
 
-    def __init__(self, api: MaasApi, url: str, now: Callable[[], float]) -> None:
-        self._api, self._now = api, now
+    def __init__(
+        self, api: MaasApi, url: str, whole: Callable[[], dict[str, ListedNode]], now: Callable[[], float]
+    ) -> None:
+        self._api, self._read_all, self._now = api, whole, now
         self._place = f"{url} {api.limits}"
 
     def since(self, text: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
@@ -149,7 +152,7 @@ class SiteChanges:
     def _whole(self, now: float, names: Collection[str]) -> NodeChanges:
         # First the events: what happens meanwhile is read again.
         begin = self._api.newest_of_all(names, OVERLAP)
-        nodes = listed_nodes(self._api, self._api.machines())
+        nodes = self._read_all()
         cursor = Cursor(self._place, now, now, 0, frozenset(), {}, {}).moved(begin, nodes.values(), now)
         return NodeChanges(nodes, is_whole=True, cursor=cursor.text())
 

@@ -75,9 +75,11 @@ def connect_maas(connection: ConnectionValues, redact: Redact, context_marker: s
         erase=given.erase,
         connect_timeout=timeouts.connect,
         read_timeout=timeouts.read,
+        list_timeout=given.read_timeout,
         retry=RetryPolicy(attempts=1) if connection.hurried else None,
         verify=(given.ca_bundle or True) if given.verify_tls else False,
         named_by=connection.named_by,
         redact=redact,
         locks=connection.locks,
+        lists=connection.lists,
     )

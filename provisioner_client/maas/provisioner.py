@@ -22,7 +22,7 @@ from provisioner_client.errors import (
     SubmissionRefused,
     TaskNotFound,
 )
-from provisioner_client.http_session import HttpSession, Timeouts, checked_url
+from provisioner_client.http_session import HttpSession, Timeouts
 from provisioner_client.maas.access import check_access
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
 from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
@@ -30,6 +30,7 @@ from provisioner_client.maas.changes import SiteChanges, listed_nodes
 from provisioner_client.maas.design import Design, DesignReader, by_name, validation_of
 from provisioner_client.maas.inventory import Inventory, inventory
 from provisioner_client.maas.machine import Machine
+from provisioner_client.maas.machine_list import MachineList
 from provisioner_client.maas.power import power_on
 from provisioner_client.maas.selection import select
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn
@@ -42,7 +43,9 @@ from provisioner_client.maas.tasks.task_tag import ACTIONS, Settled, TaskTag, is
 from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskTree, unguarded
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
+from provisioner_client.shared_lists import UNSHARED, SharedLists
 from provisioner_client.shared_lock import Locks, SharedLock
+from provisioner_client.urls import checked_url
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -66,6 +69,7 @@ class MaasProvisioner:
     settings : how machines are acted on; `settle` is at least `read_timeout`.
     default_image, erase : for nodes whose design names none; the latter is one of `operations.ERASE`.
     connect_timeout, read_timeout : seconds. MAAS answers some requests only after a machine's power has changed.
+    list_timeout, lists : seconds for the list of all machines [`read_timeout`]; how processes share it.
     retry, verify, named_by, redact, sleep, chance : as for `HttpSession`.
     first_look : seconds before the first look after a lost answer; each further wait is twice as long.
     locks : keep processes apart that deploy; None: each counts for itself.
@@ -88,6 +92,8 @@ class MaasProvisioner:
         erase: str = "none",
         connect_timeout: float = 5.0,
         read_timeout: float = 120.0,
+        list_timeout: float | None = None,
+        lists: SharedLists = UNSHARED,
         retry: RetryPolicy | None = None,
         verify: bool | str = True,
         named_by: str | None = None,
@@ -121,7 +127,8 @@ class MaasProvisioner:
         self._designs = DesignReader()
         made = SubmissionSettings(default_image, erase, self._settings.settle, first_look)
         self._submission = Submission(self._api, self._driver, self._designs, made, sleep, clock)
-        self._changes = SiteChanges(self._api, self.url, wall_clock)
+        self._machines = MachineList(self._api, lists, list_timeout or read_timeout, redact)
+        self._changes = SiteChanges(self._api, self.url, self._machines.read, wall_clock)
         self._image = default_image
         self._clock = clock
         self._ledgers: dict[str, Ledger] = {}
@@ -211,7 +218,7 @@ class MaasProvisioner:
         tag = self._api.task(reference) if is_tag_name(reference) else None
         return None if tag is None else task_of(self._ledger(tag))
 
-    def is_dead(self, task_id: str) -> bool:
+    def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         """Return False: each look at a task goes on with it, so that no task depends on a process."""
         return False
 
@@ -299,8 +306,9 @@ class MaasProvisioner:
 
         Each machine costs MAAS 55 ms.
         """
-        found = self._api.machines() if names is None else self._api.machines_of("hostname", names)
-        return listed_nodes(self._api, found)
+        if names is None:
+            return self._machines.read()
+        return listed_nodes(self._api, self._api.machines_of("hostname", names))
 
     def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
         """Give what its events tell of; the whole list at the start, hourly, and where the cursor does not fit."""

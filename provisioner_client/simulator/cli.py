@@ -26,7 +26,17 @@ from provisioner_client.simulator.simulation import Simulation
 
 # Options that only one of the provisioners has.
 _ONLY = {
-    "drydock": ("restart_mode", "grace", "fan_out", "task_cost", "ingester", "tokens", "node_key"),
+    "drydock": (
+        "restart_mode",
+        "grace",
+        "fan_out",
+        "task_cost",
+        "node_cost",
+        "threads",
+        "ingester",
+        "tokens",
+        "node_key",
+    ),
     "maas": ("machines", "pool", "api_keys", "user_keys"),
 }
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -83,6 +93,20 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Real seconds that each task, subtasks included, costs the list of tasks.",
 )
 @click.option(
+    "--node-cost",
+    type=FiniteRange(0, 3600),
+    default=0.0,
+    show_default=True,
+    help="Real seconds that each node costs the list of nodes.",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Requests that are answered at a time, others wait; 0: any number.",
+)
+@click.option(
     "--ingester",
     type=click.Choice([kind.value for kind in Ingester]),
     default=Ingester.DECKHAND.value,
@@ -129,6 +153,8 @@ def main(
     grace: float,
     fan_out: int,
     task_cost: float,
+    node_cost: float,
+    threads: int,
     ingester: str,
     fails: Sequence[str],
     script_file: Path | None,
@@ -158,6 +184,7 @@ def main(
         grace=grace,
         fan_out=fan_out,
         task_cost=task_cost,
+        node_cost=node_cost,
         ingester=Ingester(ingester),
         sites=tuple(sites),
         scripts=tuple(scripts),
@@ -168,7 +195,7 @@ def main(
         node_key=agents_key,
     )
     try:
-        run(host, port, state, settings, MaasSimulation if provisioner == "maas" else Simulation)
+        run(host, port, state, settings, MaasSimulation if provisioner == "maas" else Simulation, threads)
     except SimulatorError as error:
         raise click.ClickException(str(error)) from error
 
@@ -179,6 +206,7 @@ def run(
     state: Path | None,
     settings: Settings,
     kind: type[Simulation] | type[MaasSimulation] = Simulation,
+    threads: int = 0,
 ) -> None:
     """Serve until SIGTERM or SIGINT. Raises `SimulatorError` if the port, the store or a site file cannot be used."""
     ended = threading.Event()
@@ -189,7 +217,7 @@ def run(
             state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slipway-simulator-"))) / "state.db"
         simulation = kind(state, settings)
         stack.callback(simulation.stop)
-        server = SimulatorServer(host, port, simulation)
+        server = SimulatorServer(host, port, simulation, threads)
         stack.callback(server.server_close)
         simulation.start()
         serve_in_background(server)

@@ -31,7 +31,7 @@ class Ingester(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """See the README's table; `grace` is in simulated seconds, `task_cost` in real ones. The last three are MAAS's."""
+    """See the README's table; `grace` is in simulated seconds, costs in real ones. The last three are MAAS's."""
 
     speed: float = 1.0
     seed: int = 1
@@ -39,6 +39,7 @@ class Settings:
     grace: float = 300.0
     fan_out: int = 64
     task_cost: float = 0.0
+    node_cost: float = 0.0
     ingester: Ingester = Ingester.DECKHAND
     sites: tuple[Path, ...] = ()
     scripts: tuple[Script, ...] = ()

@@ -20,7 +20,7 @@ from site_engine.plans.dry_run_changes import dry_run_changes
 from site_engine.plans.planning import simulate_plan
 from site_engine.process import SharedClock
 from site_engine.redaction import redact_for_action
-from site_engine.shared_locks import store_locks
+from site_engine.shared_lists import shared_by
 from site_store import ActionState, PlannedGroup
 from strategy_lib.phase import Phase, Verdict
 from strategy_lib.reports.report import to_dict
@@ -112,7 +112,7 @@ def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog, provisio
     try:
         connection = provisioners.for_action(store, action)
         observer = ProvisionerObserver(store, connection, action.dag_id)
-        provisioner = connection.connect(redact_for_action(store, action), observer=observer, locks=store_locks(store))
+        provisioner = connection.connect(redact_for_action(store, action), observer=observer, shared=shared_by(store))
     except (SettingsError, ConnectionLookupFailed) as error:
         log.warning("Late results cannot be looked for: %s", error)
         return

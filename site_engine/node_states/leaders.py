@@ -1,29 +1,28 @@
 """All sites that this process leads or waits to lead: their leases, their looks, and the questions to provisioners.
 
 One thread looks at every site, twice a second where there are few; what may take long, the questions and the checks of
-nodes, is done by a few others. Sites that share a provisioner take turns.
+nodes, is done by a few others.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from site_engine.errors import EngineError
 from site_engine.node_states.checks import OWN_CHECKS, NodeCheck
 from site_engine.node_states.drift_watch import LOOK_EVERY, DriftWatch
 from site_engine.node_states.leader import SiteLeader
+from site_engine.node_states.polls import BUSY_SHARE, MOST_ASKED, POLL_SECONDS, Observe, Polls
 from site_store import LeaseLost, StoreError, StoreUnavailable
 from site_store.node_states.user_states import lease_of
 
 if TYPE_CHECKING:
     from site_engine.node_states.node_words import NodeListener
-    from site_store import Lease, SiteStore
+    from site_store import SiteStore
     from site_store.node_states.pulses import Pulse
 
 log = logging.getLogger("slipway.controller")
@@ -39,62 +38,8 @@ ANSWER_TICK: Final = 0.1
 """Seconds between two looks while the first list of a site that was just taken over is awaited."""
 RENEWALS: Final = 3
 """So often a lease is renewed in its time."""
-POLL_SECONDS: Final = 5.0
-"""Seconds between two questions to a provisioner, at least."""
-BUSY_SHARE: Final = 0.1
-"""A provisioner is busy with our questions for this share of its time at most; looks keep a processor as busy."""
-BACK_OFF: Final = (0.1, 0.25, 1.0, 5.0)
-"""Seconds to wait after so many failed questions in a row."""
-MOST_ASKED: Final = 8
 MOST_WATCHED: Final = 2
 """So many sites have their nodes checked at once."""
-
-Observe = Callable[[str, "Lease", str | None], str | None]
-"""Has the provisioner of a site asked for what has changed since its last answer, or for its whole list; the list is
-kept in the store. Is given, and gives, what the last answer was. Raises `EngineError`: it has no list."""
-
-
-def pause_after(failures: int) -> float:
-    """Return the seconds to wait after the n-th failed question in a row."""
-    return BACK_OFF[min(failures, len(BACK_OFF)) - 1]
-
-
-@dataclass(slots=True)
-class Poll:
-    """The questions about one site.
-
-    Attributes
-    ----------
-    due : when the next one is, on the loop's clock.
-    failures : how many failed in a row.
-    took : seconds that the last one took.
-    answered : when it was over, on the loop's clock.
-    provisioner : the one that was asked, as far as it is known.
-    cursor : what the last answer was; None: the next one is about all nodes, as for each new leader.
-    answer : of the present one, None while there is none.
-    """
-
-    due: float = 0.0
-    failures: int = 0
-    took: float = 0.0
-    answered: float = 0.0
-    provisioner: str = ""
-    cursor: str | None = None
-    answer: Future[None] | None = None
-
-    def ended(self, now: float, problem: Exception | None) -> None:
-        """Settle when the next question is: so that the provisioner is not kept busy, and soon after a failure."""
-        if problem is not None:
-            self.failures += 1
-            self.due = now + pause_after(self.failures)
-        else:
-            self.failures = 0
-            self.due = now + max(POLL_SECONDS - self.took, self.rest)
-
-    @property
-    def rest(self) -> float:
-        """Seconds that the provisioner is then left alone by this and other sites."""
-        return self.took * (1 / BUSY_SHARE - 1)
 
 
 @dataclass(slots=True)
@@ -128,13 +73,14 @@ class SiteLeaders:
     listener: NodeListener | None = None
     _led: dict[str, SiteLeader] = field(default_factory=dict)
     _renewed: dict[str, float] = field(default_factory=dict)
-    _polls: dict[str, Poll] = field(default_factory=dict)
     _watches: dict[str, Watch] = field(default_factory=dict)
-    _free: dict[str, float] = field(default_factory=dict)
-    _down: dict[str, int] = field(default_factory=dict)
     _sites_due: float = 0.0
     _away: bool = False
     _is_over: bool = False
+
+    def __post_init__(self) -> None:
+        """Begin with no question."""
+        self._polls = Polls(self.observe, self.monotonic)
 
     def run(self, pause: Callable[[float], bool]) -> None:
         """Look again and again, until told to stop; then let others lead.
@@ -181,9 +127,7 @@ class SiteLeaders:
                 # Where the looks before it took long it reads its own, which is a new one.
                 is_fresh = self.monotonic() - read < TICK / 2
                 self._look_at(leader, pulses.get(leader.site) if is_fresh else None)
-            # Who has waited longest comes first: of sites that share a provisioner each has its turn.
-            for leader in sorted(self._led.values(), key=lambda one: self._polls[one.site].due):
-                self._ask(leader, pool)
+            self._polls.ask(self._led.values(), pulses, pool)
             if watchers is not None:
                 for leader in self._led.values():
                     self._watch(leader, watchers, pulses.get(leader.site))
@@ -197,7 +141,7 @@ class SiteLeaders:
 
     def _rest(self, took: float) -> float:
         """Return the seconds until the next look; soon where a list is awaited without which nothing is published."""
-        awaited = any(not one.is_ready and self._polls[one.site].answer is not None for one in self._led.values())
+        awaited = any(not one.is_ready and self._polls.is_asked(one.site) for one in self._led.values())
         # However long a look takes, leases are renewed in time.
         longest = self.lease_seconds / (2 * RENEWALS)
         usual = ANSWER_TICK if awaited else min(TICK, longest)
@@ -220,7 +164,6 @@ class SiteLeaders:
             took = self.store.now().timestamp()
             self._led[site] = SiteLeader(self.store, site, held, took, self._renew, self.listener)
             self._renewed[site] = began
-            self._polls[site] = Poll()
             self._watches[site] = Watch(DriftWatch(self.store, site, self.checks, self.monotonic))
 
     def _look_at(self, leader: SiteLeader, pulse: Pulse | None) -> None:
@@ -257,43 +200,6 @@ class SiteLeaders:
             leader.held = self.store.leases.renew(leader.held, self.lease_seconds)
             self._renewed[leader.site] = began
 
-    def _ask(self, leader: SiteLeader, pool: ThreadPoolExecutor) -> None:
-        site = leader.site
-        poll, now = self._polls[site], self.monotonic()
-        if poll.answer is not None:
-            if not poll.answer.done():
-                return
-            problem = poll.answer.exception()
-            if isinstance(problem, EngineError):
-                if poll.failures == 0:
-                    log.warning("The nodes of site %s keep their states: %s", site, problem)
-            elif problem is not None:
-                log.error("A question to the provisioner of site %s has failed.", site, exc_info=problem)
-            elif poll.failures:
-                log.info("The provisioner of site %s lists its nodes again.", site)
-            # Not from now on, which is a tick later: that would be a slower pace than is told.
-            poll.ended(poll.answered, problem if isinstance(problem, Exception) else None)
-            poll.answer = None
-            if problem is None:
-                self._down.pop(poll.provisioner, None)
-                self._free[poll.provisioner] = now + poll.rest
-            else:
-                # One that does not answer is not busy; but where it fails for one site after the other, it is away for
-                # all of them.
-                failed = self._down[poll.provisioner] = self._down.get(poll.provisioner, 0) + 1
-                self._free[poll.provisioner] = now + (pause_after(failed) if failed > 1 else 0.0)
-        provisioner = leader.provisioner or f"of site {site}"
-        if now >= poll.due and now >= self._free.get(provisioner, now):
-            if poll.failures and self._failing() >= MOST_ASKED // 2:
-                # Those that do not answer may take long for that: the others are not kept waiting.
-                return
-            poll.provisioner = provisioner
-            self._free[provisioner] = math.inf
-            poll.answer = pool.submit(self._observe, poll, site, leader.held)
-
-    def _failing(self) -> int:
-        return sum(1 for poll in self._polls.values() if poll.failures and poll.answer is not None)
-
     def _watch(self, leader: SiteLeader, pool: ThreadPoolExecutor, pulse: Pulse | None) -> None:
         """Have the nodes of a site checked again, once the last look is over."""
         watch, now = self._watches[leader.site], self.monotonic()
@@ -312,14 +218,6 @@ class SiteLeaders:
         if leader.is_ready and now >= watch.due and pulse is not None and watch.drifts.is_due(pulse):
             watch.answer = pool.submit(watch.drifts.look, leader.held, pulse, leader.listed(pulse.listed))
 
-    def _observe(self, poll: Poll, site: str, held: Lease) -> None:
-        began = self.monotonic()
-        try:
-            poll.cursor = self.observe(site, held, poll.cursor)
-        finally:
-            poll.answered = self.monotonic()
-            poll.took = poll.answered - began
-
     def _give_up(self, leader: SiteLeader) -> None:
         self._forget(leader.site)
         self._give_back(leader)
@@ -331,11 +229,8 @@ class SiteLeaders:
             log.warning("The lease of site %s could not be given up, and runs out: %s", leader.site, error)
 
     def _forget(self, site: str) -> None:
-        poll = self._polls.get(site)
-        if poll is not None and poll.answer is not None:
-            self._free.pop(poll.provisioner, None)
-            self._down.pop(poll.provisioner, None)
+        self._polls.forget(site)
         if self.listener is not None:
             self.listener.forget(site)
-        for known in (self._led, self._renewed, self._polls, self._watches):
+        for known in (self._led, self._renewed, self._watches):
             known.pop(site, None)

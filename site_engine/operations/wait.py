@@ -30,7 +30,10 @@ WHILE_HELD = timedelta(seconds=60)
 """Between two death checks of a task whose nodes another task waits for."""
 
 WHILE_OWN = timedelta(minutes=5)
-"""Before the first death check of one's own running task, and between two: it is most likely alive."""
+"""Before the first death check of one's own running task, and between two: it is most likely alive.
+
+It is checked at once when a newer operation is seen to run over the same connection.
+"""
 
 # Death checks may take one part in so many of the time: each makes the provisioner read all its tasks.
 _SHARE = 20
@@ -157,16 +160,23 @@ class DeathWatch:
         self._next = first
         self._every = every
 
-    def says_dead(self, task_id: str) -> bool:
+    def says_dead(self, task_id: str, *, overtaken: bool = False) -> bool:
         """Whether the task, which is said to run, is certainly dead. False also when it is too early to ask.
+
+        Parameters
+        ----------
+        task_id : the task.
+        overtaken : the provisioner has begun a newer one since it was asked last: it is asked now.
 
         Raises `provisioner_client.errors.ProvisionerError`: there was no answer.
         """
         asked = self._now()
-        if asked < self._next:
+        if asked < self._next and not overtaken:
             return False
         try:
-            return self._provisioner.is_dead(task_id)
+            # What anybody was told since it was begun tells as much, and the provisioner is spared.
+            age = 0.0 if overtaken else min(self._every, WHILE_HELD).total_seconds() / 2
+            return self._provisioner.is_dead(task_id, age=age)
         finally:
             answered = self._now()
             self._next = answered + max(self._every, _SHARE * (answered - asked))
@@ -216,6 +226,7 @@ class TaskWatch:
         self._submitted = operation.submitted or started
         self._running_since = operation.running_since
         self._noted = operation.running_since is not None
+        self._newest: int | None = None
         every = WHILE_OWN if give_up is None else WHILE_HELD
         first = started if give_up is not None else (self._running_since or started) + every
         self._death = DeathWatch(provisioner, clock.now, started + every if just_checked else first, every)
@@ -270,13 +281,23 @@ class TaskWatch:
 
     def _look(self) -> EndKind | None:
         self.task = self._ask()
-        if self.task.state is TaskState.RUNNING and self._death.says_dead(self.task_id):
+        if self.task.state is TaskState.RUNNING and self._death.says_dead(self.task_id, overtaken=self._is_overtaken()):
             # The check may take minutes: the task may have been alive at its beginning, and over at its end.
             self.task = self._ask()
             return EndKind.COMPLETE if self.task.state is TaskState.COMPLETE else EndKind.DEAD
         if self.task.state is not TaskState.QUEUED:
             self._note_running()
         return EndKind.COMPLETE if self.task.state is TaskState.COMPLETE else None
+
+    def _is_overtaken(self) -> bool:
+        """Whether the provisioner was seen to begin a newer operation since this was asked last."""
+        before = self._newest
+        try:
+            self._newest = self.store.operations.overtaken_by(self.operation.op)
+        except StoreError:
+            # It is told at the next look.
+            return False
+        return self._newest is not None and self._newest != before
 
     def _ask(self) -> ProvisionerTask:
         """Ask after the task; an answer about anything else is trouble, and asked for again.

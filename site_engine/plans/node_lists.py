@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from provisioner_client.protocol import NO_ADDRESSES, ListedNode
+from provisioner_client.listed_nodes import node_from_data, node_to_data
+from provisioner_client.protocol import ListedNode
 from site_store import StoreError
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.parsing.bounded_json import read_json
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_CAPACITY = ("cores", "memory")
 _CONDITIONS = {condition.value: condition for condition in NodeCondition}
 
 
@@ -88,7 +88,12 @@ class ObservedList:
 
 
 def observe_list(
-    store: SiteStore, site: str, connection: str, provisioner: Provisioner, cursor: str | None
+    store: SiteStore,
+    site: str,
+    connection: str,
+    provisioner: Provisioner,
+    cursor: str | None,
+    asked: datetime | None = None,
 ) -> ObservedList:
     """Have a provisioner say what has changed in its list of nodes, and keep the list as it is now.
 
@@ -97,23 +102,24 @@ def observe_list(
     connection : the name of the connection over which it is asked.
     cursor : of the last look. It counts only where the list that it was about, or one over this connection that was
         read since, is still kept: in a restored store everything is read again.
+    asked : the database's time after which a list serves that another has asked for.  [now]
 
     Raises
     ------
     ProvisionerError : it does not list them.
     """
-    asked = store.now()
+    asked = asked or store.now()
     kept = store.provisioner_lists.get(site)
     said: dict[str, Any] = {} if kept is None else json.loads(kept.nodes)
     inner = None
     if kept is not None and kept.connection == connection:
         inner = _cursor_of(cursor, connection, kept.read_at)
-    changes = provisioner.observe(inner, {name: _from_data(name, data) for name, data in said.items()})
+    changes = provisioner.observe(inner, {name: node_from_data(name, data) for name, data in said.items()})
     following = None if changes.cursor is None else json.dumps([connection, asked.isoformat(), changes.cursor])
     if changes.is_whole:
         keep_list(store, site, connection, changes.nodes, asked)
         return ObservedList(len(changes.nodes), is_whole=True, cursor=following)
-    said |= {name: _to_data(node) for name, node in changes.nodes.items()}
+    said |= {name: node_to_data(node) for name, node in changes.nodes.items()}
     base = None if kept is None else kept.digest
     if not store.provisioner_lists.save(site, connection, said, asked, based_on=base):
         # Another list was kept meanwhile: what has changed since the last look is asked for once more.
@@ -132,7 +138,7 @@ def keep_list(
     nodes : by name.
     asked : when it was asked for, by the database's clock.  [now]
     """
-    data = {name: _to_data(node) for name, node in nodes.items()}
+    data = {name: node_to_data(node) for name, node in nodes.items()}
     try:
         if not store.provisioner_lists.save(site, connection, data, asked):
             log.info("A list of the nodes of site %s came late: one that was asked for since is kept.", site)
@@ -157,7 +163,7 @@ def nodes_of(kept: ProvisionerListRecord, left: Mapping[str, str]) -> dict[str, 
     left : how operations have left nodes since (`ProvisionerLists.left_since`).
     """
     said: Mapping[str, Mapping[str, Any]] = json.loads(kept.nodes)
-    listed = {name: _from_data(name, data) for name, data in said.items()}
+    listed = {name: node_from_data(name, data) for name, data in said.items()}
     for name, condition in left.items():
         listed[name] = _left_so(name, _CONDITIONS.get(condition, NodeCondition.OTHER), listed.get(name))
     return listed
@@ -198,20 +204,6 @@ def _cursor_of(text: str | None, connection: str, read_at: datetime) -> str | No
     return str(cursor) if name == connection and not is_older else None
 
 
-def _to_data(node: ListedNode) -> dict[str, Any]:
-    said: dict[str, Any] = {
-        "status": node.status_name,
-        "power": node.power_state,
-        "condition": node.condition.value,
-    }
-    said |= {name: size for name in _CAPACITY if (size := getattr(node, name)) is not None}
-    if node.key:
-        said["key"] = node.key
-    if node.can_power_on:
-        said["can_power_on"] = True
-    return said | {"addresses": dict(node.addresses)} if node.addresses else said
-
-
 def _left_so(name: str, condition: NodeCondition, listed: ListedNode | None) -> ListedNode:
     """Return a node as an operation left it: in the provisioner's own words where the list has these already."""
     if listed is not None and listed.condition is condition:
@@ -220,21 +212,3 @@ def _left_so(name: str, condition: NodeCondition, listed: ListedNode | None) -> 
     if listed is None:
         return ListedNode(name, condition, words, None)
     return replace(listed, condition=condition, status_name=words, can_power_on=False)
-
-
-def _from_data(name: str, data: Mapping[str, Any]) -> ListedNode:
-    return ListedNode(
-        name,
-        _condition(data),
-        data["status"],
-        data["power"],
-        data.get("addresses", NO_ADDRESSES),
-        cores=data.get("cores"),
-        memory=data.get("memory"),
-        key=data.get("key", ""),
-        can_power_on=data.get("can_power_on", False),
-    )
-
-
-def _condition(data: Mapping[str, Any]) -> NodeCondition:
-    return _CONDITIONS.get(data["condition"], NodeCondition.OTHER)

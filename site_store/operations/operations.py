@@ -17,7 +17,7 @@ from site_store.operations.operation_rows import LIVE, UNFINISHED, operation_rec
 from site_store.operations.outcomes import apply_late_outcome, apply_outcome
 from site_store.records import Operation, OperationStatus
 from site_store.sql.database import Repository
-from site_store.tables import node_question, operation, site_lock
+from site_store.tables import action, node_question, operation, site_lock
 from site_store.trees.tree_rows import moment
 from strategy_lib.node_states.publication import Version
 from strategy_lib.outcome import Outcome
@@ -260,6 +260,23 @@ class Operations(Repository):
         """Record that the provisioner has worked on it for so long; the first time that is recorded stays (rule 14)."""
         first = update(operation).where(operation.c.op == op, operation.c.running_since.is_(None))
         self._database.write(lambda tx: tx.execute(first.values(running_since=self._shared_now(tx) - ago)))
+
+    def overtaken_by(self, op: int) -> int | None:
+        """Return the newest operation, begun after this one, that the same connection's provisioner has begun; or None.
+
+        Where a provisioner does one task after the other, the task of this one is over or dead by then.
+        """
+        other, mine, its = operation.alias(), action.alias(), action.alias()
+        newest = (
+            select(func.max(other.c.op))
+            .join(its, its.c.id == other.c.action_id)
+            .join(mine, mine.c.connection == its.c.connection)
+            .join(operation, operation.c.action_id == mine.c.id)
+            .where(operation.c.op == op, other.c.op > op)
+            .where(other.c.running_since.is_not(None), other.c.provisioner_task.is_not(None))
+        )
+        found: int | None = self._database.read_once(lambda tx: tx.scalar(newest))
+        return found
 
     def record_outcome(
         self,

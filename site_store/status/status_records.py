@@ -184,3 +184,25 @@ class ProvisionerListRecord:
     read_at: datetime
     nodes: str
     digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedListRecord:
+    """How it stands with a long list of one server; all times are the database's.
+
+    Attributes
+    ----------
+    now : when this was read.
+    asked_at : when the answer that is kept was asked for, None where there is none.
+    begun_at : when the newest question was begun, None where none ever was.
+    is_asked : whether somebody who is alive waits for the answer to that question.
+    problem : why that question has failed.
+    again_at : a list that ran out of time is not asked for again before then.
+    """
+
+    now: datetime
+    asked_at: datetime | None = None
+    begun_at: datetime | None = None
+    is_asked: bool = False
+    problem: str | None = None
+    again_at: datetime | None = None

@@ -159,6 +159,27 @@ provisioner_list = Table(
     Column("digest", String(64)),
 )
 
+# A long list of one server, such as all tasks of a Drydock: one process at a time asks for it, for all that need it.
+shared_list = Table(
+    "shared_list",
+    metadata,
+    # Which list, and the address of the server.
+    Column("name", String, primary_key=True),
+    Column("answer", CompressedText, nullable=False),
+    # When `answer` was asked for, and the seconds that the last answer took, or was waited for in vain.
+    Column("asked_at", UtcDateTime),
+    Column("took", Float, nullable=False),
+    # Who asks for it now, since when, and until when that one is taken to be alive.
+    Column("flight", String(32)),
+    Column("begun_at", UtcDateTime),
+    Column("alive_until", UtcDateTime),
+    # Why the question that was begun last has failed, without secrets; how many ran out of time in a row, and before
+    # when it is not repeated.
+    Column("problem", Text),
+    Column("timed_out", Integer, nullable=False),
+    Column("again_at", UtcDateTime),
+)
+
 # How it stands: who is there, what they report, and what there is of everything.
 
 owner = Table(

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from api_client.airflow import AirflowClient, TaskInstance
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
-from site_engine.node_states.leaders import POLL_SECONDS
+from site_engine.node_states.polls import POLL_SECONDS
 from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.support.simulators import Simulator

@@ -197,7 +197,7 @@ class FakeProvisioner:
             listed=True,
         )
 
-    def is_dead(self, task_id: str) -> bool:
+    def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         """Say whether it was restarted under a task, and has begun another since."""
         self._answer("is_dead")
         task = self._known(task_id)

@@ -27,7 +27,7 @@ from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, T
 from site_engine.monitoring.measurements import use_sink
 from site_engine.monitoring.owners import AIRFLOW_INTERVAL, PROCESS, ProvisionerObserver, airflow_owner
 from site_engine.redaction import redact_for_action, redact_output, secrets_of
-from site_engine.shared_locks import store_locks
+from site_engine.shared_lists import shared_by
 from site_store import RevisionNotFound, SiteStore, StepState, StoreError
 from slipway_airflow import connections
 from slipway_airflow.airflow_stats import emit
@@ -106,7 +106,7 @@ class SiteOperator(BaseOperator):
                 return None
             used = connection if here else connections.for_action(store, other)
             observer = ProvisionerObserver(store, used, action.dag_id)
-            return used.connect(redact_for_action(store, other), marker(other), observer, store_locks(store))
+            return used.connect(redact_for_action(store, other), marker(other), observer, shared_by(store))
 
         return client
 

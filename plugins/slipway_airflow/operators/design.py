@@ -23,6 +23,7 @@ from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.plans.node_lists import read_list
 from site_engine.plans.planning import strategy_of
 from site_engine.redaction import exposed_in
+from site_engine.shared_lists import shared_by
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, masked_token
 from strategy_lib.strategy import strategy_to_data
@@ -103,7 +104,7 @@ class ValidateDesignOperator(SiteOperator):
         revision, design_documents = self.read_revision(store, action.site, action.revision)
         connection = connections.for_action(store, action)
         observer = ProvisionerObserver(store, connection, action.dag_id)
-        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer)
+        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, shared_by(store))
         try:
             check = self._check(store, action, connection, provisioner, revision, design_documents)
             # A run may be started in Airflow, where nobody has looked at this before.

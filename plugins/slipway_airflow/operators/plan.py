@@ -26,6 +26,7 @@ from site_engine.operations.wait import ONE_LOOK
 from site_engine.plans.node_lists import read_list
 from site_engine.plans.planning import Plan, idle_groups, plan_action, simulate_plan
 from site_engine.process import SharedClock
+from site_engine.shared_lists import shared_by
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
 from strategy_lib.batches.batch_words import announcements
@@ -144,7 +145,7 @@ class PlanGroupsOperator(SiteOperator):
         """Return what the provisioner says of the design's nodes, and note it."""
         connection = connections.for_action(store, action)
         observer = ProvisionerObserver(store, connection, action.dag_id)
-        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer)
+        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, shared_by(store))
         try:
             if not action.dry_run:
                 self._look_at_older_work(store, action, connection, provisioner, design)

@@ -19,7 +19,7 @@ from site_engine.operations.readiness import StillAsking
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.process import SharedClock, Stopping
-from site_engine.shared_locks import store_locks
+from site_engine.shared_lists import shared_by
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker, task_states
 from slipway_airflow.triggers import NodesReadyTrigger, ProvisionerTaskTrigger
@@ -81,7 +81,7 @@ class WaitingOperator(SiteOperator):
         if resumed:
             patience = min(patience, _PATIENCE_AFTER_DEFERRAL)
         observer = ProvisionerObserver(store, connection, action.dag_id)
-        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, store_locks(store))
+        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, shared_by(store))
         try:
             elsewhere = self.elsewhere(store, action, connection)
             operations = OperationRun(

@@ -15,6 +15,7 @@ from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.plans import node_lists
 from site_engine.plans.node_lists import NodeList, ObservedList
 from site_engine.redaction import redact_for_site
+from site_engine.shared_lists import shared_by
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
@@ -22,6 +23,8 @@ from slipway_api.http.concurrency import BlockingRoute, answer_within
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, open_store, provisioners
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from provisioner_client.protocol import ListedNode
     from site_store import SiteStore
 
@@ -31,6 +34,8 @@ PROVISION_STATUS = "nodes-provision-status"
 POWER_STATE = "machines-power-state"
 PATIENCE = 20.0
 """Seconds after which a provisioner that is checked counts as one that does not answer."""
+LIST_PATIENCE = 45.0
+"""Seconds for which another process's question for the list is waited for: who asks here has left soon after that."""
 
 
 class MachineStatus(BaseModel):
@@ -120,23 +125,27 @@ def read_list(store: SiteStore, site: str) -> NodeList:
     """
     connection = provisioners().for_site(site)
     observer = ProvisionerObserver(store, connection)
+    shared = shared_by(store, patience=LIST_PATIENCE)
     # One client serves one thread and one request.
-    with closing(connection.connect(redact_for_site(store, site), observer=observer)) as provisioner:
+    with closing(connection.connect(redact_for_site(store, site), observer=observer, shared=shared)) as provisioner:
         listed = node_lists.read_list(store, site, connection.id, provisioner)
     return NodeList(listed, store.now(), connection.id)
 
 
-def observe_list(store: SiteStore, site: str, cursor: str | None) -> ObservedList:
+def observe_list(store: SiteStore, site: str, cursor: str | None, since: datetime | None = None) -> ObservedList:
     """Ask the site's provisioner what has changed in its list since a look, and keep the list. Raises as `read_list`.
 
     Parameters
     ----------
     cursor : of the last look; None: the whole list is read.
+    since : a list serves that was asked for after this time of the database.  [now]
     """
     connection = provisioners().for_site(site)
     observer = ProvisionerObserver(store, connection)
-    with closing(connection.connect(redact_for_site(store, site), observer=observer)) as provisioner:
-        return node_lists.observe_list(store, site, connection.id, provisioner, cursor)
+    asked = store.now() if since is None else min(since, store.now())
+    shared = shared_by(store, asked, LIST_PATIENCE)
+    with closing(connection.connect(redact_for_site(store, site), observer=observer, shared=shared)) as provisioner:
+        return node_lists.observe_list(store, site, connection.id, provisioner, cursor, asked)
 
 
 def statuses(nodes: Mapping[str, ListedNode], wanted: frozenset[str]) -> dict[str, Any]:

@@ -133,7 +133,8 @@ class DrydockApi:
         return text_error(200, "Tables purged successfully.", effect="purged tasks")
 
     def _nodes(self, _: Request) -> Answer:
-        return json_answer(self._park.wire_list())
+        listed = self._park.wire_list()
+        return replace(json_answer(listed), delay=self._settings.node_cost * len(listed))
 
     def _node_builddata(self, _: Request, host: str) -> Answer:
         return api_error(404, f"No build data for {host}")

@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar, Protocol
@@ -61,6 +62,10 @@ class Simulated(Protocol):
 class SimulatorServer(ThreadingHTTPServer):
     """One thread per connection; none of them keeps the process alive.
 
+    Parameters
+    ----------
+    threads : so many requests are answered at a time, besides those to the simulator itself; 0: any number.
+
     Raises
     ------
     AddressInUse : if the port is taken.
@@ -70,8 +75,9 @@ class SimulatorServer(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, host: str, port: int, simulation: Simulated) -> None:
+    def __init__(self, host: str, port: int, simulation: Simulated, threads: int = 0) -> None:
         self.simulation = simulation
+        self.place: AbstractContextManager[object] = threading.BoundedSemaphore(threads) if threads else nullcontext()
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:
@@ -123,13 +129,14 @@ class _Handler(BaseHTTPRequestHandler):
         if simulation.is_admin(request):
             self._send(self._guarded(simulation.admin, request))
             return
-        fault = simulation.take_fault(request)
-        if fault is None:
-            answer = self._guarded(simulation.handle, request)
-            simulation.note(request, answer.status, answer.effect, answer.reference)
-            self._send(answer)
-        else:
-            self._play(fault, request)
+        with self.server.place:
+            fault = simulation.take_fault(request)
+            if fault is None:
+                answer = self._guarded(simulation.handle, request)
+                simulation.note(request, answer.status, answer.effect, answer.reference)
+                self._send(answer)
+            else:
+                self._play(fault, request)
 
     def _guarded(self, handle: Callable[[Request], Answer], request: Request) -> Answer:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner_client.http_session import checked_url, server_of
+from provisioner_client.urls import checked_url, server_of
 
 
 @pytest.mark.parametrize(

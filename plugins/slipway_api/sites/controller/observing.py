@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field
 
 from site_store.node_states.user_states import lease_of
 from slipway_api import airflow_access as access
@@ -26,6 +26,11 @@ class Look(Leader):
         examples=[None],
         description="Of the last answer; without it, the whole list is read.",
     )
+    since: AwareDatetime | None = Field(
+        default=None,
+        examples=[None],
+        description="A list serves that anybody has asked for after this time of the database; without it, after now.",
+    )
 
 
 class Observed(BaseModel):
@@ -46,7 +51,7 @@ class Observed(BaseModel):
 def post_observe(site: SitePath, body: Look, store: Store) -> JSONResponse:
     """Ask the site's provisioner for its list of nodes, or for what has changed in it, now, and keep the list."""
     require_leader(store, body, lease_of(site))
-    seen = observe_list(store, site, body.cursor)
+    seen = observe_list(store, site, body.cursor, body.since)
     return JSONResponse(
         {"nodes": seen.nodes, "whole": seen.is_whole, "cursor": seen.cursor, "read_at": store.now().isoformat()}
     )

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from site_engine.controller.follow import follow_site
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.redaction import redact_for_action
-from site_engine.shared_locks import store_locks
+from site_engine.shared_lists import shared_by
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.concurrency import BlockingRoute
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 router = APIRouter(tags=["sites"], route_class=BlockingRoute)
+
+PATIENCE = 8.0
+"""Seconds for which another process's question for a list is waited for: the next look comes soon."""
 
 
 class Followed(BaseModel):
@@ -49,7 +52,8 @@ def post_unfinished(site: SitePath, body: Leader, store: Store) -> JSONResponse:
     def connect(action: ActionRecord) -> Provisioner:
         connection = provisioners().for_action(store, action).hurried
         observer = ProvisionerObserver(store, connection)
-        return connection.connect(redact_for_action(store, action), observer=observer, locks=store_locks(store))
+        shared = shared_by(store, patience=PATIENCE)
+        return connection.connect(redact_for_action(store, action), observer=observer, shared=shared)
 
     found = follow_site(store, site, connect, log)
     return JSONResponse({"looked": found.looked, "over": found.over, "problem": found.problem})

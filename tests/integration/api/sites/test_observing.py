@@ -9,6 +9,7 @@ import contextlib
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 
 import httpx
@@ -18,7 +19,8 @@ import yaml
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from site_engine.errors import EngineError
-from site_engine.node_states.leaders import POLL_SECONDS, SiteLeaders
+from site_engine.node_states.leaders import SiteLeaders
+from site_engine.node_states.polls import POLL_SECONDS
 from site_engine.plans.node_lists import last_list
 from site_store import Lease, SiteStore
 from tests.integration.api.conftest import PASSWORD
@@ -76,9 +78,9 @@ class Controllers:
             leaders.look(self.pool)
         return self.given[-1]
 
-    def _observe(self, site: str, held: Lease, cursor: str | None) -> str | None:
+    def _observe(self, site: str, held: Lease, cursor: str | None, since: datetime) -> str | None:
         self.given.append(cursor)
-        return self.slipway.observe(site, held.epoch, held.secret, cursor)
+        return self.slipway.observe(site, held.epoch, held.secret, cursor, since)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -145,3 +146,24 @@ def test_the_list_of_tasks_costs_a_time_for_each_task(start_simulator: StartSimu
         started = time.monotonic()
         listed = len(drydock.get("tasks").json())
         assert time.monotonic() - started > 0.05 * listed > 0.2
+
+
+def test_the_list_of_nodes_costs_a_time_for_each_node(start_simulator: StartSimulator, design_ref: str) -> None:
+    simulator = start_simulator("--node-cost", "0.1")
+    with (drydock := Drydock(simulator)).session:
+        drydock.run("verify_site", design_ref, [])
+        started = time.monotonic()
+        assert len(drydock.get("nodes").json()) == 3
+        assert time.monotonic() - started > 0.3
+
+
+def test_a_request_waits_while_all_threads_are_at_others(start_simulator: StartSimulator) -> None:
+    simulator = start_simulator("--threads", "1")
+    simulator.fault("GET", "nodes", "latency", seconds=0.5)
+    with (drydock := Drydock(simulator)).session, ThreadPoolExecutor(1) as other:
+        started = time.monotonic()
+        other.submit(Drydock(simulator).get, "nodes")
+        while not simulator.get("journal", method="GET"):
+            time.sleep(0.01)
+        assert drydock.get("tasks").json() == []
+        assert time.monotonic() - started >= 0.5

@@ -6,13 +6,15 @@ Nothing else is at work, and nothing takes time: what is left is the loop's own 
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
 from site_engine.node_states import leaders as leaders_file
-from site_engine.node_states.leaders import POLL_SECONDS, SiteLeaders
+from site_engine.node_states.leaders import SiteLeaders
+from site_engine.node_states.polls import POLL_SECONDS
 from site_engine.trees.nodes import site_nodes
 from site_store import Lease, SiteStore
 from tests.integration.site_engine.node_states.drifting import deploy
@@ -57,7 +59,7 @@ class Site:
     def now(self) -> float:
         return self.clock().timestamp()
 
-    def observe(self, name: str, _held: Lease, _cursor: str | None) -> str | None:
+    def observe(self, name: str, _held: Lease, _cursor: str | None, _since: datetime) -> str | None:
         power = "on" if self.dark is None else "off"
         said = {"n1": {"status": "Deployed", "power": power, "condition": "deployed"}}
         self.store.provisioner_lists.save(name, "c", said)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,19 @@ from typing import Any
 import pytest
 
 from site_engine.errors import EngineError
-from site_engine.node_states.leaders import BACK_OFF, LEASE_SECONDS, POLL_SECONDS, Poll, SiteLeaders
+from site_engine.node_states.leaders import LEASE_SECONDS, SiteLeaders
+from site_engine.node_states.polls import BACK_OFF, LONGEST_REST, POLL_SECONDS, Round
 from site_store import Lease, SiteStore, StoreUnavailable, ValueRefused
 from site_store.node_states.user_states import lease_of
+from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import Version
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 from tests.support.stores import new_store
+
+LONG = 600.0
+"""Seconds of a lease that a slow answer does not end, which is waited for in the midst of a look here."""
 
 
 class AtOnce(ThreadPoolExecutor):
@@ -41,19 +47,25 @@ class Site:
         self.asked: list[tuple[str, str]] = []
         self.times: list[float] = []
         self.cursors: list[str | None] = []
+        self.lists: list[datetime] = []
         self.takes = 0.0
         self.failure: Exception | None = None
         self.word = "Deployed"
         commit_design(store, SITE, site([node("n1")], [group("g", ["n1"])], region=SITE))
         self.pool = AtOnce()
 
-    def observe(self, name: str, held: Lease, cursor: str | None) -> str | None:
+    def observe(self, name: str, held: Lease, cursor: str | None, since: datetime) -> str | None:
         self.asked.append((name, held.owner))
         self.cursors.append(cursor)
         self.times.append(self.clock().timestamp())
-        self.clock.move(self.takes)
         if self.failure is not None:
+            self.clock.move(self.takes)
             raise self.failure
+        if not self.lists or self.lists[-1] <= since:
+            # As `site_engine/shared_lists.py` does: what was asked for since then serves.
+            self.clock.move(0.001)
+            self.lists.append(self.clock())
+            self.clock.move(self.takes)
         self.store.provisioner_lists.save(name, "c", {"n1": {"status": self.word, "power": "on", "condition": "other"}})
         return f"{held.owner} {len(self.cursors)}"
 
@@ -204,29 +216,88 @@ def test_a_store_that_does_not_answer_ends_nothing(here: Site, monkeypatch: pyte
     assert here.version() is not None
 
 
-def test_sites_that_share_a_provisioner_take_turns_and_keep_it_busy_for_a_tenth_of_its_time(here: Site) -> None:
-    names = [SITE, *(f"{SITE}-{number}" for number in range(4))]
+def more_sites(here: Site, number: int) -> list[str]:
+    """Commit so many sites beside the first one; return the names of all."""
+    names = [SITE, *(f"{SITE}-{place}" for place in range(number))]
     for name in names[1:]:
         commit_design(here.store, name, site([node("n1")], [group("g", ["n1"])], region=name))
-    here.takes = 0.5
+    return names
+
+
+def gaps(times: Sequence[datetime]) -> list[float]:
+    return [(after - before).total_seconds() for before, after in pairwise(times)]
+
+
+def test_one_list_serves_all_sites_of_a_provisioner_which_is_busy_for_a_tenth_of_its_time(here: Site) -> None:
+    names = more_sites(here, 4)
+    here.takes = 0.8
     leaders = here.controller("me")
     for _ in range(200):
         here.look(leaders, 0.5)
-    # Until it has answered for a site, nobody knows which provisioner that is.
-    asked, times = here.asked[len(names) :], here.times[len(names) :]
-    assert all(after - before >= 5 for before, after in pairwise(times)), (
-        "0.5 s, and nine times that without a question"
-    )
-    turns = [name for name, _ in asked]
-    assert len(turns) > 2 * len(names)
-    assert turns == (turns[: len(names)] * len(turns))[: len(turns)], "each in its turn"
-    assert set(turns[: len(names)]) == set(names)
+    assert all(7.2 <= gap - here.takes < 8.5 for gap in gaps(here.lists)[1:]), "nine times that without a question"
+    assert len(here.asked) >= 5 * (len(here.lists) - 1)
+    assert {name for name, _ in here.asked[-5:]} == set(names)
+
+
+def test_five_sites_are_published_within_the_lease_two_seconds_and_one_list(here: Site) -> None:
+    names = more_sites(here, 4)
+    first, second = here.controller("first"), here.controller("second")
+    here.look(first)
+    here.look(first, 1)
+    epochs = {name: version.epoch for name, version in here.store.site_views.versions().items()}
+    here.takes, lists, killed = 3.0, len(here.lists), here.clock.time
+    published: dict[str, float] = {}
+    while len(published) < len(names):
+        here.look(second, 0.25)
+        for name, version in here.store.site_views.versions().items():
+            if version.epoch > epochs[name]:
+                published.setdefault(name, (here.clock.time - killed).total_seconds())
+        assert (here.clock.time - killed).total_seconds() < 60
+    assert max(published.values()) <= LEASE_SECONDS + 2 + here.takes
+    assert len(here.lists) == lists + 1
+
+
+def test_a_slow_answer_stops_polling_for_a_minute_at_most(here: Site) -> None:
+    here.takes = 35
+    leaders = here.controller("me", LONG)
+    for _ in range(800):
+        here.look(leaders, 0.5)
+    found = gaps(here.lists)
+    assert len(found) > 3
+    assert max(found) <= here.takes + LONGEST_REST + 1
+
+
+def test_a_site_that_is_handed_over_is_asked_about_though_its_provisioner_rests(here: Site) -> None:
+    here.takes = 35
+    leaders = here.controller("me", LONG)
+    here.look(leaders)
+    here.look(leaders, 1)
+    lists, before = len(here.lists), here.clock.time
+    name = more_sites(here, 1)[-1]
+    here.store.provisioner_lists.save(name, "c", {})
+    here.takes = 0
+    while name not in {one for one, _ in here.asked}:
+        here.look(leaders, 0.5)
+    assert (here.clock.time - before).total_seconds() <= 2
+    assert len(here.lists) == lists + 1
+
+
+def test_what_a_person_has_set_is_looked_at_though_the_provisioner_rests(here: Site) -> None:
+    here.takes = 35
+    leaders = here.controller("me", LONG)
+    here.look(leaders)
+    for _ in range(6):
+        here.look(leaders, 1)
+    lists = len(here.lists)
+    here.store.user_states.change(SITE, ["n1"], NodeAvailability.MAINTENANCE, "a disk", "ann", force=True)
+    here.look(leaders, 1)
+    assert len(here.lists) == lists + 1
+    here.look(leaders, 6)
+    assert len(here.lists) == lists + 1, "once"
 
 
 def test_one_that_fails_for_several_sites_is_asked_as_often_as_for_one(here: Site) -> None:
-    names = [SITE, *(f"{SITE}-{number}" for number in range(4))]
-    for name in names[1:]:
-        commit_design(here.store, name, site([node("n1")], [group("g", ["n1"])], region=name))
+    names = more_sites(here, 4)
     leaders = here.controller("me")
     for _ in range(8):
         here.look(leaders, 1)
@@ -268,13 +339,12 @@ def test_an_idle_site_costs_a_part_of_one_statement_and_no_lease_of_its_own(
     assert len(done) <= 30 * 3 + 30 / (LEASE_SECONDS / 3) + 5
 
 
-def test_a_provisioner_is_busy_with_questions_for_a_tenth_of_its_time() -> None:
-    poll = Poll(took=0.1)
-    poll.ended(0.1, None)
-    assert poll.due == pytest.approx(POLL_SECONDS)
-    poll.took = 4
-    poll.ended(104, None)
-    assert poll.due == pytest.approx(104 + 36)
+@pytest.mark.parametrize(("took", "due"), [(0.1, POLL_SECONDS), (4, 4 + 36), (35, 35 + LONGEST_REST)])
+def test_a_provisioner_is_busy_with_questions_for_a_tenth_of_its_time(took: float, due: float) -> None:
+    this = Round(began=100.0, answers=1)
+    this.end(100.0 + took, 1)
+    assert this.due == pytest.approx(100 + due)
     for pause in (*BACK_OFF, BACK_OFF[-1]):
-        poll.ended(200, EngineError("away"))
-        assert poll.due == pytest.approx(200 + pause)
+        this.began, this.answers = 199.0, 0
+        this.end(200.0, 1)
+        assert this.due == pytest.approx(200 + pause)

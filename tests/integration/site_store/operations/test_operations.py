@@ -130,6 +130,22 @@ def test_rule_14_the_clock_starts_when_the_provisioner_starts(site: Scenario) ->
     assert site.store.operations.get(operation.op).running_since == began
 
 
+def test_rule_13_a_newer_operation_that_runs_over_the_same_connection_overtakes_an_older_one(site: Scenario) -> None:
+    operations, found = site.store.operations, []
+    for name, connection in (("north", "shared"), ("south", "shared"), ("west", "own")):
+        action = site.store.actions.ensure("deploy_site", f"run-{name}", "deploy_site", name, None, {}, "ann")
+        site.store.locks.acquire(action.id)
+        site.store.actions.decide_connection(action.id, connection)
+        begun = operations.begin(action.id, name, None, 1, Phase.VERIFY_SITE, [], "x")
+        found.append(site.submit(begun).op)
+    first, second, third = found
+    operations.mark_running(first)
+    operations.mark_running(third)
+    assert operations.overtaken_by(first) is None, "the next one waits, and the last one is another provisioner's"
+    operations.mark_running(second)
+    assert [operations.overtaken_by(op) for op in found] == [second, None, None]
+
+
 def test_rule_14_a_timed_out_task_stays_unfinished_until_it_is_seen_over(site: Scenario) -> None:
     action = site.running({"a": ["n1", "n2"], "b": ["n3"]})
     one = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))

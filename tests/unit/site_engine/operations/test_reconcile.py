@@ -41,7 +41,10 @@ class Scene:
             task=self.task, find=self.find, is_dead=self.is_dead, evidence=self.evidence, settle=60.0
         )
         operations = SimpleNamespace(
-            mark_submitted=self.submitted, mark_running=lambda *_: None, get=lambda _: self.operation
+            overtaken_by=lambda _: None,
+            mark_submitted=self.submitted,
+            mark_running=lambda *_: None,
+            get=lambda _: self.operation,
         )
         store = SimpleNamespace(operations=operations, now=lambda: self.time + timedelta(seconds=ahead))
         clock = SimpleNamespace(now=lambda: self.time, sleep=self.sleep)
@@ -63,7 +66,7 @@ class Scene:
         found = self.found.pop(0) if len(self.found) > 1 else self.found[0]
         return None if found is None else self.task(found)
 
-    def is_dead(self, task_id: str) -> bool:
+    def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         self.looks += 1
         return self.dead
 

@@ -59,7 +59,7 @@ class Play:
         self.now, self.takes, self.fails = START, timedelta(seconds=takes), fails
         self.asked: list[float] = []
 
-    def is_dead(self, task_id: str) -> bool:
+    def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         self.asked.append((self.now - START).total_seconds())
         self.now += self.takes
         if self.fails:
@@ -116,6 +116,7 @@ class Scene:
         self.noted: list[datetime] = []
         self.busy = 0
         self.unsettled = frozenset({"a"})
+        self.newer: int | None = None
         if behind_another:
             self.fake.script("z", "prepare", "stuck")
             self.fake.submit(Phase.PREPARE, DesignSource(""), ["z"], "slipway-01J-6")
@@ -135,7 +136,7 @@ class Scene:
         tasks = SimpleNamespace(
             found_before=lambda _: {}, as_wanted_before=lambda _: frozenset(), unsettled=lambda _: self.unsettled
         )
-        operations = SimpleNamespace(mark_running=self.running)
+        operations = SimpleNamespace(mark_running=self.running, overtaken_by=lambda _: self.newer)
         store = cast(SiteStore, SimpleNamespace(operations=operations, tasks=tasks))
         log = logging.getLogger("test")
         return TaskWatch(store, self.fake, self.clock, log, watched, TIMES, until, **how)
@@ -221,6 +222,40 @@ def test_rule_13_a_dead_task_is_seen_in_time(given: dict[str, Any], seconds: flo
     assert seconds <= scene.seconds < seconds + 10
     end = watch.end(EndKind.DEAD)
     assert (end.evidence.over, end.status) == (True, OperationStatus.COMPLETE), "it says nothing more"
+
+
+def test_rule_13_a_dead_task_of_ones_own_is_seen_as_soon_as_a_newer_one_runs() -> None:
+    scene = Scene()
+    scene.fake.script("a", "prepare", "stuck")
+    scene.fake.orphan()
+
+    def newer_runs() -> None:
+        scene.fake.submit(Phase.VERIFY_SITE, DesignSource(""), None, "slipway-02X-1")
+        scene.newer = 8
+
+    scene.clock.after(60, newer_runs)
+    watch = scene.watch()
+    watch.times = PhaseTimes(5.0, 3600.0, 3600.0)
+    assert watch.wait(1e6, Stopping()) is EndKind.DEAD
+    assert 60 <= scene.seconds < 70
+
+
+def test_a_newer_task_costs_one_question_whether_an_older_one_is_dead() -> None:
+    scene = Scene()
+    scene.fake.script("a", "prepare", "stuck")
+    scene.newer = 8
+    asked: list[float] = []
+    is_dead = scene.fake.is_dead
+
+    def counted(task_id: str, *, age: float = 0.0) -> bool:
+        asked.append(age)
+        return is_dead(task_id, age=age)
+
+    scene.fake.is_dead = counted  # type: ignore[method-assign]
+    watch = scene.watch()
+    watch.times = PhaseTimes(5.0, 200.0, 200.0)
+    assert watch.wait(1e6, Stopping()) is EndKind.TIMED_OUT
+    assert asked == [0.0], "by a list that is asked for since"
 
 
 def test_a_store_that_is_busy_is_told_later_since_when_the_task_runs() -> None:
