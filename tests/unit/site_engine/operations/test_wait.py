@@ -231,6 +231,8 @@ def test_rule_13_a_dead_task_of_ones_own_is_seen_as_soon_as_a_newer_one_runs() -
 
     def newer_runs() -> None:
         scene.fake.submit(Phase.VERIFY_SITE, DesignSource(""), None, "slipway-02X-1")
+        # It was killed before it did anything: its machine is not at work.
+        scene.fake.set_status("a", "New")
         scene.newer = 8
 
     scene.clock.after(60, newer_runs)

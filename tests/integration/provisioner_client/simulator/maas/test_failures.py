@@ -28,7 +28,7 @@ def _reasons(maas: MaasCaller) -> list[str]:
 
 @pytest.mark.parametrize(
     ("stage", "status", "testing"),
-    [("commissioning", "Failed commissioning", "Pending"), ("testing", "Failed testing", "Failed")],
+    [("commissioning", "Failed commissioning", "Aborted"), ("testing", "Failed testing", "Failed")],
 )
 def test_commissioning_and_tests_fail(maas: MaasCaller, script: Admin, stage: str, status: str, testing: str) -> None:
     script("m0001", "prepare", "fail", stage=stage, message="the disk is dead")
