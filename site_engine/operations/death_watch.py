@@ -46,7 +46,7 @@ class DeathWatch:
         Parameters
         ----------
         task_id : the task.
-        overtaken : the provisioner has begun a newer one since it was asked last: it is asked now.
+        overtaken : the provisioner has begun a newer one since it answered last: it is asked now.
 
         Raises `provisioner_client.errors.ProvisionerError`: there was no answer.
         """

@@ -237,7 +237,7 @@ class TaskWatch:
 
     def _look(self) -> EndKind | None:
         self.task = self._ask()
-        if self.task.state is TaskState.RUNNING and self._death.says_dead(self.task_id, overtaken=self._is_overtaken()):
+        if self.task.state is TaskState.RUNNING and self._is_dead():
             # The check may take minutes: the task may have been alive at its beginning, and over at its end.
             self.task = self._ask()
             return EndKind.COMPLETE if self.task.state is TaskState.COMPLETE else EndKind.DEAD
@@ -245,15 +245,19 @@ class TaskWatch:
             self._note_running()
         return EndKind.COMPLETE if self.task.state is TaskState.COMPLETE else None
 
-    def _is_overtaken(self) -> bool:
-        """Whether the provisioner was seen to begin a newer operation since this was asked last."""
-        before = self._newest
+    def _is_dead(self) -> bool:
+        """Whether the task is dead; asked at once where the provisioner was seen to begin a newer operation.
+
+        One that no answer came about is news at the next look, too.
+        """
         try:
-            self._newest = self.store.operations.overtaken_by(self.operation.op)
+            newest = self.store.operations.overtaken_by(self.operation.op)
         except StoreError:
             # It is told at the next look.
-            return False
-        return self._newest is not None and self._newest != before
+            newest = self._newest
+        found = self._death.says_dead(self.task_id, overtaken=newest is not None and newest != self._newest)
+        self._newest = newest
+        return found
 
     def _ask(self) -> ProvisionerTask:
         """Ask after the task; an answer about anything else is trouble, and asked for again.

@@ -241,7 +241,8 @@ class Operations(Repository):
     def overtaken_by(self, op: int) -> int | None:
         """Return the newest operation, begun after this one, that the same connection's provisioner has begun; or None.
 
-        Where a provisioner does one task after the other, the task of this one is over or dead by then.
+        Where a provisioner does one task after the other, the task of this one is over or dead by then. Which
+        connections lead to one provisioner is not stored: operations over one of another name are not counted.
         """
         other, mine, its = operation.alias(), action.alias(), action.alias()
         newest = (

@@ -245,6 +245,20 @@ def test_rule_13_a_dead_task_of_ones_own_is_seen_as_soon_as_a_newer_one_runs() -
     assert 60 <= scene.seconds < 70
 
 
+def test_rule_13_a_list_that_could_not_be_read_is_read_again_at_the_next_look_where_a_newer_task_runs() -> None:
+    scene = Scene()
+    scene.fake.script("a", "prepare", "stuck")
+    scene.fake.orphan()
+    scene.fake.submit(Phase.VERIFY_SITE, DesignSource(""), None, "slipway-02X-1")
+    scene.fake.set_status("a", "New")
+    scene.fake.fault("is_dead", OUTAGE, 3)
+    scene.newer = 8
+    watch = scene.watch()
+    watch.times = PhaseTimes(5.0, 3600.0, 3600.0)
+    assert watch.wait(1e6, Stopping()) is EndKind.DEAD
+    assert scene.seconds < 30
+
+
 def test_a_newer_task_costs_one_question_whether_an_older_one_is_dead() -> None:
     scene = Scene()
     scene.fake.script("a", "prepare", "stuck")
