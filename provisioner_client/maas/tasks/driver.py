@@ -24,6 +24,7 @@ from provisioner_client.maas.machine import FAILED, Machine, Status
 from provisioner_client.maas.selection import LabelWords
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn, TurnLost
 from provisioner_client.maas.tasks.doubts import Doubts
+from provisioner_client.maas.tasks.failed_scripts import scripts_of_status
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.machine_acts import MachineActs
 from provisioner_client.maas.tasks.next_step import COMMISSIONED_FROM, Act, NextStep, next_step
@@ -292,7 +293,7 @@ class Driver:
         settled[name] = Settled(False, why)
 
     def _explained(self, step: NextStep, machine: Machine | None) -> str:
-        """Return why a machine is settled; of one that cannot be used as it is also what MAAS wrote down of that."""
+        """Return why a machine is settled; of one that cannot be used as it is also what MAAS says of that."""
         if step.ok or machine is None or machine.status not in _EXPLAINED:
             return step.why
         if machine.is_owned_by_other(self._api.account):
@@ -302,6 +303,7 @@ class Driver:
         except ProvisionerError as trouble:
             log.info("why %s is %s cannot be read: %s", machine.name, machine.shown, trouble)
             return step.why
+        reason = reason or scripts_of_status(self._api, machine.system_id, machine.status)
         return f"{step.why}; MAAS says: {reason}" if reason else step.why
 
     def _note_wait(self, ledger: Ledger, name: str, why: str) -> None:

@@ -99,8 +99,7 @@ _FAILS_ONCE: Final[tuple[str, str, Fields]] = ("prepare", "fail", {"stage": "tes
 PREPARED = [
     Fate(
         "commissioning-fails",
-        "Failed commissioning: the BMC has no user",
-        f"script {COMMISSIONING}: Failed (exit status 1)",
+        f"Failed commissioning: script {COMMISSIONING}: Failed (exit status 1)",
         script=("prepare", "fail", {"message": "the BMC has no user"}),
     ),
     Fate(
@@ -111,8 +110,7 @@ PREPARED = [
     ),
     Fate(
         "tests-fail",
-        f"Failed testing: 1 test failed: {TESTS}",
-        f"script {TESTS}: Failed (exit status 1)",
+        f"Failed testing: script {TESTS}: Failed (exit status 1)",
         script=("prepare", "fail", {"stage": "testing"}),
     ),
     Fate(
@@ -123,8 +121,8 @@ PREPARED = [
     ),
     Fate(
         "tests-failed-before",
-        f"{{}} is Failed testing in MAAS and cannot be prepared: {_TESTED}; MAAS says: 1 test failed: {TESTS}",
-        f"script {TESTS}: Failed (exit status 1)",
+        f"{{}} is Failed testing in MAAS and cannot be prepared: {_TESTED}; "
+        f"MAAS says: script {TESTS}: Failed (exit status 1)",
         script=_FAILS_ONCE,
         asked=_TO_TESTS,
     ),

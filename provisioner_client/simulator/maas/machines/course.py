@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from provisioner_client.simulator.maas.events import MARKED_FAILED
 from provisioner_client.simulator.maas.machines.machine import DEBUG, ERROR, INFO, Step
-from provisioner_client.simulator.maas.machines.script_sets import COMMISSIONING, INSTALLATION, TESTING
+from provisioner_client.simulator.maas.machines.script_sets import COMMISSIONING, INSTALLATION, SCRIPTS, TESTING
 from provisioner_client.simulator.maas.machines.statuses import FAILURE_OF, TIME_LIMITS
 from provisioner_client.simulator.machines import MachineStatus as S
 from provisioner_client.simulator.machines import Work
@@ -54,9 +54,9 @@ _STATUS = {
     "erasing": S.DISK_ERASING,
 }
 _SET = {"commissioning": COMMISSIONING, "testing": TESTING, "deploying": INSTALLATION}
+# What MAAS writes down of a failed script is its name alone, and no error.
+_SCRIPTS_FAILED = {"commissioning": f"{SCRIPTS[COMMISSIONING][-1]} failed", "testing": f"{SCRIPTS[TESTING][-1]} failed"}
 _REASONS = {
-    "commissioning": "1 commissioning script failed: 50-maas-01-commissioning",
-    "testing": "1 test failed: smartctl-validate",
     "deploying": "Installation failed (refer to the installation log for more information).",
     "releasing": "Failed to power off node",
     "erasing": "Failed to erase disks.",
@@ -110,7 +110,7 @@ def course(
             said = f"Node operation '{_STATUS[stage]}' timed out after {minutes} minutes."
             return _timed([*steps, _failure(stage, limit, said, "Timed out")], pace)
         if struck and script is not None and behaviour is Behaviour.FAIL:
-            steps.append(_failure(stage, seconds, script.message or _REASONS[stage], "Failed"))
+            steps.append(_failed(stage, seconds, script.message))
             if stage == "deploying":
                 # It phones home all the same; MAAS writes that down, and the deployment stays failed.
                 steps.append(Step(0, 30.0, events=((DEBUG, "Node installation", "'cloudinit' phoned home"),)))
@@ -159,6 +159,17 @@ def _behaviour(script: Script | None, attempt: int) -> Behaviour:
     return script.behaviour
 
 
+def _failed(stage: str, seconds: float, message: str | None) -> Step:
+    """Return the failure of a stage; of one that is made of scripts MAAS writes down no reason."""
+    if stage not in _SCRIPTS_FAILED:
+        return _failure(stage, seconds, message or _REASONS[stage], "Failed")
+    status = FAILURE_OF[_STATUS[stage]]
+    step = _failure(stage, seconds, "", "Failed")
+    return replace(
+        step, events=((INFO, "Script", _SCRIPTS_FAILED[stage]), (INFO, str(status), "")), output=message or ""
+    )
+
+
 def _failure(stage: str, seconds: float, reason: str, result: str) -> Step:
     results = {_SET[stage]: result} if stage in _SET else {}
     if stage == "commissioning":
@@ -170,6 +181,7 @@ def _failure(stage: str, seconds: float, reason: str, result: str) -> Step:
         status=FAILURE_OF[_STATUS[stage]],
         events=((ERROR, MARKED_FAILED, reason),),
         results=results,
+        output=reason,
     )
 
 

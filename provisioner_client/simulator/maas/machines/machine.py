@@ -22,6 +22,7 @@ class Step:
     status, power : what they become, None if they stay.
     events : entries of MAAS's ledger as (level, type, description).
     results : outcomes of script sets, by their kind: `Passed`, `Failed`, `Aborted`, `Timed out`.
+    output : what the log of a script says that failed.
     fields : further fields of the machine that change.
     """
 
@@ -31,6 +32,7 @@ class Step:
     power: str | None = None
     events: tuple[tuple[str, str, str], ...] = ()
     results: Mapping[str, str] = field(default_factory=dict)
+    output: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 

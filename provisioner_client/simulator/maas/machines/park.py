@@ -191,7 +191,7 @@ class MachinePark:
         ids = {COMMISSIONING: machine.commissioning_id, TESTING: machine.testing_id}
         ids[INSTALLATION] = machine.installation_id
         for kind, result in step.results.items():
-            self._sets.end(ids[kind], result, step.events[0][2] if step.events else "", due)
+            self._sets.end(ids[kind], result, step.output, due)
         if step.status is not None:
             self.become(machine, step.status, due)
             if machine.composed and step.status is MachineStatus.READY:

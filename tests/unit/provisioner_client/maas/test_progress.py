@@ -66,7 +66,7 @@ DEPLOYED = (asked(ACQUIRE), became("Allocated (to slipway)"), asked(DEPLOY), bec
         pytest.param(
             "prepare_nodes",
             (*PREPARED[:2], became("New")),
-            Progress(sent=True, ended=True, why="the machine is New"),
+            Progress(sent=True, ended=True, why="the machine is New", unexplained="it became New"),
             id="aborted, or without power",
         ),
         pytest.param(
@@ -134,6 +134,12 @@ DEPLOYED = (asked(ACQUIRE), became("Allocated (to slipway)"), asked(DEPLOY), bec
             id="failed, and why",
         ),
         pytest.param(
+            "prepare_nodes",
+            (*PREPARED[:3], ("Script", "smartctl-validate failed"), ("Failed testing", ""), became("Failed testing")),
+            Progress(sent=True, ended=True, why="the machine is Failed testing", unexplained="Failed testing"),
+            id="tests failed, of which MAAS writes down no reason",
+        ),
+        pytest.param(
             "deploy_nodes",
             (*DEPLOYED[:4], became("Allocated"), ("User aborting deployment", "(bob)")),
             Progress(sent=True, acquired=True, ended=True, why="it became Allocated: User aborting deployment by bob"),
@@ -151,7 +157,7 @@ DEPLOYED = (asked(ACQUIRE), became("Allocated (to slipway)"), asked(DEPLOY), bec
         pytest.param(
             "destroy_nodes",
             (asked(RELEASE[0]), became("Releasing"), became("Deployed")),
-            Progress(sent=True, ended=True, why="the machine is Deployed"),
+            Progress(sent=True, ended=True, why="the machine is Deployed", unexplained="it became Deployed"),
             id="half released",
         ),
     ],
@@ -160,13 +166,17 @@ def test_what_the_ledger_says(action: str, told: tuple[tuple[str, str], ...], ex
     assert progress_of(action, REFERENCE, "slipway", ledger(*told)) == expected
 
 
+def _unexplained(word: str) -> Progress:
+    return Progress(True, ended=True, why=f"the machine is {word}", unexplained=f"it became {word}")
+
+
 @pytest.mark.parametrize(
     ("status", "osystem", "expected"),
     [
         (Status.DEPLOYING, "ubuntu", Progress(sent=True)),
         (Status.DEPLOYED, "ubuntu", Progress(sent=True, ended=True, ok=True)),
-        (Status.DEPLOYED, "", Progress(sent=True, ended=True, why="the machine is Deployed, half released")),
-        (Status.BROKEN, "", Progress(sent=True, ended=True, why="the machine is Broken")),
+        (Status.DEPLOYED, "", _unexplained("Deployed, half released")),
+        (Status.BROKEN, "", _unexplained("Broken")),
         (None, "", Progress(sent=True, waits_at="Sublimating")),
     ],
 )

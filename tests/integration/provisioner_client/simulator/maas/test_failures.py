@@ -27,15 +27,23 @@ def _reasons(maas: MaasCaller) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("stage", "status", "testing"),
-    [("commissioning", "Failed commissioning", "Pending"), ("testing", "Failed testing", "Failed")],
+    ("stage", "status", "testing", "script_name"),
+    [
+        ("commissioning", "Failed commissioning", "Aborted", "50-maas-01-commissioning"),
+        ("testing", "Failed testing", "Failed", "smartctl-validate"),
+    ],
 )
-def test_commissioning_and_tests_fail(maas: MaasCaller, script: Admin, stage: str, status: str, testing: str) -> None:
+def test_commissioning_and_tests_fail(
+    maas: MaasCaller, script: Admin, stage: str, status: str, testing: str, script_name: str
+) -> None:
     script("m0001", "prepare", "fail", stage=stage, message="the disk is dead")
     maas.act("m0001", "commission")
     machine = maas.wait("m0001", status)
     assert (machine["owner"], machine["testing_status_name"]) == ("slipway", testing)
-    assert _reasons(maas) == ["the disk is dead"]
+    assert _reasons(maas) == [], "MAAS names the script that failed, and no cause"
+    told = maas.events("m0001")[-3:]
+    assert [(one["level"], one["type"]) for one in told[:2]] == [("INFO", "Script"), ("INFO", status)]
+    assert told[0]["description"] == f"{script_name} failed"
     where = f"nodes/{machine['system_id']}/results/"
     (run,) = maas.get(where, type=stage, include_output="true").data
     failed = [one for one in run["results"] if one["status_name"] == "Failed"]
