@@ -35,7 +35,9 @@ def verdicts(ledger: Ledger) -> dict[str, tuple[bool | None, str]]:
     for name in dict.fromkeys([*tag.orders, *tag.settled]):
         known, settled = ledger.progress(name), tag.settled.get(name)
         if known.ended:
-            found[name] = (known.ok, known.why)
+            # What MAAS answered says more than its events, where these do not say why.
+            is_told = known.unexplained and settled is not None and settled.is_over and not settled.ok
+            found[name] = (known.ok, settled.why if settled is not None and is_told else known.why)
         elif settled is not None and (settled.is_over or not known.sent):
             found[name] = (settled.ok, settled.why)
         else:
@@ -127,9 +129,9 @@ def evidence_of(
     bad = frozenset(name for name, (ok, _) in found.items() if name and (ok is False or (ok and name in spoilt)))
     texts = {}
     for name, more in why.items():
-        word = ledger.progress(name).unexplained
-        if word and name not in spoilt:
-            messages[name] = f"{word}: {more}"
+        known = ledger.progress(name)
+        if known.unexplained and messages.get(name) == known.why:
+            messages[name] = f"{known.unexplained}: {more}"
         if more in messages.get(name, ""):
             continue
         joined = join_messages(text for text in (messages.get(name, ""), more) if text)

@@ -1,4 +1,4 @@
-"""Which scripts have failed on a machine: MAAS's events name no cause of a failed commissioning or test, its results do."""
+"""Which scripts have failed on a machine: of a failed commissioning or test MAAS's results tell it, and no event."""
 
 from __future__ import annotations
 

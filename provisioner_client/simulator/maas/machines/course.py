@@ -131,14 +131,8 @@ def course(
 
 def power_failure(status: S, reason: str, pace: Pace) -> list[Step]:
     """Return what becomes of a deployment whose BMC does not answer: a failure, some seconds after the answer."""
-    failed = (
-        (ERROR, "Failed to power on node", reason),
-        (ERROR, MARKED_FAILED, reason),
-    )
-    return _timed(
-        [Step(0, POWER_SECONDS, status=FAILURE_OF[status], power="error", events=failed)],
-        pace,
-    )
+    failed = ((ERROR, MARKED_FAILED, reason),)
+    return _timed([Step(0, POWER_SECONDS, status=FAILURE_OF[status], power="error", events=failed)], pace)
 
 
 def rescue(after: S, pace: Pace) -> list[Step]:
@@ -163,11 +157,8 @@ def _failed(stage: str, seconds: float, message: str | None) -> Step:
     """Return the failure of a stage; of one that is made of scripts MAAS writes down no reason."""
     if stage not in _SCRIPTS_FAILED:
         return _failure(stage, seconds, message or _REASONS[stage], "Failed")
-    status = FAILURE_OF[_STATUS[stage]]
-    step = _failure(stage, seconds, "", "Failed")
-    return replace(
-        step, events=((INFO, "Script", _SCRIPTS_FAILED[stage]), (INFO, str(status), "")), output=message or ""
-    )
+    told = ((INFO, "Script", _SCRIPTS_FAILED[stage]), (INFO, str(FAILURE_OF[_STATUS[stage]]), ""))
+    return replace(_failure(stage, seconds, message or "", "Failed"), events=told)
 
 
 def _failure(stage: str, seconds: float, reason: str, result: str) -> Step:

@@ -170,13 +170,47 @@ def test_a_bmc_that_fails_a_release_leaves_it_half_released(maas: MaasCaller, ad
     script("m0001", "destroy", "power", attempt=1)
     _deployed(maas)
     maas.act("m0001", "set_owner_data", key="value")
+    told = len(maas.events("m0001"))
     assert maas.act("m0001", "release", comment="slipway-a-9").status == 500
+    assert maas.ledger("m0001")[told:] == [
+        ("User releasing node", "(slipway) - slipway-a-9"),
+        ("Node changed status", "From 'Deployed' to 'Releasing'"),
+        ("Node changed status", "From 'Releasing' to 'Deployed'"),
+    ], "the cause stands in the answer alone"
     machine = maas.machine("m0001")
     assert (machine["status_name"], machine["osystem"], machine["netboot"]) == ("Deployed", "", True)
     assert machine["owner"] == "slipway"
     assert maas.act("m0001", "release").status == 200
     maas.wait("m0001", "Ready")
     assert admin("GET", "double-submissions")["repeated"] == [], "the first one began nothing"
+
+
+def test_a_bmc_that_fails_an_erasing_is_a_wrong_change_and_has_changed_the_machine(
+    maas: MaasCaller, script: Admin
+) -> None:
+    script("m0001", "destroy", "power")
+    _deployed(maas)
+    told = len(maas.events("m0001"))
+    answer = maas.act("m0001", "release", erase="true", quick_erase="true", comment="slipway-a-9")
+    assert (answer.status, answer.text) == (409, "Invalid transition: Disk erasing -> Deployed.")
+    assert "retry-after" not in {name.lower() for name in answer.headers}
+    machine = maas.machine("m0001")
+    assert (machine["status_name"], machine["osystem"]) == ("Failed disk erasing", "ubuntu")
+    assert machine["owner"] == "slipway"
+    assert maas.ledger("m0001")[told:] == [
+        ("User erasing disk", "(slipway) - slipway-a-9"),
+        ("Node changed status", "From 'Deployed' to 'Disk erasing'"),
+        ("Node changed status", "From 'Disk erasing' to 'Failed disk erasing'"),
+    ], "the cause stands nowhere"
+    again = maas.act("m0001", "release", erase="true")
+    assert (again.status, maas.machine("m0001")["status_name"]) == (500, "Failed disk erasing")
+    assert "Aborting DISK_ERASING and reverting to FAILED_DISK_ERASING" in maas.ledger("m0001")[-2][1]
+
+
+def test_a_bmc_is_not_asked_to_release_a_machine_that_is_off(maas: MaasCaller, admin: Admin, script: Admin) -> None:
+    script("m0001", "destroy", "power")
+    admin("POST", "nodes/m0001", {"status": "Failed deployment", "owner": "slipway", "power_state": "off"})
+    assert maas.act("m0001", "release").data["owner"] is None
 
 
 def test_a_bmc_that_fails_the_release_of_a_machine_that_is_being_deployed_does_not_bring_it_back(
@@ -196,6 +230,7 @@ def test_a_bmc_that_fails_a_deployment_shows_later(maas: MaasCaller, script: Adm
     assert maas.act("m0001", "deploy").data["status_name"] == "Deploying"
     assert maas.wait("m0001", "Failed deployment")["power_state"] == "error"
     assert "BMC" in _reasons(maas)[0]
+    assert [one["type"] for one in maas.events("m0001") if one["level"] == "ERROR"] == ["Marking node failed"]
 
 
 @pytest.mark.parametrize(("behaviour", "status"), [("no_network", 400), ("no_addresses", 503)])
