@@ -25,11 +25,11 @@ def test_without_a_signature_machines_are_400_and_the_rest_401(maas: MaasCaller)
 @pytest.mark.parametrize(
     ("key", "changes", "status", "said"),
     [
-        ("x:simulator:simulator", {}, 401, "Invalid API key"),
-        ("simulator:x:simulator", {}, 401, "Invalid access token"),
-        ("simulator:simulator:simulator", {"timestamp": str(int(time.time()) - 400)}, 401, "Expired timestamp"),
-        ("simulator:simulator:simulator", {"timestamp": "noon"}, 400, "timestamp"),
-        ("simulator:simulator:simulator", {"signature_method": "HMAC-SHA1"}, 401, "HMAC-SHA1"),
+        ("x:demo-token:demo-secret", {}, 401, "Invalid API key"),
+        ("demo-consumer:x:demo-secret", {}, 401, "Invalid access token"),
+        ("demo-consumer:demo-token:demo-secret", {"timestamp": str(int(time.time()) - 400)}, 401, "Expired timestamp"),
+        ("demo-consumer:demo-token:demo-secret", {"timestamp": "noon"}, 400, "timestamp"),
+        ("demo-consumer:demo-token:demo-secret", {"signature_method": "HMAC-SHA1"}, 401, "HMAC-SHA1"),
     ],
 )
 def test_a_wrong_signature(maas: MaasCaller, key: str, changes: dict[str, str], status: int, said: str) -> None:
