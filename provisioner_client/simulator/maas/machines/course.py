@@ -61,7 +61,11 @@ _REASONS = {
     "releasing": "Failed to power off node",
     "erasing": "Failed to erase disks.",
 }
-_BEGINS = {"testing": (INFO, "Performing hardware testing", ""), "erasing": (INFO, "Disk erasing", "")}
+_BETWEEN = {
+    ("commissioning", "testing"): ((INFO, "Performing hardware testing", ""),),
+    # MAAS itself asks for the release then, and for nobody.
+    ("erasing", "releasing"): ((INFO, "Disks erased", ""), (DEBUG, "User releasing node", "")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def course(
     power : what the machine's power becomes at the beginning.
     """
     behaviour = _behaviour(script, attempt)
-    turned = Step(0, POWER_SECONDS, power=power, events=((DEBUG, f"Node powered {power}", ""),))
+    turned = Step(0, POWER_SECONDS, power=power)
     steps = [turned] if power else []
     stuck_at = len(stages) + 1
     for number, stage in enumerate(stages):
@@ -121,7 +125,7 @@ def course(
             steps.append(replace(end, after=seconds, results={**end.results, **result}))
         else:
             following = stages[number + 1]
-            events = (_BEGINS[following],) if following in _BEGINS else ()
+            events = _BETWEEN.get((stage, following), ())
             steps.append(Step(0, seconds, status=_STATUS[following], results=result, events=events))
         if stuck:
             stuck_at = len(steps) - 1

@@ -18,7 +18,7 @@ from provisioner_client.simulator.maas.machines.course import (
     power_failure,
     rescue,
 )
-from provisioner_client.simulator.maas.machines.machine import DEBUG, INFO, WARNING, Machine, Step
+from provisioner_client.simulator.maas.machines.machine import INFO, WARNING, Machine, Step
 from provisioner_client.simulator.maas.machines.park import MachinePark
 from provisioner_client.simulator.maas.machines.script_sets import COMMISSIONING, INSTALLATION, TESTING, ScriptSets
 from provisioner_client.simulator.maas.machines.statuses import (
@@ -43,6 +43,9 @@ BMC_TROUBLE = (
 _UNABLE = "Unable to power control the node. Please check power credentials."
 _UNAVAILABLE = "{} cannot be performed because of the current state of the machine."
 _KNOWN_TESTS = frozenset({"none", "commissioning", "smartctl-validate", "stress-ng-cpu-short"})
+
+
+_DEPLOYED = Step(0, status=S.DEPLOYED, events=((INFO, "Deployed", ""),), fields={"netboot": False})
 
 
 class PowerTrouble(Refused):
@@ -154,8 +157,7 @@ class Lifecycle:
         if behaviour is Behaviour.POWER:
             self._park.follow(machine, power_failure(S.DEPLOYING, BMC_TROUBLE, self._pace(machine)))
             return
-        deployed = Step(0, status=S.DEPLOYED, events=((INFO, "Deployed", ""),), fields={"netboot": False})
-        self._park.follow(machine, course(("deploying",), deployed, script, attempt, self._pace(machine)))
+        self._park.follow(machine, course(("deploying",), _DEPLOYED, script, attempt, self._pace(machine)))
 
     def release(self, user: User, machine: Machine, form: Form, *, can_erase: bool = True) -> bool:
         """Start a release, and return whether anything was done: a Ready or Releasing machine is left alone.
@@ -166,7 +168,7 @@ class Lifecycle:
         self.check_release(user, machine, one=can_erase)
         if machine.status in RELEASED_ALREADY:
             return False
-        erase = can_erase and is_true(form, "erase")
+        erase = can_erase and any(is_true(form, kind) for kind in ("erase", "quick_erase", "secure_erase"))
         script, attempt = self._script(machine, Work.DESTROY, machine.destroys + 1)
         comment, before = first(form, "comment"), machine.status
         # A release that erases is written down as an erasing.
@@ -174,8 +176,7 @@ class Lifecycle:
         machine.destroys = attempt
         if erase and behaviour_of(script, attempt) is Behaviour.POWER:
             self._fail_erasing(user, machine, before)
-        machine.agent_name, machine.osystem, machine.distro_series = "", "", ""
-        machine.owner_data, machine.netboot, machine.ephemeral_deploy, machine.hwe_kernel = {}, True, False, None
+        machine.begin_release()
         # The BMC of a machine that is off is not asked.
         is_off = not erase and machine.power_state == "off"
         if behaviour_of(script, attempt) is Behaviour.POWER and not is_off:
@@ -202,7 +203,7 @@ class Lifecycle:
                 self._park.remove(machine)
         else:
             self._park.become(machine, S.RELEASING)
-            end = Step(0, status=after, power="off", events=((DEBUG, "Node powered off", ""),), fields=freed)
+            end = Step(0, status=after, power="off", fields=freed)
             self._park.follow(machine, course(("releasing",), end, script, attempt, self._pace(machine), power=""))
         return True
 
@@ -262,6 +263,22 @@ class Lifecycle:
         end = Step(0, status=after, fields={"owner": None} if after in (S.NEW, S.READY) else {})
         self._park.follow(machine, course(("testing",), end, None, 1, self._pace(machine)))
 
+    def break_down(self, user: User, machine: Machine, comment: str) -> None:
+        """Mark a machine broken; what can be released is released by that, and is free at once if it is off."""
+        self._events.requested(machine, "User marking node broken", user.name, comment)
+        before = machine.status
+        if before in RELEASABLE:
+            machine.begin_release()
+            self._park.become(machine, S.RELEASING)
+            if machine.power_state == "off":
+                machine.owner = None
+                self._park.become(machine, S.READY)
+            machine.power_state = "off"
+        machine.error_description = comment
+        self._park.follow(machine, [])
+        self._park.become(machine, S.BROKEN)
+        machine.previous_status = before
+
     def enter_rescue_mode(self, user: User, machine: Machine) -> None:
         """Boot a machine into rescue mode; it remembers what it was."""
         self._events.requested(machine, "User starting rescue mode", user.name)
@@ -275,10 +292,19 @@ class Lifecycle:
         self._park.become(machine, S.EXITING_RESCUE_MODE)
         self._park.follow(machine, rescue(machine.before_rescue, self._pace(machine)))
 
-    def power(self, machine: Machine, state: str) -> None:
-        """Turn a machine on or off, some seconds from now; what it has before it goes on as it would."""
+    def power(self, user: User, machine: Machine, state: str, comment: str) -> None:
+        """Turn a machine on or off, some seconds from now; what it has before it goes on as it would.
+
+        One that is Allocated is deployed by that, and has no operating system in the end.
+        """
+        self._events.requested(machine, f"User powering {'up' if state == 'on' else 'down'} node", user.name, comment)
+        if state == "on" and machine.status is S.ALLOCATED:
+            self._acts.begin(Work.DEPLOY, machine, find_reference(comment))
+            self._park.become(machine, S.DEPLOYING)
+            self._park.follow(machine, course(("deploying",), _DEPLOYED, None, machine.deploys, self._pace(machine)))
+            return
         at = time.time() + self.power_delay
-        turned = Step(at, power=state, events=((DEBUG, f"Node powered {state}", ""),))
+        turned = Step(at, power=state)
         before = [one for one in machine.steps if one.at is not None and one.at <= at]
         self._park.follow(machine, [*before, turned, *machine.steps[len(before) :]])
 

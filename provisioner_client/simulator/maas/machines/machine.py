@@ -90,6 +90,11 @@ class Machine:
         """When its next step is, None if it has none, or is stuck before it."""
         return self.steps[0].at if self.steps else None
 
+    def begin_release(self) -> None:
+        """Forget what goes as a release begins: what was deployed, and what its owner wrote down."""
+        self.agent_name = self.osystem = self.distro_series = ""
+        self.owner_data, self.netboot, self.ephemeral_deploy, self.hwe_kernel = {}, True, False, None
+
     def to_data(self) -> dict[str, Any]:
         """Return it as JSON data, in the form that `from_data` reads."""
         return asdict(self)

@@ -114,7 +114,8 @@ class MachinePark:
     def become(self, machine: Machine, status: MachineStatus, at: float | None = None) -> None:
         """Change a status, with its event. What was begun on the machine is over when nothing is under way."""
         if status is not machine.status:
-            said = f"From '{machine.status}' to '{status}'"
+            to = f" (to {machine.owner})" if status is MachineStatus.ALLOCATED else ""
+            said = f"From '{machine.status}' to '{status}'{to}"
             self._events.add(machine, DEBUG, STATUS_CHANGED, said, at=at)
             machine.previous_status, machine.status = machine.status, status
         if status not in UNDER_WAY:

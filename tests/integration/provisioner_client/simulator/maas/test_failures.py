@@ -53,6 +53,16 @@ def test_commissioning_and_tests_fail(
     assert base64.b64decode(told["data"]).decode() == "the disk is dead"
 
 
+def test_all_runs_of_a_machine_are_listed_in_no_order(maas: MaasCaller) -> None:
+    for _ in range(4):
+        _ready(maas)
+    where = f"nodes/{maas.machine('m0001')['system_id']}/results/"
+    ids = [one["id"] for one in maas.get(where, type="commissioning").data]
+    assert sorted(ids) == [1, 2, 3, 4] != ids
+    answer = maas.get(f"{where}current-installation/")
+    assert (answer.status, answer.text) == (400, "No current installation script set exists for this node.")
+
+
 def test_a_script_about_tests_changes_nothing_where_none_are_run(maas: MaasCaller, script: Admin) -> None:
     script("m0001", "prepare", "fail", stage="testing")
     _ready(maas)

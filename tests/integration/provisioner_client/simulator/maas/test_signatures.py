@@ -70,6 +70,11 @@ def test_an_operation_that_there_is_not_and_a_path_that_there_is_not(maas: MaasC
     answer = maas.raw("POST", "machines/", "op=explode", authorization=signature())
     assert (answer.status, answer.text) == (400, "Unrecognised signature: method=POST op=explode")
     assert maas.raw("GET", "nowhere/", authorization=signature()).status == 404
+    one = f"machines/{maas.machine('m0001')['system_id']}/op-explode"
+    answer = maas.raw("POST", one, authorization=signature())
+    assert (answer.status, answer.text) == (404, f"Unknown API endpoint: /MAAS/api/2.0/{one}.")
+    answer = maas.raw("DELETE", "machines/", authorization=signature())
+    assert (answer.status, answer.body) == (405, b"")
 
 
 def test_json_is_ignored(maas: MaasCaller) -> None:
