@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from provisioner_client.maas.events import ACQUIRE, COMMISSION, DEPLOY, RELEASE, Event
+from provisioner_client.maas.events import ACQUIRE, COMMISSION, DEPLOY, MARKED_BROKEN, RELEASE, Event
 from provisioner_client.maas.machine import FAILED, STATUS_NAMES, Machine, Status
 from provisioner_client.maas.set_up import SetUp, find_set_up
 from provisioner_client.protocol import TaskMessage
@@ -161,6 +161,10 @@ def reason_of_status(events: Sequence[Event]) -> str:
     changes = [place for place, event in enumerate(events) if event.new_status is not None]
     if not changes:
         return ""
+    if STATUS_NAMES.get((events[changes[-1]].new_status or "").lower()) is Status.BROKEN:
+        # MAAS releases a machine between the two, which are changes of its status, too.
+        marked = (event.reason for event in reversed(events) if event.type.startswith(MARKED_BROKEN))
+        return next(marked, "")
     start = changes[-2] + 1 if len(changes) > 1 else 0
     return _reason(events[start:], changes[-1] - start)
 

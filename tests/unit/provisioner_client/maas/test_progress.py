@@ -205,6 +205,13 @@ def test_why_a_machine_has_its_status_is_what_was_said_of_the_last_change() -> N
     assert reason_of_status([]) == ""
 
 
+def test_why_a_machine_is_broken_is_told_though_it_was_released_before_that() -> None:
+    marked = ("User marking node broken", "(bob) - it smells")
+    told = ledger(*DEPLOYED, marked, became("Releasing"), ("Releasing", ""), became("Ready"), became("Broken"))
+    assert reason_of_status(told) == "User marking node broken by bob: it smells"
+    assert reason_of_status(told[-1:]) == "", "the ledger was cut"
+
+
 @pytest.mark.parametrize(
     ("action", "told", "own"),
     [
