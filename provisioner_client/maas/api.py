@@ -1,7 +1,7 @@
 """MAAS's API 2.0 as this backend uses it: what is asked, and never more than the site's part of it.
 
-A pool or a tag limits the site: both stand in every list of machines that is asked for. An empty filter would mean
-all machines of MAAS, so that none is ever sent.
+A pool or a tag limits the site: both stand in every list of machines that is asked for. An empty tag would mean all
+machines of MAAS, and other empty filters none or an error, so that none is ever sent.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ class MaasApi:
     def events_of_all(self, ids: Collection[str], after: int, most_pages: int) -> EventPage | None:
         """Return all events of MAAS after one; those of other machines are dropped unread.
 
-        Events have no filter by pool, and their address has no place for the ids of a large site. None: they are more
-        than so many pages.
+        A filter by pool would miss machines that leave it, and the address has no place for the ids of a large site.
+        None: they are more than so many pages.
         """
         whole = EventPage([], {})
         for _ in range(most_pages):
@@ -246,7 +246,7 @@ class MaasApi:
 
     def _list(self, filters: Sequence[tuple[str, str]]) -> list[Machine]:
         if any(not value for _, value in filters):
-            raise ProvisionerRefused("an empty filter would mean all machines of MAAS, and is never sent")
+            raise ProvisionerRefused("an empty filter may mean all machines of MAAS, and is never sent")
         try:
             return read_machines(self.http.get(f"{PATH}/machines/", [*filters, *self._limits]).data)
         except ProvisionerRefused as refusal:

@@ -15,6 +15,7 @@ ACQUIRE: Final = "User acquiring node"
 DEPLOY: Final = "User starting deployment"
 RELEASE: Final = ("User releasing node", "User erasing disk")
 """Either: a release that erases is written down as an erasing."""
+MARKED_BROKEN: Final = ("User marking node broken", "Marking node broken")
 CHANGED: Final = "Node changed status"
 _MARKED: Final = "Marking node failed"
 _TROUBLE: Final = (_MARKED, "User marking node failed", "User aborting", "Aborting")

@@ -29,15 +29,16 @@ _SEEN = {
     "MachineHandler_deploy": {409},
     "MachineHandler_release": {500},
     "MachineHandler_abort": {200, 409},
-    "MachineHandler_set_owner_data": {200},
-    "MachineHandler_set_workload_annotations": {200},
+    "MachineHandler_set_owner_data": {200, 409},
+    "MachineHandler_set_workload_annotations": {200, 409},
     "MachineHandler_mark_broken": {409},
     "MachineHandler_mark_fixed": {409},
     "MachineHandler_lock": {409},
     "MachineHandler_unlock": {409},
-    "MachineHandler_power_on": {409},
-    "MachineHandler_test": {403},
-    "MachineHandler_override_failed_testing": {409},
+    "MachineHandler_power_on": {200, 409},
+    "MachineHandler_power_off": {200},
+    "MachineHandler_test": {200, 403},
+    "MachineHandler_override_failed_testing": {200, 409},
     "MachineHandler_set_storage_layout": {409},
     "MachineHandler_restore_default_configuration": {409},
     "MachineHandler_restore_networking_configuration": {409},
@@ -115,7 +116,7 @@ def _check(request: Request, answer: Answer) -> None:
     on_purpose = ON_PURPOSE in request.headers
     if operation is None:
         _need(on_purpose, f"openapi-subset.json has no {request.method} {whole}")
-        _need(answer.status in (400, 401, 404), "what MAAS does not have is refused with 400, 401 or 404")
+        _need(answer.status in (400, 401, 404, 405), "what MAAS does not have is refused: 400, 401, 404 or 405")
         return
     if not on_purpose:
         _check_request(operation, request, asked, form)
@@ -128,7 +129,7 @@ def _check_request(operation: Any, request: Request, asked: Collection[str], for
     _need(not unknown, f"openapi-subset.json has no parameter {_listed(unknown)} of {name}")
     if name in ("MachinesHandler_read", "EventsHandler_query"):
         empty = {key for key, values in query_of(request).items() if not all(values)}
-        _need(not empty, f"an empty value means no filter, which is all machines: {_listed(empty)}")
+        _need(not empty, f"an empty value is refused, or means none, or all machines: {_listed(empty)}")
     if request.method not in ("POST", "PUT"):
         return
     kind = request.headers.get("content-type", "").partition(";")[0]
@@ -186,7 +187,7 @@ def _check_events(page: Any) -> None:
     _need(page["count"] == len(ids) <= 1000, "a page has as many events as it says, and 1000 at most")
     _need(ids == sorted(ids, reverse=True), "events come newest first")
     for changed in {event["description"] for event in events if event["type"] == "Node changed status"}:
-        match = re.fullmatch("From '(.*)' to '(.*)'", changed)
+        match = re.fullmatch(r"From '(.*)' to '(.*)'(?: \(to \S+\))?", changed)
         if match is None:
             raise Deviation(f"a change of status is told otherwise than this: {changed}")
         check_change("a machine", match[1], match[2])

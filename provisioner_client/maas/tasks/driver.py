@@ -24,6 +24,7 @@ from provisioner_client.maas.machine import FAILED, Machine, Status
 from provisioner_client.maas.selection import LabelWords
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn, TurnLost
 from provisioner_client.maas.tasks.doubts import Doubts
+from provisioner_client.maas.tasks.failed_scripts import scripts_of_status
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.machine_acts import MachineActs
 from provisioner_client.maas.tasks.next_step import COMMISSIONED_FROM, Act, NextStep, next_step
@@ -43,6 +44,8 @@ _NEWEST: Final = 100
 """So many of a machine's newest events are looked at for the reason of a status that it had before our task."""
 _NOT_DEPLOYABLE: Final = 400
 """What MAAS refuses so of a deploy does not change by itself: an image, a network or a root file system is missing."""
+_WITH_A_CAUSE: Final = (409, 500)
+"""The answers in whose words a cause may stand that MAAS does not write down: a BMC does not answer."""
 _EXPLAINED: Final = FAILED | {Status.BROKEN}
 
 Nodes = Callable[[], Mapping[str, SlipwayNode]]
@@ -232,7 +235,8 @@ class Driver:
         if doubt is not None and doubt.is_last:
             settled[name] = Settled(False, doubt.said)
             return False
-        is_lost, acts = False, self._acts
+        lost: ProvisionerError | None = None
+        acts = self._acts
         try:
             made = ledger.progress(name).made
             refused = acts.carry_out(step, name, order, reference, made, user_data, guard)
@@ -246,19 +250,27 @@ class Driver:
             if refusal.answered:
                 self._refused(ledger, phase, name, refusal, guard, settled)
             else:
-                is_lost = True
-                self._note_doubt(
-                    reference, name, refusal, doubt_about(acts.sent or step.act, name, order.system_id, refusal)
-                )
+                lost = refusal
         except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
             if acts.sent is None or (isinstance(trouble, ProvisionerUnavailable) and not trouble.reached):
                 raise
-            is_lost = True
-            self._note_doubt(reference, name, trouble, doubt_about(acts.sent, name, order.system_id, trouble))
-        if is_lost:
+            lost = trouble
+        if lost is not None:
+            said = doubt_about(acts.sent or step.act, name, order.system_id, lost)
+            self._note_doubt(reference, name, lost, said)
             # Where MAAS does not answer at all, the other machines keep their turns.
             ledger.read()
+            self._keep_words(ledger, name, said, lost, settled)
         return True
+
+    @staticmethod
+    def _keep_words(
+        ledger: Ledger, name: str, said: str, answer: ProvisionerError, settled: dict[str, Settled]
+    ) -> None:
+        """Keep what MAAS answered of what it began and did not end well, where its events do not say why."""
+        known = ledger.progress(name)
+        if known.unexplained and answer.said and answer.status in _WITH_A_CAUSE:
+            settled[name] = Settled(False, f"{said.rstrip('.')}; {known.why}", is_over=True)
 
     def _refused(
         self,
@@ -274,6 +286,8 @@ class Driver:
         ledger.read()
         known = ledger.progress(name)
         if known.sent:
+            # A refusal does not prove that nothing was done: what the BMC failed to erase is Failed disk erasing.
+            self._keep_words(ledger, name, doubt_about(sent, name, order.system_id, refusal), refusal, settled)
             return
         machine = self._machines(ledger, [name]).get(name)
         step = self._step(phase, machine, ledger, name)
@@ -292,7 +306,7 @@ class Driver:
         settled[name] = Settled(False, why)
 
     def _explained(self, step: NextStep, machine: Machine | None) -> str:
-        """Return why a machine is settled; of one that cannot be used as it is also what MAAS wrote down of that."""
+        """Return why a machine is settled; of one that cannot be used as it is also what MAAS says of that."""
         if step.ok or machine is None or machine.status not in _EXPLAINED:
             return step.why
         if machine.is_owned_by_other(self._api.account):
@@ -302,6 +316,7 @@ class Driver:
         except ProvisionerError as trouble:
             log.info("why %s is %s cannot be read: %s", machine.name, machine.shown, trouble)
             return step.why
+        reason = reason or scripts_of_status(self._api, machine.system_id, machine.status)
         return f"{step.why}; MAAS says: {reason}" if reason else step.why
 
     def _note_wait(self, ledger: Ledger, name: str, why: str) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from provisioner_client.errors import ProvisionerError
 from provisioner_client.http_errors import one_line
 from provisioner_client.maas.api import MaasApi
-from provisioner_client.maas.machine import Machine, Status
+from provisioner_client.maas.machine import Machine
+from provisioner_client.maas.tasks.failed_scripts import KINDS_OF_STATUS, failed_scripts
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.progress import ABORTED, messages_of
 from provisioner_client.protocol import ProvisionerTask, TaskMessage, TaskResult, TaskState, TaskTree
@@ -20,19 +21,11 @@ from strategy_lib.outcome import Evidence, Lister
 log = logging.getLogger(__name__)
 
 _MOST_RESULTS: Final = 20
-"""Of so many failed machines the scripts' results are asked for; of the others the events say enough."""
+"""Of so many failed machines the scripts' results are asked for; of the others the events have to do."""
 _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "prepare_nodes": ("commissioning", "testing"),
     "deploy_nodes": ("installation",),
 }
-_KINDS_OF_STATUS: Final[Mapping[Status, tuple[str, ...]]] = {
-    Status.FAILED_COMMISSIONING: ("commissioning",),
-    Status.FAILED_TESTING: ("testing",),
-    Status.FAILED_DEPLOYMENT: ("installation",),
-}
-"""Whose results say why a machine has a status that it had before our task."""
-_ABORTED: Final = "aborted"
-_BAD: Final = ("failed", "timed out", "degraded", _ABORTED)
 
 
 def verdicts(ledger: Ledger) -> dict[str, tuple[bool | None, str]]:
@@ -42,7 +35,9 @@ def verdicts(ledger: Ledger) -> dict[str, tuple[bool | None, str]]:
     for name in dict.fromkeys([*tag.orders, *tag.settled]):
         known, settled = ledger.progress(name), tag.settled.get(name)
         if known.ended:
-            found[name] = (known.ok, known.why)
+            # What MAAS answered says more than its events, where these do not say why.
+            is_told = known.unexplained and settled is not None and settled.is_over and not settled.ok
+            found[name] = (known.ok, settled.why if settled is not None and is_told else known.why)
         elif settled is not None and (settled.is_over or not known.sent):
             found[name] = (settled.ok, settled.why)
         else:
@@ -134,6 +129,11 @@ def evidence_of(
     bad = frozenset(name for name, (ok, _) in found.items() if name and (ok is False or (ok and name in spoilt)))
     texts = {}
     for name, more in why.items():
+        known = ledger.progress(name)
+        if known.unexplained and messages.get(name) == known.why:
+            messages[name] = f"{known.unexplained}: {more}"
+        if more in messages.get(name, ""):
+            continue
         joined = join_messages(text for text in (messages.get(name, ""), more) if text)
         if "\n" in joined:
             texts[name] = joined
@@ -158,14 +158,15 @@ def reasons(api: MaasApi, ledger: Ledger, sent: Collection[str], machines: Mappi
     failed = [name for name, (ok, _) in verdicts(ledger).items() if ok is False and name in sent]
     for name in failed[:_MOST_RESULTS]:
         kinds = _kinds(api, ledger, name, machines.get(name))
+        if not kinds:
+            continue
         try:
-            found = [one for kind in kinds for one in api.results(ledger.tag.orders[name].system_id, kind)]
+            said = failed_scripts(api, ledger.tag.orders[name].system_id, kinds)
         except ProvisionerError as trouble:
             log.info("the scripts' results of %s cannot be read: %s", name, trouble)
             break
-        said = _script_texts(found)
         if said:
-            told[name] = "; ".join(said)
+            told[name] = said
     return told
 
 
@@ -177,20 +178,7 @@ def _kinds(api: MaasApi, ledger: Ledger, name: str, machine: Machine | None) -> 
         return _KINDS.get(ledger.tag.action, ())
     if machine.status is None:
         return ()
-    return _KINDS_OF_STATUS.get(machine.status, ())
-
-
-def _script_texts(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return which scripts failed; where none did, which were aborted: MAAS aborts what comes behind a failure."""
-    texts: dict[bool, list[str]] = {True: [], False: []}
-    for one in results:
-        word = one_line(one.get("status_name") or "")
-        if word.lower().startswith(_BAD) and not one.get("suppressed"):
-            status = one.get("exit_status")
-            ended = f" (exit status {status})" if isinstance(status, int) and status else ""
-            text = f"script {one_line(one.get('name') or '?')}: {word}{ended}"
-            texts[word.lower().startswith(_ABORTED)].append(text)
-    return texts[False] or texts[True]
+    return KINDS_OF_STATUS.get(machine.status, ())
 
 
 def _below(ledger: Ledger, name: str, ok: bool | None, why: str) -> TaskTree:

@@ -7,10 +7,10 @@ done to the machine does not change what this one did.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from provisioner_client.maas.events import ACQUIRE, COMMISSION, DEPLOY, RELEASE, Event
+from provisioner_client.maas.events import ACQUIRE, COMMISSION, DEPLOY, MARKED_BROKEN, RELEASE, Event
 from provisioner_client.maas.machine import FAILED, STATUS_NAMES, Machine, Status
 from provisioner_client.maas.set_up import SetUp, find_set_up
 from provisioner_client.protocol import TaskMessage
@@ -46,6 +46,7 @@ class Progress:
     ended : MAAS is done with it, well or not.
     ok : it came to what was asked for.
     why : in MAAS's words, where it did not.
+    unexplained : what it came to instead, where that is all that MAAS's events say of why it did not.
     waits_at : a status that this version does not know: nothing is concluded from it.
     """
 
@@ -55,6 +56,7 @@ class Progress:
     ended: bool = False
     ok: bool = False
     why: str = ""
+    unexplained: str = ""
     waits_at: str = ""
 
 
@@ -111,21 +113,24 @@ def _walk(action: str, events: Sequence[Event], acquired: bool) -> Progress:
         if status is not None and status not in _UNDER_WAY[action]:
             # A status that it was only given back is no success; MAAS may say so after it.
             ok = status in _GOOD[action] and not any(one.is_revert for one in _after(events, place))
-            why = "" if ok else _why(status, word, events, place)
-            return Progress(True, acquired=acquired, ended=True, ok=ok, why=why)
+            ended = Progress(True, acquired=acquired, ended=True, ok=ok)
+            return ended if ok else _failed(ended, status, word, _reason(events[1:], place - 1))
     return Progress(sent=True, acquired=acquired, waits_at=waits_at)
 
 
-def _why(status: Status, word: str, events: Sequence[Event], place: int) -> str:
-    """Why it ended so: what MAAS wrote down before, else right after, up to the next change of the status."""
-    reason = _reason(events[1:], place - 1)
-    if not reason:
-        return f"the machine is {word}"
-    return f"{word}: {reason}" if status in FAILED else f"it became {word}: {reason}"
+def _failed(ended: Progress, status: Status | None, word: str, reason: str) -> Progress:
+    """Say what it came to instead, and why, as far as MAAS has written that down."""
+    became = word if status in FAILED else f"it became {word}"
+    if reason:
+        return replace(ended, why=f"{became}: {reason}")
+    return replace(ended, why=f"the machine is {word}", unexplained=became)
 
 
 def _reason(events: Sequence[Event], place: int) -> str:
-    """Return what was written down about the change at this place: trouble rather than what somebody asked for."""
+    """Return what was written down about the change at this place: trouble rather than what somebody asked for.
+
+    What stands before it comes first, then what stands right after it, up to the next change of the status.
+    """
     before, after = list(reversed(events[:place])), _after(events, place)
     for event in [*before, *after]:
         if event.is_revert:
@@ -156,6 +161,10 @@ def reason_of_status(events: Sequence[Event]) -> str:
     changes = [place for place, event in enumerate(events) if event.new_status is not None]
     if not changes:
         return ""
+    if STATUS_NAMES.get((events[changes[-1]].new_status or "").lower()) is Status.BROKEN:
+        # MAAS releases a machine between the two, which are changes of its status, too.
+        marked = (event.reason for event in reversed(events) if event.type.startswith(MARKED_BROKEN))
+        return next(marked, "")
     start = changes[-2] + 1 if len(changes) > 1 else 0
     return _reason(events[start:], changes[-1] - start)
 
@@ -174,8 +183,10 @@ def progress_by_status(action: str, known: Progress, machine: Machine) -> Progre
         return known
     reverted = action == "prepare_nodes" and machine.is_commissioning_aborted
     ok = status in _GOOD[action] and not machine.is_half_released and not reverted
-    why = "" if ok else ABORTED if reverted else f"the machine is {machine.shown}"
-    return Progress(True, acquired=known.acquired, ended=True, ok=ok, why=why)
+    ended = Progress(True, acquired=known.acquired, ended=True, ok=ok)
+    if ok or reverted:
+        return ended if ok else replace(ended, why=ABORTED)
+    return _failed(ended, status, machine.shown, "")
 
 
 def messages_of(name: str, progress: Progress, events: Sequence[Event]) -> tuple[TaskMessage, ...]:

@@ -16,7 +16,7 @@ LARGEST_PAGE = 1000
 _USUAL_PAGE = 100
 _LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
 # Without `after` and `before`: they are what differs between pages.
-_KEPT = ("agent_name", "domain", "hostname", "id", "level", "limit", "mac_address", "op", "zone", "owner")
+_KEPT = ("agent_name", "domain", "hostname", "id", "level", "limit", "mac_address", "op", "pool", "zone", "owner")
 
 STATUS_CHANGED = "Node changed status"
 MARKED_FAILED = "Marking node failed"
@@ -39,8 +39,8 @@ class EventLedger:
         )
 
     def requested(self, machine: Machine, kind: str, user: str, comment: str = "") -> None:
-        """Write what a user asked for. His name stands in the text, with the comment behind it, and nowhere else."""
-        self.add(machine, DEBUG, kind, f"({user})" + (f" - {comment}" if comment else ""))
+        """Write what a user asked for. His name stands in the text too, with the comment behind it."""
+        self.add(machine, DEBUG, kind, f"({user})" + (f" - {comment}" if comment else ""), user)
 
     def drop(self, system_id: str) -> None:
         """Forget the events of a machine that was deleted, as MAAS does."""
@@ -99,7 +99,7 @@ class EventLedger:
         levels = [name for name, number in _LEVELS.items() if number >= _LEVELS[level]]
         clauses = [f"level IN ({', '.join('?' * len(levels))})"]
         values: list[object] = [*levels]
-        for clause, value in (("id > ?", after), ("id < ?", before), ("username = ?", owner and owner[0])):
+        for clause, value in (("id > ?", after), ("id < ?", before), ("username = ?", (owner and owner[0]) or None)):
             if value is not None:
                 clauses.append(clause)
                 values.append(value)

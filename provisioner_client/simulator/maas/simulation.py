@@ -50,11 +50,12 @@ class MaasSimulation:
         events, sets, self._acts, cost = EventLedger(store), ScriptSets(store), Acts(store), CostBook(store)
         self._park = park = MachinePark(store, events, sets, self._acts)
         self._tags, self._places = tags, places = Tags(store, park), Places(store)
-        filters = MachineFilter(tags, places)
+        gate = Gatekeeper(store, settings.users)
+        filters = MachineFilter(tags, places, gate.names)
         lifecycle = Lifecycle(store, settings, park, events, sets, self._acts, tags)
         machines = MachinesApi(park, lifecycle, filters, places, sets, cost)
         self._api = MaasApi(
-            Gatekeeper(store, settings.users),
+            gate,
             machines,
             MachineApi(park, lifecycle, events, places, machines, cost),
             ThingsApi(park, tags, places, events, sets, filters, machines, cost),

@@ -15,6 +15,7 @@ from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.tasks.driver import DriverSettings
 from provisioner_client.retry import RetryPolicy
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
+from provisioner_client.simulator.maas.machines.lifecycle import BMC_TROUBLE
 from provisioner_client.simulator.maas.machines.script_sets import SCRIPTS
 from site_store import SiteStore
 from strategy_lib.goals.node_errors import NodeError
@@ -32,7 +33,6 @@ ALICE: Final = "a:a:a"
 COMMISSIONING: Final = "50-maas-01-commissioning"
 TESTS: Final = "smartctl-validate"
 INSTALLATION: Final = "/tmp/install.log"
-BMC: Final = "Failed talking to node's BMC: Connection timed out"
 UNKNOWN: Final = "a status that this version of Slipway does not know, and waits for"
 Fields = Mapping[str, Any]
 
@@ -99,8 +99,7 @@ _FAILS_ONCE: Final[tuple[str, str, Fields]] = ("prepare", "fail", {"stage": "tes
 PREPARED = [
     Fate(
         "commissioning-fails",
-        "Failed commissioning: the BMC has no user",
-        f"script {COMMISSIONING}: Failed (exit status 1)",
+        f"Failed commissioning: script {COMMISSIONING}: Failed (exit status 1)",
         script=("prepare", "fail", {"message": "the BMC has no user"}),
     ),
     Fate(
@@ -111,8 +110,7 @@ PREPARED = [
     ),
     Fate(
         "tests-fail",
-        f"Failed testing: 1 test failed: {TESTS}",
-        f"script {TESTS}: Failed (exit status 1)",
+        f"Failed testing: script {TESTS}: Failed (exit status 1)",
         script=("prepare", "fail", {"stage": "testing"}),
     ),
     Fate(
@@ -123,8 +121,8 @@ PREPARED = [
     ),
     Fate(
         "tests-failed-before",
-        f"{{}} is Failed testing in MAAS and cannot be prepared: {_TESTED}; MAAS says: 1 test failed: {TESTS}",
-        f"script {TESTS}: Failed (exit status 1)",
+        f"{{}} is Failed testing in MAAS and cannot be prepared: {_TESTED}; "
+        f"MAAS says: script {TESTS}: Failed (exit status 1)",
         script=_FAILS_ONCE,
         asked=_TO_TESTS,
     ),
@@ -205,7 +203,7 @@ DEPLOYED = [
     ),
     Fate(
         "loses-its-power",
-        f"Failed deployment: Node could not be powered on: {BMC}",
+        f"Failed deployment: {BMC_TROUBLE}",
         script=("deploy", "power", {}),
     ),
     Fate(
@@ -279,8 +277,14 @@ RELEASED = [
         node={"erase": "full"},
     ),
     Fate(
+        "is-not-erased",
+        "MAAS did not release {}: Invalid transition: Disk erasing -> Deployed; the machine is Failed disk erasing",
+        script=("destroy", "power", {}),
+        node={"erase": "quick"},
+    ),
+    Fate(
         "is-half-released",
-        f"it became Deployed: Failed to power off node: {BMC}",
+        f"MAAS did not release {{}}: {BMC_TROUBLE[:-1]}; the machine is Deployed",
         script=("destroy", "power", {}),
     ),
 ]

@@ -64,6 +64,10 @@ class MaasApi:
                     ("WWW-Authenticate", 'OAuth realm="MAAS API"')
                 )
             handler = handlers.get((request.method, operation))
+            if handler is None and path != request.path and operation not in {one for _, one in handlers}:
+                break
+            if handler is None and request.method not in {method for method, _ in handlers}:
+                return Answer(405, b"", HTML, effect="refused")
             if handler is None:
                 return _unrecognised(request.method, operation)
             parts = [unquote(part) for part in match.groups()]

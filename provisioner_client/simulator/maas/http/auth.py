@@ -13,7 +13,7 @@ from provisioner_client.simulator.http.request import Request
 from provisioner_client.simulator.maas.http.answers import Refused
 from provisioner_client.simulator.store import Store
 
-DEFAULT_USER, DEFAULT_KEY = "slipway", "simulator:simulator:simulator"
+DEFAULT_USER, DEFAULT_KEY = "slipway", "demo-consumer:demo-token:demo-secret"
 OLDEST_SECONDS = 300
 _PARAMETER = re.compile(r'\s*([a-zA-Z_]+)="([^"]*)"')
 _REQUIRED = (
@@ -54,6 +54,11 @@ class Gatekeeper:
         self._store = store
         self._users = users or (parse_key(DEFAULT_KEY),)
         self._seen = 0
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The users."""
+        return frozenset(user.name for user in self._users)
 
     @property
     def first_user(self) -> str:

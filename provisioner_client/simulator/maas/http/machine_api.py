@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -33,6 +34,7 @@ from provisioner_client.simulator.maas.places import POOL, ZONE, Places
 from provisioner_client.simulator.machines import MachineStatus as S
 
 _UPDATABLE = frozenset({"hostname", "description", "zone", "pool", "op"})
+_LABEL = re.compile(r"(?!-)[a-zA-Z0-9-]{1,63}(?<!-)")
 _LAYOUTS = frozenset({"flat", "lvm", "bcache", "blank", "custom", "vmfs6", "vmfs7"})
 
 
@@ -68,6 +70,8 @@ class MachineApi:
             if value and not self._places.exists(kind, value):
                 raise BadParameters({kind: ["Select a valid choice. That choice is not one of the available choices."]})
         hostname = first(form, "hostname")
+        if hostname and _LABEL.fullmatch(hostname) is None:
+            raise BadParameters({"hostname": [f"Label contains disallowed characters: {hostname!r}."]})
         if hostname and hostname != machine.hostname:
             if self._park.named(hostname) is not None:
                 raise BadParameters({"hostname": ["Node with this Hostname already exists."]})
@@ -105,11 +109,12 @@ class MachineApi:
         return self._powered(machine, "released", lambda: self._lifecycle.release(call.user, machine, call.form))
 
     def abort(self, call: Call, system_id: str) -> Answer:
-        """POST op-abort."""
+        """POST op-abort: the answer has the status from before."""
         self._cost.count("other")
         machine = self._unlocked(system_id)
+        before = self._show(machine, f"aborted {machine.hostname}")
         self._lifecycle.abort(call.user, machine, first(call.form, "comment"))
-        return self._show(machine, f"aborted {machine.hostname}")
+        return before
 
     def mark_broken(self, call: Call, system_id: str) -> Answer:
         """POST op-mark_broken: the owner only, not even an administrator; so nobody, where there is no owner."""
@@ -118,23 +123,21 @@ class MachineApi:
         if machine.owner != call.user.name:
             raise forbidden()
         self._need(machine, machine.status in MARKABLE_BROKEN, "mark broken")
-        comment = first(call.form, "comment")
-        self._events.requested(machine, "User marking node broken", call.user.name, comment)
-        machine.error_description = comment
-        self._park.follow(machine, [])
-        self._park.become(machine, S.BROKEN)
+        self._lifecycle.break_down(call.user, machine, first(call.form, "comment"))
         return self._show(machine, "marked broken")
 
     def mark_fixed(self, call: Call, system_id: str) -> Answer:
-        """POST op-mark_fixed: Ready, or Deployed if it has an operating system."""
+        """POST op-mark_fixed: Ready; what was Deployed is so again, and has no operating system."""
         call.need_admin()
         self._cost.count("other")
         machine = self._unlocked(system_id)
         self._need(machine, machine.status is S.BROKEN, "mark fixed")
         self._events.requested(machine, "User marking node fixed", call.user.name, first(call.form, "comment"))
-        machine.error_description = ""
-        machine.owner = machine.owner if machine.osystem else None
-        self._park.become(machine, S.DEPLOYED if machine.osystem else S.READY)
+        machine.error_description, machine.osystem, machine.distro_series = "", "", ""
+        machine.installation_id = None
+        was_deployed = machine.previous_status is S.DEPLOYED
+        machine.owner = machine.owner if was_deployed else None
+        self._park.become(machine, S.DEPLOYED if was_deployed else S.READY)
         return self._show(machine, "marked fixed")
 
     def lock(self, call: Call, system_id: str) -> Answer:
@@ -144,7 +147,8 @@ class MachineApi:
         self._need_mine(call, machine)
         if machine.locked:
             raise Refused(409, "Machine is already locked")
-        self._need(machine, machine.status in LOCKABLE, "lock")
+        if machine.status not in LOCKABLE:
+            raise Refused(409, "Can't lock, node is not deployed or deploying")
         machine.locked = True
         self._events.requested(machine, "User locking node", call.user.name, first(call.form, "comment"))
         self._park.touch(machine)
@@ -166,6 +170,8 @@ class MachineApi:
         """POST op-set_owner_data and op-set_workload_annotations: the owner only; an empty value removes a key."""
         self._cost.count("other")
         machine = self._unlocked(system_id)
+        if machine.owner is None:
+            raise Refused(409, "Cannot set workload annotation: it hasn't been acquired.")
         if machine.owner != call.user.name:
             raise forbidden()
         for key, values in call.form.items():
@@ -183,7 +189,7 @@ class MachineApi:
         self._cost.count("other")
         machine = self._unlocked(system_id)
         self._lifecycle.test(call.user, machine)
-        return nothing("tested")
+        return self._show(machine, "tested")
 
     def set_storage_layout(self, call: Call, system_id: str) -> Answer:
         """POST op-set_storage_layout: of a machine that is Ready."""
@@ -238,16 +244,20 @@ class MachineApi:
         self._events.requested(machine, "User overrode 'Failed testing' status", call.user.name)
         machine.owner = machine.owner if machine.osystem else None
         self._park.become(machine, S.DEPLOYED if machine.osystem else S.READY)
-        return nothing("overrode failed testing")
+        return self._show(machine, "overrode failed testing")
 
     def power(self, call: Call, system_id: str, state: str) -> Answer:
-        """POST op-power_on and op-power_off: answers before the power action. Only what is somebody's is powered on."""
+        """POST op-power_on and op-power_off: answers before the power action. Only what is somebody's is powered on.
+
+        What is allocated is deployed by that.
+        """
         self._cost.count("other")
         machine = self._unlocked(system_id)
         self._need_mine(call, machine)
-        self._need(machine, state == "off" or machine.owner is not None, "power it on: it is nobody's")
-        self._lifecycle.power(machine, state)
-        return nothing(f"powered {state}")
+        if state == "on" and machine.owner is None:
+            raise Refused(409, "Can't start node: it hasn't been allocated.")
+        self._lifecycle.power(call.user, machine, state, first(call.form, "comment"))
+        return self._show(machine, f"powered {state}")
 
     def power_state(self, _: Call, system_id: str) -> Answer:
         """GET op-query_power_state."""

@@ -80,12 +80,11 @@ class ThingsApi:
         )
 
     def query_events(self, call: Call) -> Answer:
-        """GET events/op-query. It passes over filters that only the list of machines has, such as the pool."""
+        """GET events/op-query. It passes over filters that only the list of machines has, such as the tags."""
         self._cost.count("events")
-        asked = {name: values for name, values in call.query.items() if name in EVENT_FILTERS and any(values)}
         machines = None
-        if asked:
-            machines = [one.system_id for one in self._filter.select(asked, self._park.all())]
+        if EVENT_FILTERS & call.query.keys():
+            machines = [one.system_id for one in self._filter.of_events(call.query, self._park.all())]
         return document(self._events.query(call.query, machines))
 
     def tags(self, _: Call) -> Answer:
@@ -218,6 +217,9 @@ class ThingsApi:
         }
         if which not in current and not which.isdigit():
             raise BadParameters(f'Unknown id "{which}"')
+        if which in current and current[which] is None:
+            kind = which.removeprefix("current-")
+            raise BadParameters(f"No current {kind} script set exists for this node.")
         row = self._sets.one(system_id, current[which] if which in current else int(which))
         if row is None:
             raise no_such("ScriptSet")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from provisioner_client.simulator.maas.events import MARKED_FAILED
 from provisioner_client.simulator.maas.machines.machine import DEBUG, ERROR, INFO, Step
-from provisioner_client.simulator.maas.machines.script_sets import COMMISSIONING, INSTALLATION, TESTING
+from provisioner_client.simulator.maas.machines.script_sets import COMMISSIONING, INSTALLATION, SCRIPTS, TESTING
 from provisioner_client.simulator.maas.machines.statuses import FAILURE_OF, TIME_LIMITS
 from provisioner_client.simulator.machines import MachineStatus as S
 from provisioner_client.simulator.machines import Work
@@ -54,14 +54,18 @@ _STATUS = {
     "erasing": S.DISK_ERASING,
 }
 _SET = {"commissioning": COMMISSIONING, "testing": TESTING, "deploying": INSTALLATION}
+# What MAAS writes down of a failed script is its name alone, and no error.
+_SCRIPTS_FAILED = {"commissioning": f"{SCRIPTS[COMMISSIONING][-1]} failed", "testing": f"{SCRIPTS[TESTING][-1]} failed"}
 _REASONS = {
-    "commissioning": "1 commissioning script failed: 50-maas-01-commissioning",
-    "testing": "1 test failed: smartctl-validate",
     "deploying": "Installation failed (refer to the installation log for more information).",
     "releasing": "Failed to power off node",
     "erasing": "Failed to erase disks.",
 }
-_BEGINS = {"testing": (INFO, "Performing hardware testing", ""), "erasing": (INFO, "Disk erasing", "")}
+_BETWEEN = {
+    ("commissioning", "testing"): ((INFO, "Performing hardware testing", ""),),
+    # MAAS itself asks for the release then, and for nobody.
+    ("erasing", "releasing"): ((INFO, "Disks erased", ""), (DEBUG, "User releasing node", "")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def course(
     power : what the machine's power becomes at the beginning.
     """
     behaviour = _behaviour(script, attempt)
-    turned = Step(0, POWER_SECONDS, power=power, events=((DEBUG, f"Node powered {power}", ""),))
+    turned = Step(0, POWER_SECONDS, power=power)
     steps = [turned] if power else []
     stuck_at = len(stages) + 1
     for number, stage in enumerate(stages):
@@ -110,7 +114,7 @@ def course(
             said = f"Node operation '{_STATUS[stage]}' timed out after {minutes} minutes."
             return _timed([*steps, _failure(stage, limit, said, "Timed out")], pace)
         if struck and script is not None and behaviour is Behaviour.FAIL:
-            steps.append(_failure(stage, seconds, script.message or _REASONS[stage], "Failed"))
+            steps.append(_failed(stage, seconds, script.message))
             if stage == "deploying":
                 # It phones home all the same; MAAS writes that down, and the deployment stays failed.
                 steps.append(Step(0, 30.0, events=((DEBUG, "Node installation", "'cloudinit' phoned home"),)))
@@ -121,7 +125,7 @@ def course(
             steps.append(replace(end, after=seconds, results={**end.results, **result}))
         else:
             following = stages[number + 1]
-            events = (_BEGINS[following],) if following in _BEGINS else ()
+            events = _BETWEEN.get((stage, following), ())
             steps.append(Step(0, seconds, status=_STATUS[following], results=result, events=events))
         if stuck:
             stuck_at = len(steps) - 1
@@ -131,14 +135,8 @@ def course(
 
 def power_failure(status: S, reason: str, pace: Pace) -> list[Step]:
     """Return what becomes of a deployment whose BMC does not answer: a failure, some seconds after the answer."""
-    failed = (
-        (ERROR, "Failed to power on node", reason),
-        (ERROR, MARKED_FAILED, reason),
-    )
-    return _timed(
-        [Step(0, POWER_SECONDS, status=FAILURE_OF[status], power="error", events=failed)],
-        pace,
-    )
+    failed = ((ERROR, MARKED_FAILED, reason),)
+    return _timed([Step(0, POWER_SECONDS, status=FAILURE_OF[status], power="error", events=failed)], pace)
 
 
 def rescue(after: S, pace: Pace) -> list[Step]:
@@ -159,6 +157,14 @@ def _behaviour(script: Script | None, attempt: int) -> Behaviour:
     return script.behaviour
 
 
+def _failed(stage: str, seconds: float, message: str | None) -> Step:
+    """Return the failure of a stage; of one that is made of scripts MAAS writes down no reason."""
+    if stage not in _SCRIPTS_FAILED:
+        return _failure(stage, seconds, message or _REASONS[stage], "Failed")
+    told = ((INFO, "Script", _SCRIPTS_FAILED[stage]), (INFO, str(FAILURE_OF[_STATUS[stage]]), ""))
+    return replace(_failure(stage, seconds, message or "", "Failed"), events=told)
+
+
 def _failure(stage: str, seconds: float, reason: str, result: str) -> Step:
     results = {_SET[stage]: result} if stage in _SET else {}
     if stage == "commissioning":
@@ -170,6 +176,7 @@ def _failure(stage: str, seconds: float, reason: str, result: str) -> Step:
         status=FAILURE_OF[_STATUS[stage]],
         events=((ERROR, MARKED_FAILED, reason),),
         results=results,
+        output=reason,
     )
 
 

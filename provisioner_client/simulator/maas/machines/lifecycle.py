@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from typing import NoReturn
 
-from provisioner_client.simulator.maas.events import MARKED_FAILED, EventLedger
+from provisioner_client.simulator.maas.events import EventLedger
 from provisioner_client.simulator.maas.http.answers import BadParameters, Form, Refused, first, forbidden, is_true
 from provisioner_client.simulator.maas.http.auth import User
 from provisioner_client.simulator.maas.images import chosen_image
@@ -17,7 +18,7 @@ from provisioner_client.simulator.maas.machines.course import (
     power_failure,
     rescue,
 )
-from provisioner_client.simulator.maas.machines.machine import DEBUG, ERROR, INFO, WARNING, Machine, Step
+from provisioner_client.simulator.maas.machines.machine import INFO, WARNING, Machine, Step
 from provisioner_client.simulator.maas.machines.park import MachinePark
 from provisioner_client.simulator.maas.machines.script_sets import COMMISSIONING, INSTALLATION, TESTING, ScriptSets
 from provisioner_client.simulator.maas.machines.statuses import (
@@ -35,16 +36,23 @@ from provisioner_client.simulator.scripts import Behaviour, Script, ScriptBook, 
 from provisioner_client.simulator.settings import Settings
 from provisioner_client.simulator.store import Store
 
-BMC_TROUBLE = "Failed talking to node's BMC: Connection timed out"
+BMC_TROUBLE = (
+    "Could not contact node's BMC: Connection timed out while performing power action. "
+    "Check BMC configuration and connectivity and try again."
+)
+_UNABLE = "Unable to power control the node. Please check power credentials."
 _UNAVAILABLE = "{} cannot be performed because of the current state of the machine."
 _KNOWN_TESTS = frozenset({"none", "commissioning", "smartctl-validate", "stress-ng-cpu-short"})
 
 
-class PowerTrouble(Refused):
-    """The BMC does not answer: 500. What was changed before stays changed."""
+_DEPLOYED = Step(0, status=S.DEPLOYED, events=((INFO, "Deployed", ""),), fields={"netboot": False})
 
-    def __init__(self) -> None:
-        super().__init__(500, BMC_TROUBLE)
+
+class PowerTrouble(Refused):
+    """The BMC does not answer: 500, or what MAAS's table of changes says of the way back. What was changed stays so."""
+
+    def __init__(self, status: int = 500, message: str = BMC_TROUBLE) -> None:
+        super().__init__(status, message)
 
 
 class Lifecycle:
@@ -147,33 +155,34 @@ class Lifecycle:
         machine.installation_id = self._sets.begin(machine.system_id, INSTALLATION)
         self._park.become(machine, S.DEPLOYING)
         if behaviour is Behaviour.POWER:
-            said = f"Node could not be powered on: {BMC_TROUBLE}"
-            self._park.follow(machine, power_failure(S.DEPLOYING, said, self._pace(machine)))
+            self._park.follow(machine, power_failure(S.DEPLOYING, BMC_TROUBLE, self._pace(machine)))
             return
-        deployed = Step(0, status=S.DEPLOYED, events=((INFO, "Deployed", ""),), fields={"netboot": False})
-        self._park.follow(machine, course(("deploying",), deployed, script, attempt, self._pace(machine)))
+        self._park.follow(machine, course(("deploying",), _DEPLOYED, script, attempt, self._pace(machine)))
 
     def release(self, user: User, machine: Machine, form: Form, *, can_erase: bool = True) -> bool:
         """Start a release, and return whether anything was done: a Ready or Releasing machine is left alone.
 
         Raises `Refused`: 403 for a locked or somebody else's machine, 409 in a wrong status; and `PowerTrouble`,
-        which leaves the machine half released: Deployed, without an operating system.
+        which leaves the machine half released (Deployed, without an operating system), or Failed disk erasing.
         """
         self.check_release(user, machine, one=can_erase)
         if machine.status in RELEASED_ALREADY:
             return False
-        erase = can_erase and is_true(form, "erase")
+        erase = can_erase and any(is_true(form, kind) for kind in ("erase", "quick_erase", "secure_erase"))
         script, attempt = self._script(machine, Work.DESTROY, machine.destroys + 1)
         comment, before = first(form, "comment"), machine.status
         # A release that erases is written down as an erasing.
         self._events.requested(machine, "User erasing disk" if erase else "User releasing node", user.name, comment)
         machine.destroys = attempt
-        machine.agent_name, machine.osystem, machine.distro_series = "", "", ""
-        machine.owner_data, machine.netboot, machine.ephemeral_deploy, machine.hwe_kernel = {}, True, False, None
-        if behaviour_of(script, attempt) is Behaviour.POWER:
+        if erase and behaviour_of(script, attempt) is Behaviour.POWER:
+            self._fail_erasing(user, machine, before)
+        machine.begin_release()
+        # The BMC of a machine that is off is not asked.
+        is_off = not erase and machine.power_state == "off"
+        if behaviour_of(script, attempt) is Behaviour.POWER and not is_off:
             self._park.become(machine, S.RELEASING)
             # There is no way back to Deploying.
-            self._power_trouble(machine, S.RELEASING_FAILED if before is S.DEPLOYING else before)
+            self._without_power(machine, S.RELEASING_FAILED if before is S.DEPLOYING else before)
             raise PowerTrouble
         self._acts.begin(Work.DESTROY, machine, find_reference(comment))
         after = S.READY if machine.commissioning_id is not None else S.NEW
@@ -183,7 +192,7 @@ class Lifecycle:
             end = Step(0, status=after, power="off", fields=freed)
             pace = self._pace(machine)
             self._park.follow(machine, course(("erasing", "releasing"), end, script, attempt, pace))
-        elif machine.power_state == "off" and behaviour_of(script, attempt) is Behaviour.OK:
+        elif is_off and behaviour_of(script, attempt) in (Behaviour.OK, Behaviour.POWER):
             # There is nothing to wait for: it is free with the answer.
             for name, value in freed.items():
                 setattr(machine, name, value)
@@ -194,7 +203,7 @@ class Lifecycle:
                 self._park.remove(machine)
         else:
             self._park.become(machine, S.RELEASING)
-            end = Step(0, status=after, power="off", events=((DEBUG, "Node powered off", ""),), fields=freed)
+            end = Step(0, status=after, power="off", fields=freed)
             self._park.follow(machine, course(("releasing",), end, script, attempt, self._pace(machine), power=""))
         return True
 
@@ -254,6 +263,22 @@ class Lifecycle:
         end = Step(0, status=after, fields={"owner": None} if after in (S.NEW, S.READY) else {})
         self._park.follow(machine, course(("testing",), end, None, 1, self._pace(machine)))
 
+    def break_down(self, user: User, machine: Machine, comment: str) -> None:
+        """Mark a machine broken; what can be released is released by that, and is free at once if it is off."""
+        self._events.requested(machine, "User marking node broken", user.name, comment)
+        before = machine.status
+        if before in RELEASABLE:
+            machine.begin_release()
+            self._park.become(machine, S.RELEASING)
+            if machine.power_state == "off":
+                machine.owner = None
+                self._park.become(machine, S.READY)
+            machine.power_state = "off"
+        machine.error_description = comment
+        self._park.follow(machine, [])
+        self._park.become(machine, S.BROKEN)
+        machine.previous_status = before
+
     def enter_rescue_mode(self, user: User, machine: Machine) -> None:
         """Boot a machine into rescue mode; it remembers what it was."""
         self._events.requested(machine, "User starting rescue mode", user.name)
@@ -267,10 +292,19 @@ class Lifecycle:
         self._park.become(machine, S.EXITING_RESCUE_MODE)
         self._park.follow(machine, rescue(machine.before_rescue, self._pace(machine)))
 
-    def power(self, machine: Machine, state: str) -> None:
-        """Turn a machine on or off, some seconds from now; what it has before it goes on as it would."""
+    def power(self, user: User, machine: Machine, state: str, comment: str) -> None:
+        """Turn a machine on or off, some seconds from now; what it has before it goes on as it would.
+
+        One that is Allocated is deployed by that, and has no operating system in the end.
+        """
+        self._events.requested(machine, f"User powering {'up' if state == 'on' else 'down'} node", user.name, comment)
+        if state == "on" and machine.status is S.ALLOCATED:
+            self._acts.begin(Work.DEPLOY, machine, find_reference(comment))
+            self._park.become(machine, S.DEPLOYING)
+            self._park.follow(machine, course(("deploying",), _DEPLOYED, None, machine.deploys, self._pace(machine)))
+            return
         at = time.time() + self.power_delay
-        turned = Step(at, power=state, events=((DEBUG, f"Node powered {state}", ""),))
+        turned = Step(at, power=state)
         before = [one for one in machine.steps if one.at is not None and one.at <= at]
         self._park.follow(machine, [*before, turned, *machine.steps[len(before) :]])
 
@@ -279,19 +313,31 @@ class Lifecycle:
         for set_id in (machine.commissioning_id, machine.testing_id):
             self._sets.end(set_id, "Aborted", "", time.time())
         reverting = f"Aborting COMMISSIONING and reverting to {before.name}"
-        said = f"({user.name}) - {reverting}. Unable to power control the node. Please check power credentials."
+        said = f"({user.name}) - {reverting}. {_UNABLE}"
         self._events.add(machine, WARNING, "Failed to query node's BMC", said)
         machine.power_state = "error"
         self._park.follow(machine, [])
         self._park.become(machine, before)
 
-    def _power_trouble(self, machine: Machine, after: S) -> None:
-        """Undo a change of status only: what else was changed stays."""
-        self._events.add(machine, ERROR, "Failed to power off node", BMC_TROUBLE)
+    def _without_power(self, machine: Machine, after: S) -> None:
+        """Undo a change of status only: what else was changed stays. No event says that the BMC did not answer."""
         machine.power_state = "error"
         self._park.follow(machine, [])
         self._park.become(machine, after)
-        self._events.add(machine, ERROR, MARKED_FAILED, BMC_TROUBLE)
+
+    def _fail_erasing(self, user: User, machine: Machine, before: S) -> NoReturn:
+        """Have the disks not be erased, as the BMC does not answer: the answer is about the way back, which is none.
+
+        Raises `PowerTrouble`: 409, or 500 for a machine that failed so before, which alone has an event.
+        """
+        self._park.become(machine, S.DISK_ERASING)
+        if before is S.FAILED_DISK_ERASING:
+            said = f"({user.name}) - Aborting DISK_ERASING and reverting to {before.name}. {_UNABLE}"
+            self._events.add(machine, WARNING, "Failed to query node's BMC", said)
+        self._without_power(machine, S.FAILED_DISK_ERASING)
+        if before is S.FAILED_DISK_ERASING:
+            raise PowerTrouble
+        raise PowerTrouble(409, f"Invalid transition: {S.DISK_ERASING} -> {before}.")
 
     def _script(self, machine: Machine, phase: Work, attempt: int) -> tuple[Script | None, int]:
         return choose_script(self._scripts.all(), machine.hostname, phase, attempt), attempt

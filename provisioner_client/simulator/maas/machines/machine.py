@@ -22,6 +22,7 @@ class Step:
     status, power : what they become, None if they stay.
     events : entries of MAAS's ledger as (level, type, description).
     results : outcomes of script sets, by their kind: `Passed`, `Failed`, `Aborted`, `Timed out`.
+    output : what the log of a script says that failed.
     fields : further fields of the machine that change.
     """
 
@@ -31,6 +32,7 @@ class Step:
     power: str | None = None
     events: tuple[tuple[str, str, str], ...] = ()
     results: Mapping[str, str] = field(default_factory=dict)
+    output: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -87,6 +89,11 @@ class Machine:
     def due(self) -> float | None:
         """When its next step is, None if it has none, or is stuck before it."""
         return self.steps[0].at if self.steps else None
+
+    def begin_release(self) -> None:
+        """Forget what goes as a release begins: what was deployed, and what its owner wrote down."""
+        self.agent_name = self.osystem = self.distro_series = ""
+        self.owner_data, self.netboot, self.ephemeral_deploy, self.hwe_kernel = {}, True, False, None
 
     def to_data(self) -> dict[str, Any]:
         """Return it as JSON data, in the form that `from_data` reads."""

@@ -114,7 +114,8 @@ class MachinePark:
     def become(self, machine: Machine, status: MachineStatus, at: float | None = None) -> None:
         """Change a status, with its event. What was begun on the machine is over when nothing is under way."""
         if status is not machine.status:
-            said = f"From '{machine.status}' to '{status}'"
+            to = f" (to {machine.owner})" if status is MachineStatus.ALLOCATED else ""
+            said = f"From '{machine.status}' to '{status}'{to}"
             self._events.add(machine, DEBUG, STATUS_CHANGED, said, at=at)
             machine.previous_status, machine.status = machine.status, status
         if status not in UNDER_WAY:
@@ -191,7 +192,7 @@ class MachinePark:
         ids = {COMMISSIONING: machine.commissioning_id, TESTING: machine.testing_id}
         ids[INSTALLATION] = machine.installation_id
         for kind, result in step.results.items():
-            self._sets.end(ids[kind], result, step.events[0][2] if step.events else "", due)
+            self._sets.end(ids[kind], result, step.output, due)
         if step.status is not None:
             self.become(machine, step.status, due)
             if machine.composed and step.status is MachineStatus.READY:

@@ -59,9 +59,9 @@ class ScriptSets:
         return {row["id"]: row["status"] for row in self._store.rows(statement, (json.dumps([*ids]),))}
 
     def of(self, system_id: str, kind: str | None = None) -> list[sqlite3.Row]:
-        """Return the runs of a machine, oldest first."""
-        rows = self._store.rows("SELECT * FROM maas_script_set WHERE system_id = ? ORDER BY id", (system_id,))
-        return [row for row in rows if kind in (None, row["kind"])]
+        """Return the runs of a machine, in no order."""
+        rows = self._store.rows("SELECT * FROM maas_script_set WHERE system_id = ?", (system_id,))
+        return sorted((row for row in rows if kind in (None, row["kind"])), key=lambda row: row["id"] * 7 % 10)
 
     def one(self, system_id: str, set_id: int | None) -> sqlite3.Row | None:
         """Return a run of a machine."""

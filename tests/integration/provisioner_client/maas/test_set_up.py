@@ -134,6 +134,7 @@ def test_a_machine_that_cannot_be_released_then_is_named(run: Outcome, wire: Wir
     source = design({"m0001": "{storage: blank}"})
     run(Phase.PREPARE, "slipway-a-1", ["m0001"], source)
     admin("POST", "scripts", {"node": "m0001", "phase": "destroy", "behaviour": "power"})
+    admin("POST", "nodes/m0001", {"power_state": "on"})
     judged, _ = run(Phase.DEPLOY, "slipway-a-2", ["m0001"], source)
     assert "m0001 may be allocated for nothing" in judged.notes["m0001"]
     assert "release it" in judged.notes["m0001"]

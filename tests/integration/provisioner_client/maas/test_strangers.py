@@ -132,10 +132,10 @@ def test_no_secret_is_told(
     assert not any("cloud-config" in one for one in comments)
     # Told a wrong secret, MAAS answers with the right one.
     with pytest.raises(AuthenticationFailed) as caught:
-        client(key="simulator:simulator:canary").check()
+        client(key="demo-consumer:demo-token:canary").check()
     assert "the credentials are refused" in str(caught.value)
     assert "canary" not in str(caught.value)
-    assert "simulator:" not in str(caught.value)
+    assert "demo-secret" not in str(caught.value)
     assert "&" not in str(caught.value)
     assert "canary" not in caplog.text
     assert "cloud-config" not in caplog.text

@@ -66,7 +66,7 @@ DEPLOYED = (asked(ACQUIRE), became("Allocated (to slipway)"), asked(DEPLOY), bec
         pytest.param(
             "prepare_nodes",
             (*PREPARED[:2], became("New")),
-            Progress(sent=True, ended=True, why="the machine is New"),
+            Progress(sent=True, ended=True, why="the machine is New", unexplained="it became New"),
             id="aborted, or without power",
         ),
         pytest.param(
@@ -134,6 +134,12 @@ DEPLOYED = (asked(ACQUIRE), became("Allocated (to slipway)"), asked(DEPLOY), bec
             id="failed, and why",
         ),
         pytest.param(
+            "prepare_nodes",
+            (*PREPARED[:3], ("Script", "smartctl-validate failed"), ("Failed testing", ""), became("Failed testing")),
+            Progress(sent=True, ended=True, why="the machine is Failed testing", unexplained="Failed testing"),
+            id="tests failed, of which MAAS writes down no reason",
+        ),
+        pytest.param(
             "deploy_nodes",
             (*DEPLOYED[:4], became("Allocated"), ("User aborting deployment", "(bob)")),
             Progress(sent=True, acquired=True, ended=True, why="it became Allocated: User aborting deployment by bob"),
@@ -151,7 +157,7 @@ DEPLOYED = (asked(ACQUIRE), became("Allocated (to slipway)"), asked(DEPLOY), bec
         pytest.param(
             "destroy_nodes",
             (asked(RELEASE[0]), became("Releasing"), became("Deployed")),
-            Progress(sent=True, ended=True, why="the machine is Deployed"),
+            Progress(sent=True, ended=True, why="the machine is Deployed", unexplained="it became Deployed"),
             id="half released",
         ),
     ],
@@ -160,13 +166,17 @@ def test_what_the_ledger_says(action: str, told: tuple[tuple[str, str], ...], ex
     assert progress_of(action, REFERENCE, "slipway", ledger(*told)) == expected
 
 
+def _unexplained(word: str) -> Progress:
+    return Progress(True, ended=True, why=f"the machine is {word}", unexplained=f"it became {word}")
+
+
 @pytest.mark.parametrize(
     ("status", "osystem", "expected"),
     [
         (Status.DEPLOYING, "ubuntu", Progress(sent=True)),
         (Status.DEPLOYED, "ubuntu", Progress(sent=True, ended=True, ok=True)),
-        (Status.DEPLOYED, "", Progress(sent=True, ended=True, why="the machine is Deployed, half released")),
-        (Status.BROKEN, "", Progress(sent=True, ended=True, why="the machine is Broken")),
+        (Status.DEPLOYED, "", _unexplained("Deployed, half released")),
+        (Status.BROKEN, "", _unexplained("Broken")),
         (None, "", Progress(sent=True, waits_at="Sublimating")),
     ],
 )
@@ -193,6 +203,13 @@ def test_why_a_machine_has_its_status_is_what_was_said_of_the_last_change() -> N
     assert reason_of_status(told[:4]) == "", "what was asked for before it began is no reason"
     assert reason_of_status(told[:1]) == ""
     assert reason_of_status([]) == ""
+
+
+def test_why_a_machine_is_broken_is_told_though_it_was_released_before_that() -> None:
+    marked = ("User marking node broken", "(bob) - it smells")
+    told = ledger(*DEPLOYED, marked, became("Releasing"), ("Releasing", ""), became("Ready"), became("Broken"))
+    assert reason_of_status(told) == "User marking node broken by bob: it smells"
+    assert reason_of_status(told[-1:]) == "", "the ledger was cut"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from click.testing import CliRunner
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiSession, ApiUnreachable
+from provisioner_client.connection import ConnectionValues
+from provisioner_client.connection_secrets import secrets_of
 from slipway_cli.demo import simulated_provisioner
 from slipway_cli.demo.simulated_provisioner import (
     ALL_SITES,
@@ -147,9 +149,16 @@ def test_a_connection_to_a_simulated_maas_has_its_key_and_its_pool(wire: respons
     connect(AirflowClient(ApiSession.with_token(URL, "admin", "t")), ALL_SITES, fields, "of the test")
     sent = json.loads(replaced.calls[0].request.body or "")
     assert (sent["conn_type"], sent["host"]) == ("maas", "http://127.0.0.1:4712/MAAS")
-    assert sent["password"] == "simulator:simulator:simulator"
+    assert sent["password"] == "demo-consumer:demo-token:demo-secret"
     assert json.loads(sent["extra"])["pool"] == "default"
     assert sent["description"] == "Made by Slipway: a simulated MAAS, of the test."
+
+
+def test_no_plain_word_is_a_secret_of_a_simulated_maas() -> None:
+    """The parts of its key are hidden wherever they stand in a text, so that they must be no words of texts."""
+    fields = connection_fields("maas", "http://127.0.0.1:4712")
+    values = ConnectionValues("maas", "demo", str(fields["host"]), password=str(fields["password"]))
+    assert not [secret for secret in secrets_of(values) if secret.isalpha()]
 
 
 @pytest.mark.parametrize(

@@ -27,15 +27,23 @@ def _reasons(maas: MaasCaller) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("stage", "status", "testing"),
-    [("commissioning", "Failed commissioning", "Aborted"), ("testing", "Failed testing", "Failed")],
+    ("stage", "status", "testing", "script_name"),
+    [
+        ("commissioning", "Failed commissioning", "Aborted", "50-maas-01-commissioning"),
+        ("testing", "Failed testing", "Failed", "smartctl-validate"),
+    ],
 )
-def test_commissioning_and_tests_fail(maas: MaasCaller, script: Admin, stage: str, status: str, testing: str) -> None:
+def test_commissioning_and_tests_fail(
+    maas: MaasCaller, script: Admin, stage: str, status: str, testing: str, script_name: str
+) -> None:
     script("m0001", "prepare", "fail", stage=stage, message="the disk is dead")
     maas.act("m0001", "commission")
     machine = maas.wait("m0001", status)
     assert (machine["owner"], machine["testing_status_name"]) == ("slipway", testing)
-    assert _reasons(maas) == ["the disk is dead"]
+    assert _reasons(maas) == [], "MAAS names the script that failed, and no cause"
+    told = maas.events("m0001")[-3:]
+    assert [(one["level"], one["type"]) for one in told[:2]] == [("INFO", "Script"), ("INFO", status)]
+    assert told[0]["description"] == f"{script_name} failed"
     where = f"nodes/{machine['system_id']}/results/"
     (run,) = maas.get(where, type=stage, include_output="true").data
     failed = [one for one in run["results"] if one["status_name"] == "Failed"]
@@ -43,6 +51,16 @@ def test_commissioning_and_tests_fail(maas: MaasCaller, script: Admin, stage: st
     assert maas.get(f"{where}current-{stage}/").data["status_name"] == "Failed"
     (told,) = [one for one in maas.get("installation-results/").data if one["script_result"]]
     assert base64.b64decode(told["data"]).decode() == "the disk is dead"
+
+
+def test_all_runs_of_a_machine_are_listed_in_no_order(maas: MaasCaller) -> None:
+    for _ in range(4):
+        _ready(maas)
+    where = f"nodes/{maas.machine('m0001')['system_id']}/results/"
+    ids = [one["id"] for one in maas.get(where, type="commissioning").data]
+    assert sorted(ids) == [1, 2, 3, 4] != ids
+    answer = maas.get(f"{where}current-installation/")
+    assert (answer.status, answer.text) == (400, "No current installation script set exists for this node.")
 
 
 def test_a_script_about_tests_changes_nothing_where_none_are_run(maas: MaasCaller, script: Admin) -> None:
@@ -162,13 +180,47 @@ def test_a_bmc_that_fails_a_release_leaves_it_half_released(maas: MaasCaller, ad
     script("m0001", "destroy", "power", attempt=1)
     _deployed(maas)
     maas.act("m0001", "set_owner_data", key="value")
+    told = len(maas.events("m0001"))
     assert maas.act("m0001", "release", comment="slipway-a-9").status == 500
+    assert maas.ledger("m0001")[told:] == [
+        ("User releasing node", "(slipway) - slipway-a-9"),
+        ("Node changed status", "From 'Deployed' to 'Releasing'"),
+        ("Node changed status", "From 'Releasing' to 'Deployed'"),
+    ], "the cause stands in the answer alone"
     machine = maas.machine("m0001")
     assert (machine["status_name"], machine["osystem"], machine["netboot"]) == ("Deployed", "", True)
     assert machine["owner"] == "slipway"
     assert maas.act("m0001", "release").status == 200
     maas.wait("m0001", "Ready")
     assert admin("GET", "double-submissions")["repeated"] == [], "the first one began nothing"
+
+
+def test_a_bmc_that_fails_an_erasing_is_a_wrong_change_and_has_changed_the_machine(
+    maas: MaasCaller, script: Admin
+) -> None:
+    script("m0001", "destroy", "power")
+    _deployed(maas)
+    told = len(maas.events("m0001"))
+    answer = maas.act("m0001", "release", erase="true", quick_erase="true", comment="slipway-a-9")
+    assert (answer.status, answer.text) == (409, "Invalid transition: Disk erasing -> Deployed.")
+    assert "retry-after" not in {name.lower() for name in answer.headers}
+    machine = maas.machine("m0001")
+    assert (machine["status_name"], machine["osystem"]) == ("Failed disk erasing", "ubuntu")
+    assert machine["owner"] == "slipway"
+    assert maas.ledger("m0001")[told:] == [
+        ("User erasing disk", "(slipway) - slipway-a-9"),
+        ("Node changed status", "From 'Deployed' to 'Disk erasing'"),
+        ("Node changed status", "From 'Disk erasing' to 'Failed disk erasing'"),
+    ], "the cause stands nowhere"
+    again = maas.act("m0001", "release", erase="true")
+    assert (again.status, maas.machine("m0001")["status_name"]) == (500, "Failed disk erasing")
+    assert "Aborting DISK_ERASING and reverting to FAILED_DISK_ERASING" in maas.ledger("m0001")[-2][1]
+
+
+def test_a_bmc_is_not_asked_to_release_a_machine_that_is_off(maas: MaasCaller, admin: Admin, script: Admin) -> None:
+    script("m0001", "destroy", "power")
+    admin("POST", "nodes/m0001", {"status": "Failed deployment", "owner": "slipway", "power_state": "off"})
+    assert maas.act("m0001", "release").data["owner"] is None
 
 
 def test_a_bmc_that_fails_the_release_of_a_machine_that_is_being_deployed_does_not_bring_it_back(
@@ -188,6 +240,7 @@ def test_a_bmc_that_fails_a_deployment_shows_later(maas: MaasCaller, script: Adm
     assert maas.act("m0001", "deploy").data["status_name"] == "Deploying"
     assert maas.wait("m0001", "Failed deployment")["power_state"] == "error"
     assert "BMC" in _reasons(maas)[0]
+    assert [one["type"] for one in maas.events("m0001") if one["level"] == "ERROR"] == ["Marking node failed"]
 
 
 @pytest.mark.parametrize(("behaviour", "status"), [("no_network", 400), ("no_addresses", 503)])

@@ -53,7 +53,7 @@ EVENTS = "events/op-query"
         (_asked("machines/", "PATCH"), EMPTY, "has no PATCH /machines/"),
         (_asked("machines/", query="hostnames=a"), EMPTY, "no parameter hostnames of MachinesHandler_read"),
         (_asked(EVENTS, query="pool=a"), EMPTY, "no parameter pool of EventsHandler_query"),
-        (_asked("machines/", query="pool=&hostname=a"), EMPTY, "an empty value means no filter"),
+        (_asked("machines/", query="pool=&hostname=a"), EMPTY, "an empty value is refused, or means none"),
         (_asked("machines/a/op-commission", "POST", body=b"comment=a"), EMPTY, "no field comment of Mach"),
         (_asked("tags/", "POST", body=b"comment=a"), EMPTY, "asks for the field name of TagsHandler_create"),
         (_asked("tags/", "POST", body=b"{}", content_type=JSON), EMPTY, "MAAS ignores a body of type app"),

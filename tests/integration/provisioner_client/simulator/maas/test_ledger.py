@@ -66,9 +66,19 @@ def test_events_of_some_machines(maas: MaasCaller) -> None:
     assert maas.events("m0003") == []
     assert len(maas.events(zone="default")) == len(maas.events())
     maas.post("resourcepools/", name="empty")
-    assert len(maas.wrongly.events(pool="empty")) == len(maas.events()), "there is no such filter: all are told"
-    assert maas.events(owner="slipway") == [], "who asked stands in the text alone"
-    assert {one["username"] for one in maas.events()} == {"unknown"}
+    assert maas.wrongly.events(pool="empty") == maas.wrongly.events(pool="nosuch") == []
+    assert len(maas.wrongly.events(pool="default")) == len(maas.events())
+    assert maas.wrongly.events(tags="nosuch") == maas.events(), "there is no such filter: all are told"
+    asked = [one for one in maas.events() if one["type"].startswith("User ")]
+    assert maas.events(owner="slipway") == asked
+    assert {one["username"] for one in maas.events() if one not in asked} == {"unknown"}
+
+
+@pytest.mark.parametrize("name", ["hostname", "id", "zone", "pool", "domain"])
+def test_an_empty_filter_of_events_finds_none(maas: MaasCaller, name: str) -> None:
+    _deployed(maas)
+    assert maas.wrongly.events(**{name: ""}) == []
+    assert maas.wrongly.get("events/", "query", mac_address="").status == 400
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,8 @@ def test_aborting(maas: MaasCaller, script: Admin) -> None:
     script("m000*", "deploy", "stuck")
     _ready(maas, "m0001", "m0002")
     maas.act("m0001", "commission")
-    assert maas.act("m0001", "abort", comment="enough").data["status_name"] == "New"
+    answer = maas.act("m0001", "abort", comment="enough").data
+    assert answer["status_name"] == "Commissioning", "the status from before"
     machine = maas.machine("m0001")
     assert (machine["status_name"], machine["owner"]) == ("New", None), "also one that was Ready before"
     maas.act("m0002", "deploy")
@@ -223,11 +224,49 @@ def test_a_locked_machine_is_refused_with_an_empty_body_whatever_is_asked_of_it(
     assert maas.act("m0001", "release").status == 200
 
 
+def test_what_is_marked_broken_is_released_first(maas: MaasCaller) -> None:
+    _deployed(maas, "m0001")
+    broken = maas.act("m0001", "mark_broken", comment="smoke").data
+    assert (broken["status_name"], broken["osystem"], broken["netboot"]) == ("Broken", "", True)
+    assert (broken["owner"], broken["power_state"]) == ("slipway", "off")
+    fixed = maas.act("m0001", "mark_fixed").data
+    assert (fixed["status_name"], fixed["osystem"]) == ("Deployed", ""), "it is what it was, with nothing on it"
+    assert _changes(maas, "m0001")[-3:] == ["Releasing", "Broken", "Deployed"]
+
+
+def test_what_is_off_is_free_once_it_is_marked_broken(maas: MaasCaller, admin: Admin) -> None:
+    _deployed(maas, "m0001")
+    admin("POST", "nodes/m0001", {"power_state": "off"})
+    assert maas.act("m0001", "mark_broken").data["owner"] is None
+    assert _changes(maas, "m0001")[-3:] == ["Releasing", "Ready", "Broken"]
+    assert maas.act("m0001", "mark_fixed").data["status_name"] == "Deployed"
+
+
+def test_what_is_allocated_and_powered_on_is_deployed_without_an_operating_system(maas: MaasCaller) -> None:
+    _ready(maas, "m0001")
+    refused = maas.act("m0001", "power_on")
+    assert (refused.status, refused.text) == (409, "Can't start node: it hasn't been allocated.")
+    maas.post("machines/", "allocate", system_id=maas.machine("m0001")["system_id"])
+    assert maas.act("m0001", "power_on").data["status_name"] == "Deploying"
+    assert maas.wait("m0001", "Deployed")["osystem"] == ""
+
+
+def test_no_event_tells_of_the_power_but_that_a_user_asked_for_it(maas: MaasCaller) -> None:
+    _deployed(maas, "m0001")
+    for word, state in (("down", "off"), ("up", "on")):
+        assert maas.act("m0001", f"power_{state}", comment="why").data["status_name"] == "Deployed"
+        maas.wait_for(lambda state=state: maas.machine("m0001")["power_state"] == state, "the power stays")  # type: ignore[misc]
+        assert maas.ledger("m0001")[-1] == (f"User powering {word} node", "(slipway) - why")
+    assert not [kind for kind, _ in maas.ledger("m0001") if "powered" in kind]
+
+
+def test_a_lock_is_for_what_is_or_will_be_deployed(maas: MaasCaller) -> None:
+    assert maas.act("m0001", "lock").text == "Can't lock, node is not deployed or deploying"
+
+
 def test_broken_is_said_by_the_owner_alone(maas: MaasCaller) -> None:
     _deployed(maas, "m0001")
     assert maas.as_user(ALICE).act("m0001", "mark_broken").status == 403
-    assert maas.act("m0001", "mark_broken", comment="smoke").data["status_name"] == "Broken"
-    assert maas.act("m0001", "mark_fixed").data["status_name"] == "Deployed", "it has an operating system"
     assert maas.act("m0002", "mark_broken").status == 403, "nobody owns it"
     _ready(maas, "m0002")
     maas.post("machines/", "allocate", system_id=maas.machine("m0002")["system_id"])
@@ -237,7 +276,8 @@ def test_broken_is_said_by_the_owner_alone(maas: MaasCaller) -> None:
 
 @pytest.mark.parametrize("op", ["set_owner_data", "set_workload_annotations"])
 def test_annotations_are_the_owners_and_are_wiped_by_a_release(maas: MaasCaller, op: str) -> None:
-    assert maas.act("m0001", op, key="value").status == 403, "nobody has allocated it"
+    refused = maas.act("m0001", op, key="value")
+    assert (refused.status, refused.text) == (409, "Cannot set workload annotation: it hasn't been acquired.")
     _deployed(maas, "m0001")
     assert maas.as_user(ALICE).act("m0001", op, key="value").status == 403
     assert maas.act("m0001", op, key="value", other="x").data["owner_data"] == {"key": "value", "other": "x"}
@@ -270,7 +310,8 @@ def _erasing(maas: MaasCaller, name: str, comment: str) -> str:
 
 def test_erasing_is_asked_for_with_erase(maas: MaasCaller) -> None:
     _deployed(maas, "m0001")
-    assert maas.act("m0001", "release", quick_erase="true").data["status_name"] == "Releasing", "a kind, no wish"
+    asked = maas.act("m0001", "release", erase="false", quick_erase="true").data
+    assert asked["status_name"] == "Disk erasing", "a kind is a wish"
     maas.wait("m0001", "Ready")
     maas.act("m0001", "deploy")
     maas.wait("m0001", "Deployed")
@@ -278,7 +319,7 @@ def test_erasing_is_asked_for_with_erase(maas: MaasCaller) -> None:
     maas.wait("m0001", "Ready")
     assert _changes(maas, "m0001")[-3:] == ["Disk erasing", "Releasing", "Ready"]
     users = [entry for entry in maas.ledger("m0001") if entry[0].startswith("User")]
-    assert users[-1] == ("User erasing disk", "(slipway) - slipway-a-3"), "and no release"
+    assert users[-2:] == [("User erasing disk", "(slipway) - slipway-a-3"), ("User releasing node", "")]
 
 
 def test_a_machine_that_is_off_is_released_at_once(maas: MaasCaller) -> None:
@@ -308,7 +349,7 @@ def test_testing_a_machine_brings_it_back_where_there_is_a_way(
     maas: MaasCaller, admin: Admin, before: str, after: str
 ) -> None:
     admin("POST", "nodes/m0001", {"status": before, "owner": "slipway"})
-    assert maas.act("m0001", "test").status == 204
+    assert maas.act("m0001", "test").data["status_name"] == "Testing"
     maas.wait("m0001", after)
     assert _changes(maas, "m0001")[-2:] == ["Testing", after]
 
@@ -336,12 +377,11 @@ def test_commission_and_release_answer_after_the_power_action_and_deploy_before_
 def test_power_comes_and_goes_some_time_after_the_answer_and_what_is_under_way_goes_on(
     simulation: MaasSimulation, maas: MaasCaller, script: Admin
 ) -> None:
-    assert maas.act("m0001", "power_on").status == 409, "it is nobody's"
     script("m0001", "deploy", "stuck")
     _ready(maas, "m0001")
     maas.act("m0001", "deploy")
     maas.wait_for(lambda: maas.machine("m0001")["power_state"] == "on", "it is not powered on")
-    assert maas.act("m0001", "power_off").status == 204
+    assert maas.act("m0001", "power_off").data["power_state"] == "on"
     machine = simulation._park.named("m0001")
     assert machine is not None
     assert (machine.power_state, machine.steps[0].power) == ("on", "off"), "not yet"

@@ -1,11 +1,13 @@
-"""The list of machines and its filters: what is OR, what is AND, what is refused, and what means all machines."""
+"""The list of machines and its filters: what is OR, what is AND, what is refused, and what an empty value means."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 
 from tests.integration.provisioner_client.simulator.maas.conftest import Admin
-from tests.support.maas_calls import MaasCaller, signature
+from tests.support.maas_calls import MaasCaller
 
 ALL = ["m0001", "m0002", "m0003"]
 
@@ -42,13 +44,18 @@ def test_tags_are_and(maas: MaasCaller) -> None:
         ("zone", "No such zone"),
         ("pool", "No such pool"),
         ("tags", "No such tag"),
-        ("not_tags", "No such tag"),
+        ("owner", "No such owner: 'nothing'."),
+        ("mac_address", "'nothing' is not a valid MAC address."),
+        ("arch", "Architecture not recognised."),
+        ("power_state", "Select a valid choice. nothing is not one of the available choices."),
+        ("hostnames", "No such constraint."),
+        ("limit", "No such constraint."),
         ("not_in_zone", "No such zone"),
         ("status", "not one of the available choices"),
     ],
 )
 def test_what_does_not_exist_is_400(maas: MaasCaller, name: str, said: str) -> None:
-    answer = maas.get("machines/", None, **{name: "nothing"})
+    answer = maas.wrongly.get("machines/", None, **{name: "nothing"})
     assert answer.status == 400
     assert answer.content_type == "application/json"
     assert said in answer.text
@@ -65,19 +72,41 @@ def test_a_hostname_is_the_short_one(maas: MaasCaller) -> None:
     assert maas.machines(hostname="m0001.maas") == []
 
 
-@pytest.mark.parametrize("name", ["hostname", "id", "system_id", "owner", "agent_name", "mac_address"])
+@pytest.mark.parametrize("name", ["hostname", "id", "system_id", "agent_name", "domain"])
 def test_a_name_that_nobody_has_finds_nothing(maas: MaasCaller, name: str) -> None:
     assert maas.machines(**{name: "nobody"}) == []
 
 
-@pytest.mark.parametrize("name", ["hostname", "id", "agent_name", "status", "zone", "pool", "tags", "owner"])
-def test_an_empty_value_means_all_machines(maas: MaasCaller, name: str) -> None:
+@pytest.mark.parametrize("name", ["tags", "not_tags", "not_hostname", "not_id", "not_owner", "not_arch", "op"])
+def test_an_empty_tag_and_what_nobody_has_mean_all_machines(maas: MaasCaller, name: str) -> None:
     assert maas.wrongly.machines(**{name: ""}) == ALL
 
 
-def test_a_parameter_that_maas_does_not_know_means_all_machines_too(maas: MaasCaller) -> None:
-    answer = maas.raw("GET", "machines/", "hostnames=m0001", authorization=signature())
-    assert len(answer.data) == 3
+@pytest.mark.parametrize("name", ["hostname", "id", "system_id", "domain"])
+def test_an_empty_name_means_no_machine(maas: MaasCaller, name: str) -> None:
+    assert maas.wrongly.machines(**{name: ""}) == []
+
+
+def test_an_empty_agent_name_is_that_of_those_without(maas: MaasCaller, admin: Admin) -> None:
+    admin("POST", "nodes/m0002", {"agent_name": "agent"})
+    assert maas.wrongly.machines(agent_name="") == ["m0001", "m0003"]
+    assert maas.wrongly.machines(not_agent_name="") == ["m0002"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("zone", "No such zone(s): ."),
+        ("pool", "No such pool(s): ."),
+        ("not_in_pool", "Enter a valid value."),
+        ("owner", "No such owner: ''."),
+        ("status", "Select a valid choice.  is not one of the available choices."),
+        ("mac_address", "'' is not a valid MAC address."),
+    ],
+)
+def test_an_empty_value_of_what_maas_looks_up_is_refused(maas: MaasCaller, name: str, said: str) -> None:
+    answer = maas.wrongly.get("machines/", **{name: ""})
+    assert (answer.status, json.loads(answer.text)) == (400, {name: [said]})
 
 
 def test_a_filter_that_is_not_played_is_refused_and_not_passed_over(maas: MaasCaller) -> None:
@@ -104,6 +133,7 @@ def test_a_machine_is_moved_renamed_and_deleted(maas: MaasCaller) -> None:
     assert (moved["pool"]["name"], moved["zone"]["name"], moved["fqdn"]) == ("site-1", "r1", "n1.maas")
     assert maas.machines(pool="site-1") == maas.machines(zone="r1") == ["n1"]
     assert maas.call("PUT", where, hostname="m0002").status == 400
+    assert "disallowed characters: 'x y'" in maas.call("PUT", where, hostname="x y").text
     assert [one["name"] for one in maas.get("resourcepools/").data] == ["default", "site-1"]
     assert [one["name"] for one in maas.get("zones/").data] == ["default", "r1"]
     assert maas.call("DELETE", where).status == 204

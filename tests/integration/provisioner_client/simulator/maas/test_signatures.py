@@ -25,11 +25,11 @@ def test_without_a_signature_machines_are_400_and_the_rest_401(maas: MaasCaller)
 @pytest.mark.parametrize(
     ("key", "changes", "status", "said"),
     [
-        ("x:simulator:simulator", {}, 401, "Invalid API key"),
-        ("simulator:x:simulator", {}, 401, "Invalid access token"),
-        ("simulator:simulator:simulator", {"timestamp": str(int(time.time()) - 400)}, 401, "Expired timestamp"),
-        ("simulator:simulator:simulator", {"timestamp": "noon"}, 400, "timestamp"),
-        ("simulator:simulator:simulator", {"signature_method": "HMAC-SHA1"}, 401, "HMAC-SHA1"),
+        ("x:demo-token:demo-secret", {}, 401, "Invalid API key"),
+        ("demo-consumer:x:demo-secret", {}, 401, "Invalid access token"),
+        ("demo-consumer:demo-token:demo-secret", {"timestamp": str(int(time.time()) - 400)}, 401, "Expired timestamp"),
+        ("demo-consumer:demo-token:demo-secret", {"timestamp": "noon"}, 400, "timestamp"),
+        ("demo-consumer:demo-token:demo-secret", {"signature_method": "HMAC-SHA1"}, 401, "HMAC-SHA1"),
     ],
 )
 def test_a_wrong_signature(maas: MaasCaller, key: str, changes: dict[str, str], status: int, said: str) -> None:
@@ -70,6 +70,11 @@ def test_an_operation_that_there_is_not_and_a_path_that_there_is_not(maas: MaasC
     answer = maas.raw("POST", "machines/", "op=explode", authorization=signature())
     assert (answer.status, answer.text) == (400, "Unrecognised signature: method=POST op=explode")
     assert maas.raw("GET", "nowhere/", authorization=signature()).status == 404
+    one = f"machines/{maas.machine('m0001')['system_id']}/op-explode"
+    answer = maas.raw("POST", one, authorization=signature())
+    assert (answer.status, answer.text) == (404, f"Unknown API endpoint: /MAAS/api/2.0/{one}.")
+    answer = maas.raw("DELETE", "machines/", authorization=signature())
+    assert (answer.status, answer.body) == (405, b"")
 
 
 def test_json_is_ignored(maas: MaasCaller) -> None:
