@@ -171,7 +171,7 @@ class TaskWatch:
         self.seen: Evidence | None = None
         self._looks_at_nodes = settling or not only_end
         self._over: EndKind | None = None
-        self._at_work = frozenset(operation.at_work)
+        self._at_work: frozenset[str] = frozenset()
         started = clock.now()
         self._submitted = operation.submitted or started
         self._running_since = operation.running_since
@@ -218,12 +218,6 @@ class TaskWatch:
         if not at_work:
             return end
         if not at_work <= self._at_work:
-            try:
-                # Whoever goes on with this is to know it: they may be another's by the time that they settle.
-                self.store.operations.mark_at_work(self.operation.op, self._at_work | at_work)
-            except StoreError as error:
-                self.log.warning("Which nodes are still at work could not be kept, looking again: %s", error)
-                return None
             said = ", ".join(f"{name} ({self.seen.status_names.get(name, 'at work')})" for name in sorted(at_work)[:10])
             self.log.info(
                 "Provisioner task %s is over, but the list of nodes still shows %s of its nodes at work, and they are "

@@ -232,12 +232,6 @@ class Operations(Repository):
         first = update(operation).where(operation.c.op == op, operation.c.running_since.is_(None))
         self._database.write(lambda tx: tx.execute(first.values(running_since=self._shared_now(tx) - ago)))
 
-    def mark_at_work(self, op: int, nodes: Collection[str]) -> None:
-        """Keep which nodes the list showed at work once the provisioner task was over: it has not left them so."""
-        self._database.write(
-            lambda tx: tx.execute(update(operation).where(operation.c.op == op).values(at_work=sorted(nodes)))
-        )
-
     def overtaken_by(self, op: int) -> int | None:
         """Return the newest operation, begun after this one, that the same connection's provisioner has begun; or None.
 

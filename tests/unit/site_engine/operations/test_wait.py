@@ -137,9 +137,7 @@ class Scene:
         tasks = SimpleNamespace(
             found_before=lambda _: {}, as_wanted_before=lambda _: frozenset(), unsettled=lambda _: self.unsettled
         )
-        operations = SimpleNamespace(
-            mark_running=self.running, mark_at_work=lambda *_: None, overtaken_by=lambda _: self.newer
-        )
+        operations = SimpleNamespace(mark_running=self.running, overtaken_by=lambda _: self.newer)
         store = cast(SiteStore, SimpleNamespace(operations=operations, tasks=tasks))
         log = logging.getLogger("test")
         return TaskWatch(store, self.fake, self.clock, log, watched, TIMES, until, **how)
