@@ -86,7 +86,7 @@ def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefi
         outcome = replace(outcome, notes={name: f"{prefix}{why}" for name, why in outcome.notes.items()})
     superseded = store.operations.record_outcome(op, outcome, status=end.status, result=end.result)
     measure_operation(store.operations.get(op))
-    note_conditions(store, operation, end.evidence, end.settled)
+    note_conditions(store, operation, end.evidence, operation.at_work)
     for line in log_messages.outcome(operation.phase, operation, end, outcome, superseded):
         line.write(log)
 
@@ -102,7 +102,8 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
             operation.op, outcome, f"seen late: provisioner task is {end.kind}"
         )
         was_over = operation.result == EndKind.AT_WORK
-        note_conditions(store, operation, end.evidence, operation.nodes if was_over else end.settled)
+        at_work = store.operations.get(operation.op).at_work
+        note_conditions(store, operation, end.evidence, operation.nodes if was_over else at_work)
         # It corrects what was recorded when nobody waited any more: somebody may have acted on that.
         say = log.warning if known and operation.ended is not None else log.info
         say(

@@ -15,6 +15,7 @@ from site_engine.controller.follow import Followed, follow_site
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, OperationStatus
 from site_store.operations.tasks import Tasks
+from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Reason, Verdict
 from strategy_lib.reports.report import Report
 from tests.support.driving import Begin, Driving
@@ -184,3 +185,29 @@ def test_rule_14_kill_9_while_nodes_are_at_work_waits_on_until_the_same_deadline
     assert judged(driving).state is GroupState.SUCCESS
     assert simulator.submissions() == SENT
     assert simulator.double() == {}
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["deferred", "killed"])
+def test_rule_11_what_was_seen_at_work_and_is_allocated_later_was_not_left_so_by_us(
+    begin: Begin, simulator: Simulator, *, killed: bool
+) -> None:
+    simulator.script("a", "deploy", "taken_for_done", factor=NEVER)
+    driving = begin(TEXT)
+    driving.timeout = 20.0
+    if killed:
+        child = os.fork()
+        if child == 0:
+            looks = iter([Tasks.unsettled])
+            try:
+                pytest.MonkeyPatch().setattr(Tasks, "unsettled", lambda *given: next(looks, die)(*given))
+                driving.group("all")
+            finally:
+                os._exit(3)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), "it was killed at its second look at a"
+    else:
+        until_at_work(driving, simulator, "Deploying")
+    simulator.post("nodes/a", {"status": "Allocated"})
+    assert judged(driving).state is GroupState.FAILURE
+    assert driving.store.nodes.conditions(SITE, ["a"]) == {"a": NodeCondition.ALLOCATED}
+    assert driving.store.nodes.left_undeployed(SITE, ["a"]) == {}, "a stranger may have allocated it"
