@@ -202,8 +202,8 @@ class TaskWatch:
     def _end_of_nodes(self, end: EndKind) -> EndKind | None:
         """Return the end of the task, None while the list shows nodes of it at work (rule 14).
 
-        What ended it is kept, and so is what was read: it is read once where nothing is at work. What is at work is noted
-        in the store: who looks later knows that the task has not left it as it is then (rule 11).
+        What ended it is kept, and so is what was read: it is read once where nothing is at work. What is at work is
+        noted in the store: who looks later knows that the task has not left it as it is then (rule 11).
         """
         self._over = end
         try:

@@ -16,7 +16,7 @@ from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, OperationStatus
 from site_store.operations.tasks import Tasks
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.phase import GroupState, Reason, Verdict
+from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.reports.report import Report
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
@@ -211,3 +211,28 @@ def test_rule_11_what_was_seen_at_work_and_is_allocated_later_was_not_left_so_by
     assert judged(driving).state is GroupState.FAILURE
     assert driving.store.nodes.conditions(SITE, ["a"]) == {"a": NodeCondition.ALLOCATED}
     assert driving.store.nodes.left_undeployed(SITE, ["a"]) == {}, "a stranger may have allocated it"
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["given up", "killed"])
+def test_rule_24_a_node_that_is_done_is_not_held_by_one_of_its_operation_that_is_still_at_work(
+    begin: Begin, simulator: Simulator, *, killed: bool
+) -> None:
+    simulator.script("a", "deploy", "taken_for_done", factor=NEVER)
+    first = begin(TEXT)
+    if killed:
+        until_at_work(first, simulator, "Deploying")
+    else:
+        first.timeout = 3.0
+        judged(first)
+        assert first.states() == {"a": "unknown", "b": "success"}
+    first.store.actions.close(first.action.id, ActionState.FAILED, "late")
+    second = begin(TEXT, "run-2")
+    second.patience, second.timeout = 0.0, NEVER
+    ended = second.node_step(Phase.DESTROY, ["b"])
+    while isinstance(ended, StillRunning):
+        assert second.store.operations.get(ended.op).action_id == second.action.id, "b waits for nobody else"
+        ended = second.node_step(Phase.DESTROY, ["b"])
+    assert second.step_states(Phase.DESTROY) == {"b": "success"}
+    waiting = second.node_step(Phase.DESTROY, ["a"], attempt=21)
+    assert isinstance(waiting, StillRunning)
+    assert second.store.operations.get(waiting.op).action_id == first.action.id, "a waits"
