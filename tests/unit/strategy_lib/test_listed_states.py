@@ -134,5 +134,5 @@ def test_rule_13_what_the_list_shows_as_somebody_else_s_is_not_waited_for(phase:
     outcome = judge(phase, ["n1"], seen)
     assert not outcome.awaited
     assert not listed_at_work(phase, ["n1"], seen)
-    assert (outcome.failed, outcome.unknown) == (({"n1"}, set()) if by else (set(), {"n1"}))
+    assert (outcome.failed == {"n1"}, outcome.unknown == {"n1"}) == (bool(by), not by)
     assert f"the node list says {words}" in outcome.notes["n1"]
