@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from strategy_lib.node_states.reported import whose
 from strategy_lib.phase import Phase
 
 
@@ -250,10 +251,14 @@ def listed_at_work(phase: Phase, nodes: Collection[str], evidence: Evidence) -> 
 
 
 def _said_by_list(phase: Phase, name: str, evidence: Evidence) -> Says | None:
-    """Return what a node's listed state says after a phase; None: it is not listed, or the list tells nothing of it."""
+    """Return what a node's listed state says after a phase; None: it is not listed, or the list tells nothing of it.
+
+    A node that the list shows as somebody else's proves nothing of ours, and is not waited for: he may keep it.
+    """
     condition = evidence.condition.get(name, NodeCondition.NOT_LISTED)
     table = LISTED[evidence.lister].get(Phase.DESTROY if phase is Phase.RELEASE else phase, {})
-    return table.get(condition)
+    says = table.get(condition)
+    return Says.REFUTES if says is not None and whose(evidence.status_names.get(name, "")) else says
 
 
 def _judge_untouched(name: str, evidence: Evidence) -> tuple[bool | None, str]:

@@ -86,7 +86,7 @@ def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefi
         outcome = replace(outcome, notes={name: f"{prefix}{why}" for name, why in outcome.notes.items()})
     superseded = store.operations.record_outcome(op, outcome, status=end.status, result=end.result)
     measure_operation(store.operations.get(op))
-    note_conditions(store, operation, end.evidence, end.settled)
+    note_conditions(store, operation, end.evidence, operation.at_work)
     for line in log_messages.outcome(operation.phase, operation, end, outcome, superseded):
         line.write(log)
 
@@ -102,7 +102,8 @@ def record_late_result(store: SiteStore, operation: Operation, end: OperationEnd
             operation.op, outcome, f"seen late: provisioner task is {end.kind}"
         )
         was_over = operation.result == EndKind.AT_WORK
-        note_conditions(store, operation, end.evidence, operation.nodes if was_over else end.settled)
+        at_work = store.operations.get(operation.op).at_work
+        note_conditions(store, operation, end.evidence, operation.nodes if was_over else at_work)
         # It corrects what was recorded when nobody waited any more: somebody may have acted on that.
         say = log.warning if known and operation.ended is not None else log.info
         say(
@@ -155,7 +156,9 @@ def await_unfinished(
     StillRunning
         Defer, and come back.
     None
-        It is still not over at ``give_up``. What was proven of single nodes by then is recorded.
+        It is still not over at ``give_up``.
+
+    Where its task is over, and only the list shows nodes of it at work, what is proven of the others is recorded.
     """
     other = operations.elsewhere(operation.action_id)
     if other is not None:
@@ -176,7 +179,8 @@ def await_unfinished(
         operation = replace(operation, provisioner_task=found)
     watch = operations.watch(operation, times, give_up)
     end = watch.wait(operations.patience, operations.stopping)
-    if end is EndKind.AT_WORK and watch.seen is not None:
+    is_settling = end is EndKind.AT_WORK or (isinstance(end, StillRunning) and end.settling)
+    if is_settling and watch.seen is not None:
         record_settled(operations.store, operation, watch.seen)
     if end in (EndKind.TIMED_OUT, EndKind.AT_WORK):
         return None
@@ -289,7 +293,7 @@ class UnfinishedOperations:
         held: set[str] = set()
         for operation in self._of(owner, nodes):
             self.log.info(log_messages.older_operation(operation))
-            mine = set(operation.nodes).intersection(nodes)
+            mine = self._held(operation, nodes)
             # What is held by now stays so, with its reason, whatever becomes of this one.
             free = mine - held
             self._explain(owner, phase, free, log_messages.held(operation))
@@ -300,16 +304,20 @@ class UnfinishedOperations:
                 end, unreachable = None, str(error)
             # It may have been found, or seen to run, only now.
             operation = self.store.operations.get(operation.op)
-            if isinstance(end, StillRunning):
-                self._explain(owner, phase, free, log_messages.held(operation))
-                return end
-            if end is not None:
+            if isinstance(end, OperationEnd):
                 self._explain(owner, phase, free, None)
                 record_late_result(self.store, operation, end, self.log)
                 continue
-            held |= mine
+            still = self._held(operation, mine)
+            self._explain(owner, phase, free - still, None)
+            if not still:
+                continue
             why = log_messages.held(operation, unreachable)
-            self._explain(owner, phase, free, why)
+            self._explain(owner, phase, free & still, why)
+            mine = still
+            if isinstance(end, StillRunning):
+                return end
+            held |= mine
             self._report_left_out(owner, phase, operation, mine, why)
         return HeldNodes(frozenset(held))
 
@@ -319,7 +327,7 @@ class UnfinishedOperations:
             self.log.warning(
                 "Provisioner task %s may still work on %s; submitting them all the same: the action forces it.",
                 operation.provisioner_task,
-                log_messages.names(set(operation.nodes).intersection(nodes)),
+                log_messages.names(self._held(operation, nodes)),
             )
 
     def _explain(self, owner: OperationOwner, phase: Phase, nodes: Collection[str], why: str | None) -> None:
@@ -341,8 +349,17 @@ class UnfinishedOperations:
 
         Those that a group beside this one waits for are that group's to see to their end (rule 11).
         """
-        unfinished = self.store.operations.unfinished(owner.site, nodes)
-        return [one for one in unfinished if not owner.owns(one) and not _is_of_group_beside(owner, one)]
+        others = (
+            one
+            for one in self.store.operations.unfinished(owner.site, nodes)
+            if not owner.owns(one) and not _is_of_group_beside(owner, one)
+        )
+        return [one for one in others if self._held(one, nodes)]
+
+    def _held(self, operation: Operation, nodes: Collection[str]) -> set[str]:
+        """Return those of the nodes that an operation holds: where its task is over, only what is not settled yet."""
+        mine = set(operation.nodes).intersection(nodes)
+        return mine & self.store.tasks.unsettled(operation.op) if operation.at_work else mine
 
 
 def _is_of_group_beside(owner: OperationOwner, operation: Operation) -> bool:

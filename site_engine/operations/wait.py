@@ -86,14 +86,12 @@ class OperationEnd:
     """The end of an operation. ``evidence`` is what can be proven about its nodes.
 
     ``task`` is the provisioner task as it was last seen, None when there is none. ``refusal`` says why it was refused.
-    ``settled`` are nodes that the list showed at work when the task was over: how they are now, it has not left them.
     """
 
     kind: EndKind
     task: ProvisionerTask | None
     evidence: Evidence
     refusal: str = ""
-    settled: frozenset[str] = frozenset()
 
     @property
     def status(self) -> OperationStatus:
@@ -171,7 +169,7 @@ class TaskWatch:
         self.seen: Evidence | None = None
         self._looks_at_nodes = settling or not only_end
         self._over: EndKind | None = None
-        self._at_work: frozenset[str] = frozenset()
+        self._at_work = operation.at_work
         started = clock.now()
         self._submitted = operation.submitted or started
         self._running_since = operation.running_since
@@ -204,7 +202,8 @@ class TaskWatch:
     def _end_of_nodes(self, end: EndKind) -> EndKind | None:
         """Return the end of the task, None while the list shows nodes of it at work (rule 14).
 
-        What ended it is kept, and so is what was read: it is read once where nothing is at work.
+        What ended it is kept, and so is what was read: it is read once where nothing is at work. What is at work is
+        noted in the store: who looks later knows that the task has not left it as it is then (rule 11).
         """
         self._over = end
         try:
@@ -226,7 +225,9 @@ class TaskWatch:
                 len(at_work),
                 said,
             )
-        self.settling, self._at_work = True, self._at_work | at_work
+            self.store.operations.note_at_work(self.operation.op, at_work)
+            self._at_work |= at_work
+        self.settling = True
         return None
 
     def _look(self) -> EndKind | None:
@@ -328,7 +329,7 @@ class TaskWatch:
                 self.task_id,
             )
         evidence = self._read(kind) if self.seen is None else self.seen
-        return OperationEnd(kind, None if kind is EndKind.GONE else self.task, evidence, settled=self._at_work)
+        return OperationEnd(kind, None if kind is EndKind.GONE else self.task, evidence)
 
     def _read(self, kind: EndKind) -> Evidence:
         evidence = self._evidence(over=kind is EndKind.COMPLETE)

@@ -232,6 +232,19 @@ class Operations(Repository):
         first = update(operation).where(operation.c.op == op, operation.c.running_since.is_(None))
         self._database.write(lambda tx: tx.execute(first.values(running_since=self._shared_now(tx) - ago)))
 
+    def note_at_work(self, op: int, nodes: Collection[str]) -> None:
+        """Record that the list shows these nodes at work though the provisioner task is over; those noted before stay.
+
+        Raises `OperationNotFound`: no operation has this number.
+        """
+
+        def work(tx: Connection) -> None:
+            tx.execute(select(operation.c.op).where(operation.c.op == op).with_for_update())
+            noted = sorted(read_operation(tx, op).at_work.union(nodes))
+            tx.execute(update(operation).where(operation.c.op == op).values(at_work=noted))
+
+        self._database.write(work)
+
     def overtaken_by(self, op: int) -> int | None:
         """Return the newest operation, begun after this one, that the same connection's provisioner has begun; or None.
 

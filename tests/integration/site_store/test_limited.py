@@ -27,6 +27,7 @@ FEEDBACK = {
     *("node_errors.acknowledge", "node_reports.notify", "node_troubles.tell", "nodes.record_conditions"),
     *("object_changes.record", "object_changes.route", "object_changes.take", "operations.acquire_lease"),
     *("operations.begin", "operations.finish", "operations.mark_running", "operations.mark_submitted"),
+    "operations.note_at_work",
     *("operations.record_late_outcome", "operations.record_outcome", "outbox.prune", "outbox.record_attempt"),
     *("outbox.route", "owners.check_in", "owners.note_changes", "provisioner_lists.save", "questions.forget"),
     *("questions.keep", "repairs.begin", "repairs.observe", "repairs.powered_on", "repairs.refused"),

@@ -10,7 +10,8 @@ import pytest
 from provisioner_client.drydock.wire import condition_of
 from provisioner_client.maas.machine import STATUS_NAMES, Machine, Status
 from provisioner_client.simulator.machines import MachineStatus
-from strategy_lib.outcome import LISTED, Evidence, Lister, NodeCondition, Outcome, Says, judge
+from strategy_lib.node_states.reported import OWNED_BY
+from strategy_lib.outcome import LISTED, Evidence, Lister, NodeCondition, Outcome, Says, judge, listed_at_work
 from strategy_lib.phase import Phase
 
 RULES = Path(__file__).parents[3] / "docs" / "rules.md"
@@ -115,3 +116,23 @@ def test_rule_13_a_reported_failure_is_not_waited_for() -> None:
     outcome = judged(Lister.DRYDOCK, Phase.DEPLOY, NodeCondition.DEPLOYING, by="reported_failure")
     assert outcome.failed == {"n1"}
     assert not outcome.awaited
+
+
+@pytest.mark.parametrize("by", ["reported_success", "child_success", ""])
+@pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.DEPLOY, Phase.DESTROY, Phase.RELEASE])
+def test_rule_13_what_the_list_shows_as_somebody_else_s_is_not_waited_for(phase: Phase, by: str) -> None:
+    words = f"Deploying{OWNED_BY}carol"
+    said = {by: frozenset({"n1"})} if by else {}
+    seen = Evidence(
+        over=True,
+        condition={"n1": NodeCondition.OTHER},
+        status_names={"n1": words},
+        listed=True,
+        lister=Lister.MAAS,
+        **said,  # type: ignore[arg-type]
+    )
+    outcome = judge(phase, ["n1"], seen)
+    assert not outcome.awaited
+    assert not listed_at_work(phase, ["n1"], seen)
+    assert (outcome.failed == {"n1"}, outcome.unknown == {"n1"}) == (bool(by), not by)
+    assert f"the node list says {words}" in outcome.notes["n1"]

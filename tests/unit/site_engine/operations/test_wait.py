@@ -115,6 +115,7 @@ class Scene:
         self.start = self.clock.now()
         self.fake = FakeProvisioner(self.clock, seconds=10.0)
         self.noted: list[datetime] = []
+        self.at_work: list[set[str]] = []
         self.busy = 0
         self.unsettled = frozenset({"a"})
         self.newer: int | None = None
@@ -137,7 +138,11 @@ class Scene:
         tasks = SimpleNamespace(
             found_before=lambda _: {}, as_wanted_before=lambda _: frozenset(), unsettled=lambda _: self.unsettled
         )
-        operations = SimpleNamespace(mark_running=self.running, overtaken_by=lambda _: self.newer)
+        operations = SimpleNamespace(
+            mark_running=self.running,
+            overtaken_by=lambda _: self.newer,
+            note_at_work=lambda _, nodes: self.at_work.append(set(nodes)),
+        )
         store = cast(SiteStore, SimpleNamespace(operations=operations, tasks=tasks))
         log = logging.getLogger("test")
         return TaskWatch(store, self.fake, self.clock, log, watched, TIMES, until, **how)
@@ -340,7 +345,13 @@ def test_rule_14_a_node_that_is_at_work_until_the_timeout_leaves_its_operation_u
     assert 100 <= scene.seconds < 106, "the clock of the provisioner task goes on"
     end = watch.end(EndKind.AT_WORK)
     assert (end.status, end.result, end.evidence.over) == (OperationStatus.TIMED_OUT, "at_work", True)
-    assert end.settled == {"a"}
+    assert scene.at_work == [{"a"}], "it is noted once"
+
+
+def test_what_was_noted_at_work_is_not_noted_again() -> None:
+    scene = at_work()
+    assert scene.watch(at_work=frozenset({"a"})).look() is None
+    assert not scene.at_work
 
 
 def test_rule_14_what_was_settled_before_is_not_waited_for() -> None:
