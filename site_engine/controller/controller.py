@@ -11,6 +11,7 @@ The jobs are made by `close_dead_actions` below, and in `owner_jobs.py`, `upkeep
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -95,7 +96,7 @@ class Controller:
     _renewed: float = 0.0
     _leader: str | None = None
     _stands_back_until: float = 0.0
-    _is_over: bool = False
+    _over: threading.Event = field(default_factory=threading.Event)
     _noted: dict[str, tuple[str | None, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -167,7 +168,7 @@ class Controller:
 
     def end(self) -> None:
         """Let another lead at once, and lead no more; another thread may ask for it while a look is under way."""
-        self._is_over = True
+        self._over.set()
         self.give_up()
 
     def give_up(self) -> None:
@@ -183,11 +184,11 @@ class Controller:
         if self._held is not None:
             self.lease()
             return True
-        if self._is_over or self.monotonic() < self._stands_back_until:
+        if self._over.is_set() or self.monotonic() < self._stands_back_until:
             return False
         self._held = taken = self.store.leases.take(NAME, self.owner, LEASE_SECONDS)
         self._renewed = self.monotonic()
-        if self._is_over:
+        if self._over.is_set():
             # It was asked to end meanwhile, and may have had nothing to give back then.
             self.give_up()
             return False
