@@ -27,7 +27,7 @@ from provisioner_client.drydock.request_parts import (
 from provisioner_client.drydock.submission import Submission, SubmissionPolicy
 from provisioner_client.drydock.task_list import API, TaskList, task_data
 from provisioner_client.drydock.task_tree import task_of_node, tree_from, with_task_of_node
-from provisioner_client.drydock.tokens import NoToken
+from provisioner_client.drydock.tokens import NoToken, asked_by
 from provisioner_client.drydock.validation_answer import judges_the_design, validation_from
 from provisioner_client.drydock.wire import (
     ACTIONS,
@@ -85,8 +85,7 @@ class DrydockProvisioner:
     retry, submission : for requests that may be repeated (every GET, node filters and validations); for tasks.
     verify : check the server's certificate, or the path of the CA file to check it with.
     end_user : who is behind the requests, for Drydock's log.
-    context_marker : appears in Drydock's log with every request; any text, such as an action's id. Default: a random
-        one.
+    context_marker : appears in Drydock's log with every request; any text, such as an action's id [a random one].
     named_by : what its URL is kept in, for messages.
     redact : takes a design's secrets out of what Drydock says of an error, which goes to the log here already.
     sleep, chance, clock : wait for so many seconds; a number from 0 to 1; seconds since any moment. Given by tests.
@@ -138,7 +137,8 @@ class DrydockProvisioner:
             sleep=sleep,
             chance=chance,
         )
-        longest, place = list_timeout or read_timeout, f"Drydock at {identity_of(self.url)}"
+        longest = list_timeout or read_timeout
+        place = f"Drydock at {identity_of(self.url)}{asked_by(self._tokens, named_by)}"
         self._nodes = NodeList(self._http, f"{API}/nodes", lists, f"list of nodes of {place}", longest, redact)
         self._list = TaskList(self._http, f"{API}/tasks", lists, f"list of tasks of {place}", longest, sleep, clock)
 
@@ -348,7 +348,6 @@ class DrydockProvisioner:
         except ProvisionerError as failure:
             log.warning("task %s cannot be read: %s", task_id, failure)
             evidence, trouble = Evidence(over=False), failure
-            root = None
         if root is not None and root.state is TaskState.QUEUED:
             return replace(evidence, listed=True)
         try:

@@ -17,9 +17,9 @@ from keystoneauth1.access import AccessInfo
 from keystoneauth1.identity import v3
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerProtocolError, ProvisionerRefused
-from provisioner_client.http_session import HttpSession, Timeouts
+from provisioner_client.http_session import HttpSession, Timeouts, TokenSource
 from provisioner_client.retry import RetryPolicy
-from provisioner_client.urls import checked_url
+from provisioner_client.urls import checked_url, identity_of
 
 log = logging.getLogger(__name__)
 
@@ -125,6 +125,13 @@ class KeystoneToken:
         )
         self._session = _Transport(self._http)
 
+    @property
+    def account(self) -> str:
+        """Whose token it is, for which project and from where, without a secret."""
+        of = self._account
+        project = f"project {of.project} ({of.project_domain}) of {identity_of(of.auth_url)}"
+        return f"{of.username} ({of.user_domain}) in {project}"
+
     def token(self) -> str | None:
         """Return a token that is good for two minutes at least, a new one when need be.
 
@@ -169,6 +176,16 @@ class KeystoneToken:
 
     def __repr__(self) -> str:
         return f"KeystoneToken({self._account!r})"
+
+
+def asked_by(tokens: TokenSource, named_by: str | None) -> str:
+    """Say at the end of a list's name who asks for it, so that it is shared by those of one account alone.
+
+    It has no secret: a fixed token is named by what it is kept in.
+    """
+    if isinstance(tokens, KeystoneToken):
+        return f", for {tokens.account}"
+    return f", for the token of {named_by or 'a person'}" if isinstance(tokens, StaticToken) else ""
 
 
 class _Transport(session.Session):

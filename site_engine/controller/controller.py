@@ -96,7 +96,7 @@ class Controller:
     _renewed: float = 0.0
     _leader: str | None = None
     _stands_back_until: float = 0.0
-    _ends: threading.Event = field(default_factory=threading.Event)
+    _over: threading.Event = field(default_factory=threading.Event)
     _noted: dict[str, tuple[str | None, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -168,7 +168,7 @@ class Controller:
 
     def end(self) -> None:
         """Let another lead at once, and lead no more; another thread may ask for it while a look is under way."""
-        self._ends.set()
+        self._over.set()
         self.give_up()
 
     def give_up(self) -> None:
@@ -184,11 +184,11 @@ class Controller:
         if self._held is not None:
             self.lease()
             return True
-        if self._ends.is_set() or self.monotonic() < self._stands_back_until:
+        if self._over.is_set() or self.monotonic() < self._stands_back_until:
             return False
         self._held = taken = self.store.leases.take(NAME, self.owner, LEASE_SECONDS)
         self._renewed = self.monotonic()
-        if self._ends.is_set():
+        if self._over.is_set():
             # It was asked to end meanwhile, and may have had nothing to give back then.
             self.give_up()
             return False

@@ -17,6 +17,8 @@ METRICS_EVERY: Final = 60.0
 NOTIFICATIONS_KEPT: Final = timedelta(days=90)
 EVENTS_KEPT: Final = timedelta(days=365)
 """Facts are kept for ever, the history of how they came about for a year (docs/store.md)."""
+LISTS_KEPT: Final = timedelta(days=1)
+"""For so long a server's list is kept that nobody asks for: the server may be gone."""
 
 
 def merge_counts() -> Job:
@@ -52,9 +54,11 @@ def forget_notifications() -> Job:
 
 
 def forget_events() -> Job:
-    """Return the job that forgets events that are older than `EVENTS_KEPT`: also where no run of a DAG does."""
+    """Return the job that forgets old events, also where no run of a DAG does, and lists that nobody asks for."""
 
     def work(controller: Controller) -> None:
-        controller.store.events.prune(controller.store.now() - EVENTS_KEPT, controller.lease())
+        now = controller.store.now()
+        controller.store.events.prune(now - EVENTS_KEPT, controller.lease())
+        controller.store.shared_lists.prune(controller.lease(), now - LISTS_KEPT)
 
     return Job("old events", FORGET_EVERY, work)

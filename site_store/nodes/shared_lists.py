@@ -8,8 +8,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, delete, select, update
 
+from site_store.leases import require_lease
+from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock, insert
 from site_store.status.status_records import SharedListRecord
@@ -116,6 +118,18 @@ class SharedLists(Repository):
             ended = {"alive_until": None, "problem": problem, "took": took, "timed_out": before + 1}
             tx.execute(update(shared_list).where(*mine).values(**ended, again_at=self._shared_now(tx) + pause))
             return True
+
+        return self._database.write(work)
+
+    def prune(self, held: Lease, older_than: datetime) -> int:
+        """Delete lists that nobody has asked for since a moment, and return how many. Raises `LeaseLost`."""
+        old = delete(shared_list).where(shared_list.c.begun_at < older_than)
+
+        def work(tx: Connection) -> int:
+            now = self._shared_now(tx)
+            require_lease(tx, held, now)
+            is_over = shared_list.c.alive_until.is_(None) | (shared_list.c.alive_until <= now)
+            return tx.execute(old.where(is_over)).rowcount
 
         return self._database.write(work)
 

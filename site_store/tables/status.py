@@ -163,7 +163,7 @@ provisioner_list = Table(
 shared_list = Table(
     "shared_list",
     metadata,
-    # Which list, and the address of the server.
+    # Which list, the address of the server, and the account that asks.
     Column("name", String, primary_key=True),
     Column("answer", CompressedText, nullable=False),
     # When `answer` was asked for, and the seconds that the last answer took, or was waited for in vain.

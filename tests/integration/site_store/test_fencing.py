@@ -56,6 +56,7 @@ WRITES: dict[str, Write] = {
     "who is told": lambda store, held, *_: store.outbox.route(held),
     "what was sent": lambda store, held, clock, _: store.outbox.record_attempt(held, _told(clock), None),
     "old events": lambda store, held, clock, _: store.events.prune(clock.time + timedelta(days=1), held),
+    "old lists": lambda store, held, clock, _: store.shared_lists.prune(held, clock.time + timedelta(days=1)),
     "old notifications": lambda store, held, clock, _: store.outbox.prune(held, clock.time + timedelta(days=1)),
     "which watcher": lambda store, held, *_: store.object_changes.route(held, {}),
     "telling a watcher": lambda store, held, *_: store.object_changes.take(held, "webhook"),

@@ -32,7 +32,7 @@ FEEDBACK = {
     *("outbox.route", "owners.check_in", "owners.note_changes", "provisioner_lists.save", "questions.forget"),
     *("questions.keep", "repairs.begin", "repairs.observe", "repairs.powered_on", "repairs.refused"),
     *("repairs.started", "reporters.admit", "reporters.create", "reporters.report", "reporters.revoke"),
-    *("shared_lists.begin", "shared_lists.time_out"),
+    *("shared_lists.begin", "shared_lists.prune", "shared_lists.time_out"),
     *("reports.save", "site_views.prune", "site_views.publish", "site_views.remember", "steps.begin", "steps.leave"),
     *("tasks.explain_pending", "tasks.fail_unsent", "tasks.plan_step", "tasks.settle_deployed", "waits.hold"),
     *("waits.wait", "wishes.adopt"),

@@ -10,7 +10,7 @@ import yaml
 
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.node_states.repairs import Remedies, repair_site
-from site_store import SiteStore
+from site_store import ActionState, SiteStore
 from site_store.node_states.repair_switches import ALL_SITES
 from site_store.node_states.repairs import RepairResult
 from site_store.records import Lease
@@ -251,3 +251,20 @@ def test_a_node_that_says_so_is_not_repaired(store: SiteStore, clock: FakeClock)
     commit_design(store, SITE, text)
     clock.move(76)
     assert scene.look() == [(("n1",), False)]
+
+
+def test_a_repair_of_which_nothing_is_known_keeps_no_other_of_the_site_from_being_settled(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=READY)
+    first, second = store.repairs.ailing(SITE)
+    assert store.repairs.begin(scene.lease, SITE, "a-first", [first], redeploy=False)
+    assert store.repairs.begin(scene.lease, SITE, "b-second", [second], redeploy=False)
+    made = scene.start(SITE, "b-second", ["n2"], redeploy=False, held=scene.lease)
+    store.repairs.started(scene.lease, SITE, "b-second", made)
+    store.actions.close(made, ActionState.SUCCESS, "done")
+    scene.start.late = True
+    with pytest.raises(AirflowApiError):
+        scene.look()
+    assert [begun.run_id for begun in store.repairs.under_way(SITE)] == ["a-first"]

@@ -78,3 +78,22 @@ def test_a_list_that_ran_out_of_time_is_left_alone_for_as_long_and_for_longer_ea
     assert lists.get(NAME).problem == "away"
     assert lists.begin(NAME, "next", 10, clock.time) == 1.0
     assert lists.get(NAME).problem is None
+
+
+def test_the_list_of_a_server_that_nobody_asks_any_more_is_deleted_and_no_other(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    lists, need = store.shared_lists, clock.time
+    for name in ("gone", "asked again", "asked for now"):
+        clock.move(1)
+        assert lists.begin(name, "one", 10, need) is not None
+        assert lists.land(name, "one", "[1]", took=1)
+    clock.move(86_400)
+    lists.begin("asked again", "two", 10, clock.time)
+    lists.land("asked again", "two", "[2]", took=1)
+    lists.begin("asked for now", "two", 10, clock.time)
+    held = store.leases.take("controller", "me", 60)
+    assert held is not None
+    assert lists.prune(held, clock.time - timedelta(days=1)) == 1
+    assert lists.answer("gone", need) is None
+    assert (lists.answer("asked again", need), lists.answer("asked for now", need)) == ("[2]", "[1]")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import requests
 import responses
 
+from provisioner_client.connection import ConnectionValues
+from provisioner_client.drydock.connection import connect_drydock
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.task_list import is_dead, shared_task
 from provisioner_client.drydock.wire import task_ids, tasks_with_reference
-from provisioner_client.errors import ProvisionerUnavailable
+from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
 from tests.unit.provisioner_client.drydock.drydock_answers import API, TaskJson, echo
 
 Make = Callable[..., DrydockProvisioner]
@@ -23,9 +27,10 @@ class Lists:
     """Gives the server so many seconds more than is asked for, and keeps what is shared."""
 
     def __init__(self, more: float = 0.0) -> None:
-        self.more, self.kept = more, dict[str, str]()
+        self.more, self.kept, self.asked = more, dict[str, str](), list[str]()
 
     def read(self, name: str, ask: Callable[[float], str], timeout: float, age: float = 0.0) -> str:
+        self.asked.append(name)
         self.kept[name] = ask(timeout + self.more)
         return self.kept[name]
 
@@ -42,6 +47,40 @@ def test_what_is_shared_has_no_secret_of_the_design(http: responses.RequestsMock
     (name,) = lists.kept
     assert name == "list of nodes of Drydock at drydock.test:9000"
     assert "canary" not in lists.kept[name]
+
+
+def test_who_asks_with_other_credentials_is_given_nothing_that_another_asked_for_and_no_name_shows_them(
+    http: responses.RequestsMock,
+) -> None:
+    http.get(f"{API}/nodes", status=403)
+    http.post("http://keystone.test/v3/auth/tokens", status=401)
+    keystone = {"auth_url": "http://keystone.test/v3"}
+    asking: list[tuple[str, dict[str, Any]]] = [
+        ("", {}),
+        ("ann", keystone),
+        ("bob", keystone),
+        ("ann", {**keystone, "project_name": "other"}),
+        ("", {"auth_token": "canary-1"}),
+    ]
+    named = []
+    for login, extra in asking:
+        lists = Lists()
+        values = ConnectionValues(
+            "drydock", "c", "http://drydock.test:9000", login=login, password="canary-2", extra=extra
+        )
+        client = connect_drydock(replace(values, lists=lists, named_by="connection 'c'"), str)
+        with closing(client), suppress(ProvisionerError):
+            client.nodes()
+        (name,) = lists.asked
+        named.append(name)
+    at = "list of nodes of Drydock at drydock.test:9000"
+    assert named == [
+        at,
+        f"{at}, for ann (Default) in project service (Default) of keystone.test:80/v3",
+        f"{at}, for bob (Default) in project service (Default) of keystone.test:80/v3",
+        f"{at}, for ann (Default) in project other (Default) of keystone.test:80/v3",
+        f"{at}, for the token of connection 'c'",
+    ]
 
 
 def test_all_that_is_looked_for_in_the_list_of_tasks_is_shared_and_nothing_else(task_json: TaskJson) -> None:
