@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.shared_lists import Shared
+from site_engine.process import Stopping
 from site_engine.shared_locks import store_locks
 from site_store import StoreError
 
@@ -37,7 +38,9 @@ GROWTH: Final = 3
 PAUSES: Final = (5.0, 10.0, 20.0, 40.0, 60.0)
 """Seconds for which a list is not asked for again, after it ran out of time so often in a row."""
 PATIENCE: Final = 2 * LONGEST_TIMEOUT
-"""Seconds for which others' answers are waited for: one that was asked for too early, and the next."""
+"""Seconds for which tasks wait for others' answers: for one that was asked for too early, and the next."""
+SHORT_PATIENCE: Final = 45.0
+"""The same for those who hold a thread that others need: triggers, and requests to the API."""
 _FIRST_LOOK: Final = 0.05
 _LONGEST_LOOK: Final = 1.0
 
@@ -88,12 +91,14 @@ class StoreLists:
     ----------
     since : the database's time at which the need arose.  [each call]
     patience : seconds for which the answers to others' questions are waited for.
+    require_going_on : raises what ends the waiting early; it is called before each look.  [nothing does]
     sleep, monotonic : wait for so many seconds; seconds on a clock that only goes forward.
     """
 
     store: SiteStore
     since: datetime | None = None
     patience: float = PATIENCE
+    require_going_on: Callable[[], None] = lambda: None
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
 
@@ -135,6 +140,7 @@ class StoreLists:
                 if waited >= self.patience:
                     said = f"another process asks for the {name}, and has no answer for {waited:.0f} s: try again later"
                     raise ProvisionerUnavailable(said, timed_out=True)
+                self.require_going_on()
                 self.sleep(pause)
                 pause = min(pause * 1.5, _LONGEST_LOOK)
             known = lists.get(name)
@@ -177,9 +183,20 @@ class StoreLists:
             thread.join()
 
 
-def shared_by(store: SiteStore, since: datetime | None = None, patience: float = PATIENCE) -> Shared:
-    """Return what the clients of one store share; see `StoreLists`."""
-    return Shared(store_locks(store), StoreLists(store, since, patience))
+def shared_by(
+    store: SiteStore,
+    since: datetime | None = None,
+    patience: float = PATIENCE,
+    stopping: Stopping | None = None,
+) -> Shared:
+    """Return what the clients of one store share; see `StoreLists`.
+
+    Parameters
+    ----------
+    stopping : of the task that waits: one that was told to stop waits no longer, and raises `TaskStopped`.
+    """
+    require_going_on = (stopping or Stopping()).require_not_told
+    return Shared(store_locks(store), StoreLists(store, since, patience, require_going_on))
 
 
 def _note(name: str, ended: Callable[[], bool]) -> None:

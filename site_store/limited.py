@@ -1,6 +1,6 @@
 """What steps and watchers are given of the store: repositories with only the methods that they may call (rule 41).
 
-It guards against mistakes, such as work that changes its own goal, and not against malice: whoever runs code in this
+It guards against mistakes, such as work that changes its own goal, and not against malice: code that runs in this
 process can reach the database.
 """
 
@@ -15,7 +15,6 @@ from strategy_lib.goals.actors import Access, Actor, may
 
 if TYPE_CHECKING:
     from site_store.nodes.wishes import Wishes
-    from site_store.store import SiteStore
 
 T = TypeVar("T")
 
@@ -42,7 +41,7 @@ class _Limited:
         return getattr(self._repository, name)
 
 
-class _ReadOnly(Database):
+class ReadOnly(Database):
     """The same database, in which nothing can be written."""
 
     def __init__(self, database: Database, actor: Actor) -> None:
@@ -68,21 +67,24 @@ class _Touches(_Limited):
         return self._touch(site, nodes, user)
 
 
-def limit(store: SiteStore, actor: Actor, touches: Collection[str] = ()) -> None:
-    """Leave of a store what this actor may do.
+def limited(
+    repositories: Mapping[str, Any], actor: Actor, touch: Callable[..., dict[str, int]], touches: Collection[str]
+) -> dict[str, Any]:
+    """Return those of a store's repositories that an actor is given otherwise than they are.
 
     Parameters
     ----------
-    touches : what a watcher names to touch.
+    repositories : by name; of a `ReadOnly` database for one that may not write feedback.
+    touch, touches : what asks for nodes again, and what a watcher names to touch.
     """
-    if not may(actor, Access.WRITE_FEEDBACK):
-        touch = store.wishes.touch
-        store.__init__(_ReadOnly(store._database, actor))  # type: ignore[misc]
-        vars(store)["wishes"] = _Touches(store.wishes, touch, touches)
+    given: dict[str, Any] = {}
     for name, methods in WRITES.items():
         refused = {method: access for method, access in methods.items() if not may(actor, access)}
         if refused:
-            vars(store)[name] = _Limited(vars(store)[name], actor, refused)
+            given[name] = _Limited(repositories[name], actor, refused)
+    if actor is Actor.WATCHER:
+        given["wishes"] = _Touches(repositories["wishes"], touch, touches)
+    return given
 
 
 def _refuse(actor: Actor, access: Access) -> NoReturn:

@@ -290,7 +290,8 @@ class Operation:
     `sending` is the moment right before it was last sent; None: it certainly never was, and holds nothing.
     `over` is when the provisioner task was seen to be over (None: it may still be at work, rules 14 and 24).
     `round` counts the operations of a group's attempt for the phase: batches, waves and retries; `left_out` are nodes
-    that were due in it and could not be claimed.
+    that were due in it and could not be claimed. `at_work` are nodes that the list showed at work once its task was
+    over.
     """
 
     op: int
@@ -315,6 +316,7 @@ class Operation:
     result: str | None
     round: int = 0
     left_out: tuple[str, ...] = ()
+    at_work: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from site_store.groups.groups import Groups
 from site_store.groups.questions import Questions
 from site_store.groups.waits import Waits
 from site_store.leases import Checks, Leases
-from site_store.limited import limit
+from site_store.limited import ReadOnly, limited
 from site_store.node_states.drifts import Drifts
 from site_store.node_states.node_reports import NodeReports
 from site_store.node_states.node_troubles import NodeTroubles
@@ -57,7 +57,7 @@ from site_store.status.owners import Owners
 from site_store.status.reporters import Reporters
 from site_store.trees.site_cards import SiteCards
 from site_store.trees.trees import Trees
-from strategy_lib.goals.actors import Actor
+from strategy_lib.goals.actors import Access, Actor, may
 
 
 class SiteStore:
@@ -150,9 +150,11 @@ class SiteStore:
             database.close()
             raise
         store = cls(database)
-        if actor is not None:
-            limit(store, actor, touches)
-        return store
+        if actor is None:
+            return store
+        own = store if may(actor, Access.WRITE_FEEDBACK) else cls(ReadOnly(database, actor))
+        vars(own).update(limited(vars(own), actor, store.wishes.touch, touches))
+        return own
 
     @staticmethod
     def upgrade(url: str | None = None) -> str:

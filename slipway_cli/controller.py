@@ -113,7 +113,7 @@ def controller(url: str, lease: float) -> None:
     with store, contextlib.ExitStack() as sessions:
         leaders, listener = _site_leaders(store, url, account, sessions, process_identity(), lease)
         jobs = Controller(store, process_identity(), _jobs(url, account, sessions))
-        failure = _work(stopped, {"sites": (leaders.run, leaders.end), "jobs": (jobs.run, jobs.give_up)})
+        failure = _work(stopped, {"sites": (leaders.run, leaders.end), "jobs": (jobs.run, jobs.end)})
         listener.close()
     if failure is not None:
         log.critical("This controller ends by a defect of Slipway's.", exc_info=failure)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from strategy_lib.node_states.reported import whose
 from strategy_lib.phase import Phase
 
 
@@ -245,8 +246,12 @@ def judge(phase: Phase, sent: Collection[str], evidence: Evidence) -> Outcome:
 
 
 def listed_at_work(phase: Phase, nodes: Collection[str], evidence: Evidence) -> frozenset[str]:
-    """Return those of the nodes that the list shows in a state that does not last, and says nothing after the phase."""
-    return frozenset(name for name in nodes if _said_by_list(phase, name, evidence) is Says.WAIT)
+    """Return those of the nodes that the list shows in a state that does not last, and says nothing after the phase.
+
+    A node that somebody else has by now is none of them: nobody knows when they release it.
+    """
+    waiting = (name for name in nodes if _said_by_list(phase, name, evidence) is Says.WAIT)
+    return frozenset(name for name in waiting if not whose(evidence.status_names.get(name, "")))
 
 
 def _said_by_list(phase: Phase, name: str, evidence: Evidence) -> Says | None:

@@ -29,7 +29,7 @@ from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning, intervals
 from site_engine.process import SharedClock, Stopping
 from site_engine.redaction import RedactedLog, redact_for_action
-from site_engine.shared_lists import shared_by
+from site_engine.shared_lists import SHORT_PATIENCE, shared_by
 from site_store import PlaceTaken, SiteStore
 from slipway_airflow.airflow_stats import emit
 from slipway_airflow.group_driving import GroupTask, drive_group
@@ -48,6 +48,7 @@ from strategy_lib.phase import GroupState
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
     from provisioner_client.redacting import Redact
+    from provisioner_client.shared_lists import Shared
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord
 
@@ -213,9 +214,10 @@ class GroupTrigger(BaseTrigger):
                     raise _ForTheTask(f"only Airflow knows whether group {turn.name} is about to be tried again")
         token = store.revisions.get(action.site, action.revision).design_token
         observer = ProvisionerObserver(store, connection, action.dag_id)
-        provisioner = connection.connect(redact, marker(action), observer, shared_by(store))
+        shared = shared_by(store, patience=SHORT_PATIENCE, stopping=stopping)
+        provisioner = connection.connect(redact, marker(action), observer, shared)
         try:
-            elsewhere = partial(_elsewhere, store, action, connection)
+            elsewhere = partial(_elsewhere, store, action, connection, shared)
             operations = OperationRun(store, provisioner, SharedClock(store), 0.0, log, stopping, elsewhere)
             result = drive_group(
                 operations,
@@ -240,7 +242,7 @@ class _ForTheTask(Exception):
 
 
 def _elsewhere(
-    store: SiteStore, action: ActionRecord, connection: ProvisionerConnection, action_id: str
+    store: SiteStore, action: ActionRecord, connection: ProvisionerConnection, shared: Shared, action_id: str
 ) -> Provisioner | None:
     """Return a client for another action's operation where its design has other secrets (`OperationRun`)."""
     other = store.actions.get(action_id)
@@ -249,7 +251,7 @@ def _elsewhere(
     if other.revision == action.revision:
         return None
     observer = ProvisionerObserver(store, connection, action.dag_id)
-    return connection.connect(redact_for_action(store, other), marker(other), observer, shared_by(store))
+    return connection.connect(redact_for_action(store, other), marker(other), observer, shared)
 
 
 async def _in_thread(work: Callable[[], Found]) -> Found:

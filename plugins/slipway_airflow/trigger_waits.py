@@ -109,7 +109,7 @@ async def watched_end(
     from site_engine.monitoring.owners import ProvisionerObserver
     from site_engine.operations.wait import TaskWatch
     from site_engine.process import SharedClock
-    from site_engine.shared_lists import shared_by
+    from site_engine.shared_lists import SHORT_PATIENCE, shared_by
     from site_store import SiteStore
     from strategy_lib.goals.actors import Actor
 
@@ -129,7 +129,9 @@ async def watched_end(
     provisioner = None
     try:
         observer = await asyncio.to_thread(observer_of, store)
-        provisioner = await asyncio.to_thread(connection.connect, redact, None, observer, shared_by(store))
+        # The threads of the triggerer are few, and for all triggers: a list that others ask for is waited for in turns.
+        shared = shared_by(store, patience=SHORT_PATIENCE)
+        provisioner = await asyncio.to_thread(connection.connect, redact, None, observer, shared)
         operation = replace(await asyncio.to_thread(store.operations.get, op), provisioner_task=provisioner_task)
         clock = await asyncio.to_thread(SharedClock, store)
         watch = TaskWatch(

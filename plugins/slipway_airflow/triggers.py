@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from slipway_airflow.trigger_waits import connection_of_id, stay_quiet, until_groups, watched_end
+from slipway_airflow.trigger_waits import connection_of_id, stay_quiet, watched_end
 
 if TYPE_CHECKING:
-    from site_store import SiteStore
+    pass
 
 
 class ProvisionerTaskTrigger(BaseTrigger):
@@ -130,50 +130,3 @@ class NodesReadyTrigger(BaseTrigger):
             await asyncio.to_thread(store.close)
         await stay_quiet(started)
         yield TriggerEvent({"op": self.op, "how": "complete" if ready else "timed_out"})
-
-
-class OtherGroupsTrigger(BaseTrigger):
-    """Fires when it is a group's turn, as far as the store knows, or when operations of others have ended (rule 8).
-
-    It also fires after some time: only a task learns from Airflow that another one will not go on. No task defers to it
-    any more (`group_trigger`); one that an earlier version deferred comes back by it.
-
-    Parameters
-    ----------
-    action_id, group : who waits.
-    places : how many groups may be at work at once.
-    ops : operations of other groups that have nodes of this one in hand; none: it waits for its turn.
-
-    Notes
-    -----
-    The class's path and arguments are stored by Airflow: they must stay readable after an upgrade.
-    """
-
-    def __init__(self, action_id: str, group: str, places: int, ops: list[int]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.action_id = action_id
-        self.group = group
-        self.places = places
-        self.ops = ops
-
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and the arguments that make the same trigger again."""
-        facts = {"action_id": self.action_id, "group": self.group, "places": self.places, "ops": self.ops}
-        return ("slipway_airflow.triggers.OtherGroupsTrigger", facts)
-
-    async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look at the store until there is something to come back for."""
-        started = time.monotonic()
-        await until_groups(self._is_over, self.log)
-        await stay_quiet(started)
-        yield TriggerEvent({"waited_for": "other groups"})
-
-    def _is_over(self, store: SiteStore) -> bool:
-        from site_engine.groups.turns import turn_by_store
-
-        if self.ops:
-            return any(store.operations.get(op).ended is not None for op in self.ops)
-        action = store.actions.get(self.action_id)
-        return action.state.is_end or (
-            turn_by_store(self.group, store.groups.turns(self.action_id), self.places).wait_for is None
-        )

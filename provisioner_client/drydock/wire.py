@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from provisioner_client.drydock.request_parts import REFERENCE_KEY
@@ -194,18 +195,33 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
             succeeded |= child.successes
             failed |= child.failures
     errors = tree.get("subtask_errors")
-    voices.extend(errors.values() if isinstance(errors, dict) else ())
+    wrong = [one for one in errors.values() if isinstance(one, dict)] if isinstance(errors, dict) else []
+    voices.extend(wrong)
+    given_up = _given_up(wrong) if root.action == ACTIONS[Phase.DESTROY] else frozenset()
+    failed |= given_up
     names, design = frozenset(sent), _design_of(_mapping(raw_root, "a task"))
     return root, Evidence(
         over=over,
         # Empty until the task is complete; should they ever not be, they are not final.
-        reported_success=root.successes if over else frozenset(),
+        reported_success=root.successes - given_up if over else frozenset(),
         reported_failure=root.failures if over else frozenset(),
         child_success=frozenset(succeeded - failed),
         child_failure=frozenset(failed),
         messages=_causes(voices, names, design),
         texts=_texts(voices, names, design),
     )
+
+
+def _given_up(errors: list[dict[str, Any]]) -> frozenset[str]:
+    """Return the nodes that a leaf of a destroy deleted although their release had failed (trap 30).
+
+    Such a leaf has them in both lists. Its retry finds no machine, and reports success.
+    """
+    found: set[str] = set()
+    for error in errors:
+        with suppress(ProvisionerProtocolError):
+            found |= _names(error.get("successes"), "successes") & _names(error.get("failures"), "failures")
+    return frozenset(found)
 
 
 def nodes_from(data: object) -> dict[str, ListedNode]:

@@ -83,9 +83,8 @@ class ScriptForm:
 
 _ONLY_MAAS = frozenset({Behaviour.SILENT, Behaviour.NO_NETWORK, Behaviour.NO_ADDRESSES})
 _OF_DRYDOCK = frozenset(Behaviour) - _ONLY_MAAS
-_OF_EVERY_PHASE = _OF_DRYDOCK - {Behaviour.TAKEN_FOR_DONE}
 DRYDOCK_SCRIPTS = ScriptForm(
-    STAGES, {**dict.fromkeys(Work, _OF_EVERY_PHASE), Work.PREPARE: _OF_DRYDOCK, Work.DEPLOY: _OF_DRYDOCK}
+    STAGES, {**dict.fromkeys(Work, _OF_DRYDOCK), Work.RELABEL: _OF_DRYDOCK - {Behaviour.TAKEN_FOR_DONE}}
 )
 
 

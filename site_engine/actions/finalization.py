@@ -27,7 +27,7 @@ from strategy_lib.reports.report import to_dict
 from strategy_lib.reports.report_text import render
 
 if TYPE_CHECKING:
-    from site_engine.process import TaskLog
+    from site_engine.process import Stopping, TaskLog
     from site_engine.provisioners import Provisioners
     from site_store import ActionRecord, SiteStore
     from strategy_lib.reports.report import Report
@@ -39,6 +39,7 @@ def finalize_action(
     step_states: Mapping[str, str | None],
     log: TaskLog,
     provisioners: Provisioners,
+    stopping: Stopping | None = None,
 ) -> Report:
     """Judge what has no verdict, report, and close the action; safe to repeat.
 
@@ -46,6 +47,9 @@ def finalize_action(
     ----------
     step_states : Airflow's state of each of the action's steps (`site_engine.actions.kinds.ActionKind.steps`).
     provisioners : leads to the provisioner that is asked for late results.
+    stopping : of the task that reports.
+
+    Raises `TaskStopped`: the task was told to stop while it waited for an answer.
     """
     for standing in store.groups.standings(action.id):
         if not standing.is_judged and interrupt_group(store, action, standing.name):
@@ -53,7 +57,7 @@ def finalize_action(
     step = kind_of(action.kind).node_step
     # Before anything comes late: that never changes a verdict (rule 14).
     judged = step_tasks(store, action, step)
-    _late_results(store, action, log, provisioners)
+    _late_results(store, action, log, provisioners, stopping)
     data = store.reports.facts(action.id)
     on_nodes = NodeStepStatus(step, step_states.get(step), judged, step_tasks(store, action, step)) if step else None
     found = {phase: store.tasks.of_step(action.id, phase) for phase in kind_of(action.kind).found_steps}
@@ -107,12 +111,15 @@ def step_tasks(store: SiteStore, action: ActionRecord, step: Phase | None) -> St
     return tuple((name, record) for name, record in tasks if not record.is_untouched)
 
 
-def _late_results(store: SiteStore, action: ActionRecord, log: TaskLog, provisioners: Provisioners) -> None:
+def _late_results(
+    store: SiteStore, action: ActionRecord, log: TaskLog, provisioners: Provisioners, stopping: Stopping | None
+) -> None:
     """Look once more at what had no result in time; the report goes on without an answer."""
     try:
         connection = provisioners.for_action(store, action)
         observer = ProvisionerObserver(store, connection, action.dag_id)
-        provisioner = connection.connect(redact_for_action(store, action), observer=observer, shared=shared_by(store))
+        shared = shared_by(store, stopping=stopping)
+        provisioner = connection.connect(redact_for_action(store, action), observer=observer, shared=shared)
     except (SettingsError, ConnectionLookupFailed) as error:
         log.warning("Late results cannot be looked for: %s", error)
         return

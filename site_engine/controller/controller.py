@@ -11,6 +11,7 @@ The jobs are made by `close_dead_actions` below, and in `owner_jobs.py`, `upkeep
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -95,6 +96,7 @@ class Controller:
     _renewed: float = 0.0
     _leader: str | None = None
     _stands_back_until: float = 0.0
+    _ends: threading.Event = field(default_factory=threading.Event)
     _noted: dict[str, tuple[str | None, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -126,7 +128,7 @@ class Controller:
                 if pause(pause_after(failures) if failures else TICK):
                     return
         finally:
-            self.give_up()
+            self.end()
 
     def look(self) -> None:
         """Do what is due, if this process leads or can.
@@ -164,8 +166,13 @@ class Controller:
             self.store.checks.record(self.lease(), subject, problem)
             self._noted[subject] = (problem, self.monotonic())
 
+    def end(self) -> None:
+        """Let another lead at once, and lead no more; another thread may ask for it while a look is under way."""
+        self._ends.set()
+        self.give_up()
+
     def give_up(self) -> None:
-        """Let another lead, if this process does."""
+        """Let another lead, if this process does; it may lead again."""
         held, self._held = self._held, None
         if held is not None:
             try:
@@ -177,12 +184,16 @@ class Controller:
         if self._held is not None:
             self.lease()
             return True
-        if self.monotonic() < self._stands_back_until:
+        if self._ends.is_set() or self.monotonic() < self._stands_back_until:
             return False
-        self._held = self.store.leases.take(NAME, self.owner, LEASE_SECONDS)
+        self._held = taken = self.store.leases.take(NAME, self.owner, LEASE_SECONDS)
         self._renewed = self.monotonic()
-        if self._held is not None:
-            log.info("This controller leads (%s, epoch %d).", self.owner, self._held.epoch)
+        if self._ends.is_set():
+            # It was asked to end meanwhile, and may have had nothing to give back then.
+            self.give_up()
+            return False
+        if taken is not None:
+            log.info("This controller leads (%s, epoch %d).", self.owner, taken.epoch)
             self._leader = self.owner
             self._noted.clear()
             return True

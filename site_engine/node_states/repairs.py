@@ -140,8 +140,9 @@ def repair_site(
 ) -> None:
     """Settle the repairs of a site that are over, and begin those that are due: as one action, or by their power.
 
-    Raises `EngineError`: one could not be started.
+    Raises `EngineError`: one could not be started; those that are over are settled first.
     """
+    trouble: AirflowApiError | None = None
     for begun in store.repairs.under_way(site):
         if begun.powers_on:
             ended = store.repairs.settle_powered_on(lease(), site, begun.run_id, POWER_ON_PATIENCE)
@@ -149,10 +150,17 @@ def repair_site(
                 log.info("Node %s of site %s was powered on: %s.", name, site, result)
         elif begun.action_id is None:
             # This process, or the one before it, ended in between: the same run is not started twice.
-            _start(store, site, begun.run_id, begun.nodes, remedies.start, lease, redeploy=begun.redeploy)
+            try:
+                _start(store, site, begun.run_id, begun.nodes, remedies.start, lease, redeploy=begun.redeploy)
+            except AccountRefused:
+                raise
+            except AirflowApiError as error:
+                trouble = trouble or error
         elif store.actions.get(begun.action_id).state.is_end:
             for name, result in store.repairs.settle(lease(), site, begun.action_id).items():
                 log.info("The repair of node %s of site %s ended: %s.", name, site, result)
+    if trouble is not None:
+        raise trouble
     settings = store.revisions.settings(site)
     if settings.repair is RepairMode.OFF or store.repair_switches.of_site(site) is not None:
         return
@@ -262,12 +270,10 @@ def _begun(store: SiteStore, run_id: str) -> str | None:
 
 @contextmanager
 def _kept_when_refused(store: SiteStore, site: str, run_id: str, lease: Callable[[], Lease]) -> Iterator[None]:
-    """Keep why nodes were not powered on: it is an attempt. That the controller's account is refused is none."""
+    """Keep why nodes were not powered on: an attempt. Where no answer came, it may be done: a look tells."""
     try:
         yield
-    except AccountRefused:
-        raise
-    except EngineError as error:
+    except AirflowRefused as error:
         store.repairs.refused(lease(), site, run_id, str(error))
         raise
 

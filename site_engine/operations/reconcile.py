@@ -289,7 +289,7 @@ class UnfinishedOperations:
         held: set[str] = set()
         for operation in self._of(owner, nodes):
             self.log.info(log_messages.older_operation(operation))
-            mine = set(operation.nodes).intersection(nodes)
+            mine = self._held(operation).intersection(nodes)
             # What is held by now stays so, with its reason, whatever becomes of this one.
             free = mine - held
             self._explain(owner, phase, free, log_messages.held(operation))
@@ -307,6 +307,9 @@ class UnfinishedOperations:
                 self._explain(owner, phase, free, None)
                 record_late_result(self.store, operation, end, self.log)
                 continue
+            mine &= self._held(operation)
+            self._explain(owner, phase, free - mine, None)
+            free &= mine
             held |= mine
             why = log_messages.held(operation, unreachable)
             self._explain(owner, phase, free, why)
@@ -319,7 +322,7 @@ class UnfinishedOperations:
             self.log.warning(
                 "Provisioner task %s may still work on %s; submitting them all the same: the action forces it.",
                 operation.provisioner_task,
-                log_messages.names(set(operation.nodes).intersection(nodes)),
+                log_messages.names(self._held(operation).intersection(nodes)),
             )
 
     def _explain(self, owner: OperationOwner, phase: Phase, nodes: Collection[str], why: str | None) -> None:
@@ -342,7 +345,14 @@ class UnfinishedOperations:
         Those that a group beside this one waits for are that group's to see to their end (rule 11).
         """
         unfinished = self.store.operations.unfinished(owner.site, nodes)
-        return [one for one in unfinished if not owner.owns(one) and not _is_of_group_beside(owner, one)]
+        others = [one for one in unfinished if not owner.owns(one) and not _is_of_group_beside(owner, one)]
+        return [one for one in others if not self._held(one).isdisjoint(nodes)]
+
+    def _held(self, operation: Operation) -> frozenset[str]:
+        """Return the nodes that an operation still works on: of one whose task is over, those that are not settled."""
+        if operation.result == EndKind.AT_WORK:
+            return self.store.tasks.unsettled(operation.op)
+        return frozenset(operation.nodes)
 
 
 def _is_of_group_beside(owner: OperationOwner, operation: Operation) -> bool:

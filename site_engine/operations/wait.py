@@ -8,7 +8,7 @@ the triggerer, which only sleeps differently. What the end means for nodes is `r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerUnavailable, TaskNotFound
 from provisioner_client.protocol import TaskState
+from site_engine.operations.death_watch import WHILE_HELD, WHILE_OWN, DeathWatch
 from site_engine.operations.design_source import design_source
 from site_engine.operations.judging import nodes_at_work
 from site_store import OperationStatus, StoreError
@@ -26,17 +27,6 @@ if TYPE_CHECKING:
     from site_engine.process import Clock, Stopping, TaskLog
     from site_store import Operation, SiteStore
 
-WHILE_HELD = timedelta(seconds=60)
-"""Between two death checks of a task whose nodes another task waits for."""
-
-WHILE_OWN = timedelta(minutes=5)
-"""Before the first death check of one's own running task, and between two: it is most likely alive.
-
-It is checked at once when a newer operation is seen to run over the same connection.
-"""
-
-# Death checks may take one part in so many of the time: each makes the provisioner read all its tasks.
-_SHARE = 20
 _FIRST_INTERVAL = 0.4
 _GROWTH = 1.25
 _NEWS_EVERY = timedelta(seconds=60)
@@ -142,46 +132,6 @@ def last_in_flight(operation: Operation) -> datetime | None:
     return max(operation.sending, operation.lease_until or operation.sending)
 
 
-class DeathWatch:
-    """Checks now and then whether one task is dead. Each check makes the provisioner read all its tasks.
-
-    Parameters
-    ----------
-    provisioner, now : who is asked, and the time.
-    first : not before then.
-    every : at most so often; less often where the answer takes long.
-    """
-
-    def __init__(
-        self, provisioner: Provisioner, now: Callable[[], datetime], first: datetime, every: timedelta
-    ) -> None:
-        self._provisioner = provisioner
-        self._now = now
-        self._next = first
-        self._every = every
-
-    def says_dead(self, task_id: str, *, overtaken: bool = False) -> bool:
-        """Whether the task, which is said to run, is certainly dead. False also when it is too early to ask.
-
-        Parameters
-        ----------
-        task_id : the task.
-        overtaken : the provisioner has begun a newer one since it was asked last: it is asked now.
-
-        Raises `provisioner_client.errors.ProvisionerError`: there was no answer.
-        """
-        asked = self._now()
-        if asked < self._next and not overtaken:
-            return False
-        try:
-            # What anybody was told since it was begun tells as much, and the provisioner is spared.
-            age = 0.0 if overtaken else min(self._every, WHILE_HELD).total_seconds() / 2
-            return self._provisioner.is_dead(task_id, age=age)
-        finally:
-            answered = self._now()
-            self._next = answered + max(self._every, _SHARE * (answered - asked))
-
-
 class TaskWatch:
     """Watches the provisioner task of one operation until its end or its deadline; waits for nothing itself.
 
@@ -221,7 +171,7 @@ class TaskWatch:
         self.seen: Evidence | None = None
         self._looks_at_nodes = settling or not only_end
         self._over: EndKind | None = None
-        self._at_work: frozenset[str] = frozenset()
+        self._at_work = frozenset(operation.at_work)
         started = clock.now()
         self._submitted = operation.submitted or started
         self._running_since = operation.running_since
@@ -268,6 +218,12 @@ class TaskWatch:
         if not at_work:
             return end
         if not at_work <= self._at_work:
+            try:
+                # Whoever goes on with this is to know it: they may be another's by the time that they settle.
+                self.store.operations.mark_at_work(self.operation.op, self._at_work | at_work)
+            except StoreError as error:
+                self.log.warning("Which nodes are still at work could not be kept, looking again: %s", error)
+                return None
             said = ", ".join(f"{name} ({self.seen.status_names.get(name, 'at work')})" for name in sorted(at_work)[:10])
             self.log.info(
                 "Provisioner task %s is over, but the list of nodes still shows %s of its nodes at work, and they are "
@@ -281,7 +237,7 @@ class TaskWatch:
 
     def _look(self) -> EndKind | None:
         self.task = self._ask()
-        if self.task.state is TaskState.RUNNING and self._death.says_dead(self.task_id, overtaken=self._is_overtaken()):
+        if self.task.state is TaskState.RUNNING and self._is_dead():
             # The check may take minutes: the task may have been alive at its beginning, and over at its end.
             self.task = self._ask()
             return EndKind.COMPLETE if self.task.state is TaskState.COMPLETE else EndKind.DEAD
@@ -289,15 +245,19 @@ class TaskWatch:
             self._note_running()
         return EndKind.COMPLETE if self.task.state is TaskState.COMPLETE else None
 
-    def _is_overtaken(self) -> bool:
-        """Whether the provisioner was seen to begin a newer operation since this was asked last."""
-        before = self._newest
+    def _is_dead(self) -> bool:
+        """Whether the task is dead; asked at once where the provisioner was seen to begin a newer operation.
+
+        One that no answer came about is news at the next look, too.
+        """
         try:
-            self._newest = self.store.operations.overtaken_by(self.operation.op)
+            newest = self.store.operations.overtaken_by(self.operation.op)
         except StoreError:
             # It is told at the next look.
-            return False
-        return self._newest is not None and self._newest != before
+            newest = self._newest
+        found = self._death.says_dead(self.task_id, overtaken=newest is not None and newest != self._newest)
+        self._newest = newest
+        return found
 
     def _ask(self) -> ProvisionerTask:
         """Ask after the task; an answer about anything else is trouble, and asked for again.

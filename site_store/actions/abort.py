@@ -41,7 +41,7 @@ def close_action(
     ).rowcount
     interrupt_work(tx, now, action_id)
     interrupt_groups(tx, now, closing.site, action_id)
-    number_never_begun(tx, now, closing.site, action_id)
+    number_never_begun(tx, action_id)
     if decided and not closing.dry_run and (closing.state, closing.verdict) != (state, verdict):
         facts = {"kind": closing.kind, "revision": closing.revision, "user": closing.user}
         data = {**facts, "state": state, "verdict": verdict}

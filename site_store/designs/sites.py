@@ -34,7 +34,7 @@ def is_known(site: ColumnElement[str]) -> ColumnElement[bool]:
     return or_(*(exists().where(column == site) for column in _PLACES))
 
 
-def _known(tx: Connection, after: str | None, limit: int | None) -> Select[tuple[str]]:
+def _known(after: str | None, limit: int | None) -> Select[tuple[str]]:
     named = union(*(select(column.label("name")) for column in _PLACES)).subquery()
     name = by_code_point(named.c.name)
     query = select(named.c.name).order_by(name).limit(limit)
@@ -84,13 +84,13 @@ class Sites(Repository):
         after : only those behind this name, for the next page.
         limit : how many at most; None: all.
         """
-        return self._database.read_once(lambda tx: list(tx.scalars(_known(tx, after, limit))))
+        return self._database.read_once(lambda tx: list(tx.scalars(_known(after, limit))))
 
     def known_with_switches(self, after: str) -> tuple[list[str], dict[str, RepairSwitch]]:
         """Return the same behind a name, and all switches that stop repair, by site; by one statement."""
 
         def work(tx: Connection) -> tuple[list[str], dict[str, RepairSwitch]]:
-            page = _known(tx, after, None).subquery()
+            page = _known(after, None).subquery()
             switches = select(*(repair_switch.c[name] for name in ("site", "stopped_at", "stopped_by", "reason")))
             rows = tx.execute(switches.union_all(select(page.c.name, null(), null(), null()))).all()
             # Who stopped it is known of each switch.
@@ -103,7 +103,7 @@ class Sites(Repository):
         """Return the same with the switch that stops the site's repair, None where none does; by one statement."""
 
         def work(tx: Connection) -> dict[str, RepairSwitch | None]:
-            page = _known(tx, after, limit).subquery()
+            page = _known(after, limit).subquery()
             stops = or_(repair_switch.c.site == page.c.name, repair_switch.c.site == ALL_SITES)
             query = select(page.c.name, repair_switch).outerjoin(repair_switch, stops)
             found: dict[str, RepairSwitch | None] = {}

@@ -137,8 +137,8 @@ def write_plan(
     asked = sorted(frozenset(name for item in groups if item.group.ready is not None for name in item.nodes))
     if asked:
         asker = f"{AIRFLOW_OWNER}{requested.dag_id}"
-        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(tx, versioned, asked))
-        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(tx, others, asked))
+        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(versioned, asked))
+        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(others, asked))
     expect_provisioner(tx, action_id, requested.site, requested.connection)
     if done:
         tx.execute(
@@ -146,12 +146,12 @@ def write_plan(
             .where(task.c.action_id == action_id, among(task.c.node, done))
             .values(status=TaskStatus.SUCCESS, started=now, ended=now)
         )
-        number_as_wanted(tx, now, requested.site, action_id, GROUP_PHASES, done)
+        number_as_wanted(tx, requested.site, action_id, GROUP_PHASES, done)
     withhold(tx, now, action_id, GROUP_PHASES, withheld)
     return True
 
 
-def _among(tx: Connection, nodes_with_digests: Any, chosen: Sequence[str]) -> Any:
+def _among(nodes_with_digests: Any, chosen: Sequence[str]) -> Any:
     return nodes_with_digests.where(among(nodes_with_digests.selected_columns[0], chosen))
 
 

@@ -45,7 +45,7 @@ def read_totals(tx: Connection, site: str, taken_down: Mapping[str, str], *, are
     are_seen : find out whether all were seen. To look for one that was not takes longer than all else of a page, as
         there hardly ever is one; it is counted instead.
     """
-    row = tx.execute(_totals(tx, site, taken_down, are_seen)).one()
+    row = tx.execute(_totals(site, taken_down, are_seen)).one()
     cells = json_list(row.cells)
     there = sum(number for _, status, number in cells if status != Status.DELETED)
     found = {state: int(number) for state, number in json_list(row.states)}
@@ -66,7 +66,7 @@ def read_totals(tx: Connection, site: str, taken_down: Mapping[str, str], *, are
     return StateTotals(counts, all_seen)
 
 
-def _totals(tx: Connection, site: str, taken_down: Mapping[str, str], are_seen: bool) -> Select[Any]:
+def _totals(site: str, taken_down: Mapping[str, str], are_seen: bool) -> Select[Any]:
     whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
     records = func.sum(status_count.c.records).cast(BigInteger).label("records")
     cells = select(status_count.c.phase, status_count.c.status, records).where(*whole, status_count.c.phase != TOUCH)

@@ -68,7 +68,7 @@ def done_again(now: datetime) -> str:
     return f" (succeeded at {now:%Y-%m-%d %H:%M:%S} UTC)"
 
 
-def of_nodes(tx: Connection, this: Operation, nodes: Collection[str]) -> tuple[ColumnElement[bool], ...]:
+def of_nodes(this: Operation, nodes: Collection[str]) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions that pick these nodes among the tasks of an operation (`task.op` is asked for beside them).
 
     They name those that are left out where these are fewer, and nothing where none is: most outcomes are of all nodes.
@@ -111,13 +111,13 @@ def follow_operation(
 def _follow_chosen(
     tx: Connection, now: datetime, this: Operation, outcome: Outcome, these: Chosen, *, late: bool
 ) -> None:
-    given = {"this_op": this.op, "this_site": this.site, **these.parameters(tx, "chosen")}
+    given = {"this_op": this.op, "this_site": this.site, **these.parameters("chosen")}
     count_failures(tx, now, _failed(these.choice), given)
     given |= {"this_moment": now, "this_action": this.action_id}
     proving: Choice | None = None
     if this.phase is Phase.DEPLOY and outcome.succeeded:
         proven = Chosen.of(this, outcome.succeeded)
-        given |= proven.parameters(tx, "proven")
+        given |= proven.parameters("proven")
         proving = proven.choice
     if not late:
         given["done_again"] = done_again(now)

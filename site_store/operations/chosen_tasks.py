@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Text, bindparam
+from sqlalchemy import ColumnElement, Text, bindparam
 
 from site_store.records import Operation
 from site_store.sql.postgresql import UtcDateTime, among_parameter
@@ -50,7 +50,7 @@ class Chosen:
             return cls(Choice.ALL_BUT, sorted(others))
         return cls(Choice.THESE, list(nodes))
 
-    def parameters(self, tx: Connection, key: str) -> dict[str, Any]:
+    def parameters(self, key: str) -> dict[str, Any]:
         """Return what the statement of this choice is given under `key`."""
         return {} if self.choice is Choice.ALL else {key: list(self.names)}
 

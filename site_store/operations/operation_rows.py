@@ -56,4 +56,5 @@ def operation_record(row: Row[*tuple[Any, ...]]) -> Operation:
         result=row.result,
         round=row.round,
         left_out=tuple(row.left_out or ()),
+        at_work=tuple(row.at_work or ()),
     )

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from statistics import median
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, case, delete, exists, func, or_, select, update
+from sqlalchemy import Connection, and_, case, delete, exists, func, or_, select, update
 
 from site_store.errors import OperationConflict
 from site_store.nodes.node_status import follow_operation
 from site_store.operations.claims import claim
+from site_store.operations.durations import newest_ended, usual_times
 from site_store.operations.operation_rows import LIVE, UNFINISHED, operation_record, read_operation, read_operations
 from site_store.operations.outcomes import apply_late_outcome, apply_outcome
 from site_store.records import Operation, OperationStatus
 from site_store.sql.database import Repository
 from site_store.tables import action, node_question, operation, site_lock
-from site_store.trees.tree_rows import moment
 from strategy_lib.node_states.publication import Version
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
-
-_NEWEST = 60
-"""So many operations tell how long the next ones take."""
 
 
 def abandon_operations(tx: Connection, now: datetime, action_id: str, group: str | None = None) -> None:
@@ -63,30 +58,6 @@ def finish(tx: Connection, now: datetime, op: int, status: OperationStatus, resu
         update(operation).where(operation.c.op == op, operation.c.status.in_(from_states)).values(values)
     ).rowcount
     return bool(changed) or read_operation(tx, op).status is status
-
-
-def newest_ended(site: Any, phases: Collection[Phase]) -> Select[Any]:
-    """Select phase, beginning and end of the newest operations on a site that the provisioner was seen to complete."""
-    begun = func.coalesce(operation.c.running_since, operation.c.submitted)
-    return (
-        select(operation.c.phase, begun, operation.c.ended)
-        .where(
-            operation.c.site == site,
-            operation.c.phase.in_([str(phase) for phase in phases]),
-            operation.c.status == OperationStatus.COMPLETE,
-            operation.c.submitted.is_not(None),
-        )
-        .order_by(operation.c.op.desc())
-        .limit(_NEWEST)
-    )
-
-
-def usual_times(rows: Iterable[Sequence[Any]]) -> dict[Phase, float]:
-    """Return what `Operations.usual_seconds` does, of the rows of `newest_ended`."""
-    taken: defaultdict[Phase, list[float]] = defaultdict(list)
-    for phase, begun, ended in rows:
-        taken[Phase(phase)].append((moment(ended) - moment(begun)).total_seconds())
-    return {phase: max(0.0, median(seconds)) for phase, seconds in taken.items()}
 
 
 class Operations(Repository):
@@ -261,10 +232,17 @@ class Operations(Repository):
         first = update(operation).where(operation.c.op == op, operation.c.running_since.is_(None))
         self._database.write(lambda tx: tx.execute(first.values(running_since=self._shared_now(tx) - ago)))
 
+    def mark_at_work(self, op: int, nodes: Collection[str]) -> None:
+        """Keep which nodes the list showed at work once the provisioner task was over: it has not left them so."""
+        self._database.write(
+            lambda tx: tx.execute(update(operation).where(operation.c.op == op).values(at_work=sorted(nodes)))
+        )
+
     def overtaken_by(self, op: int) -> int | None:
         """Return the newest operation, begun after this one, that the same connection's provisioner has begun; or None.
 
-        Where a provisioner does one task after the other, the task of this one is over or dead by then.
+        Where a provisioner does one task after the other, the task of this one is over or dead by then. Which
+        connections lead to one provisioner is not stored: operations over one of another name are not counted.
         """
         other, mine, its = operation.alias(), action.alias(), action.alias()
         newest = (

@@ -96,7 +96,7 @@ def _succeed(
     return frozenset(
         tx.scalars(
             update(task)
-            .where(TASKS.take(Event.END, this.op), *of_nodes(tx, this, nodes))
+            .where(TASKS.take(Event.END, this.op), *of_nodes(this, nodes))
             .values(status=TaskStatus.PENDING, op=None, owner_group=None, error=None, started=None, ended=None)
             .returning(task.c.node)
         ).all()
@@ -127,7 +127,7 @@ def _settle(
     if silent:
         these = Chosen.of(this, silent)
         told = _told(event, again is not None, these.choice)
-        settled.update(tx.scalars(told, given | these.parameters(tx, "chosen")).all())
+        settled.update(tx.scalars(told, given | these.parameters("chosen")).all())
     if said:
         told = _told(event, again is not None, None)
         settled.update(tx.scalars(told, given | pairs_values("said", said)).all())
@@ -169,7 +169,7 @@ def _explain(
 def _clear_errors(tx: Connection, this: Operation, nodes: frozenset[str]) -> None:
     """Forget why these nodes were unknown: they are no longer."""
     if nodes:
-        tx.execute(update(task).where(task.c.op == this.op, *of_nodes(tx, this, nodes)).values(error=None))
+        tx.execute(update(task).where(task.c.op == this.op, *of_nodes(this, nodes)).values(error=None))
 
 
 def _mark_relabelled(tx: Connection, this: Operation) -> None:

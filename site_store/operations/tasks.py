@@ -247,7 +247,7 @@ class Tasks(Repository):
             if as_wanted:
                 _settle_pending(tx, action_id, phases, as_wanted, TaskStatus.SUCCESS, None, now)
                 site: str = tx.scalars(select(action.c.site).where(action.c.id == action_id)).one()
-                number_as_wanted(tx, now, site, action_id, phases, as_wanted)
+                number_as_wanted(tx, site, action_id, phases, as_wanted)
 
         self._database.write(work)
 

@@ -97,7 +97,7 @@ def write_dependencies(
 
 
 def number_as_wanted(
-    tx: Connection, now: datetime, site: str, action_id: str, phases: Collection[Phase], nodes: Collection[str]
+    tx: Connection, site: str, action_id: str, phases: Collection[Phase], nodes: Collection[str]
 ) -> None:
     """Give tasks of nodes that are as wanted the number of the operation that those were done by.
 
@@ -117,7 +117,7 @@ def number_as_wanted(
     _number(tx, *these)
 
 
-def number_never_begun(tx: Connection, now: datetime, site: str, action_id: str) -> None:
+def number_never_begun(tx: Connection, action_id: str) -> None:
     """Give what an action that is over never began a number, too."""
     _number(tx, task.c.action_id == action_id, task.c.status == TaskStatus.PENDING)
 

@@ -1,1 +1,1 @@
-"""How the store speaks to its database: transactions, schema, and what the two databases spell differently."""
+"""How the store speaks to its database: transactions, schema, and what PostgreSQL has for statements of any size."""

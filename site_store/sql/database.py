@@ -8,14 +8,14 @@ import os
 import random
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg.abc import PQGen
 from psycopg.pq import TransactionStatus
-from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, event, func, literal, select
+from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, event
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from site_store.errors import StoreError, StoreUnavailable, ValueRefused
@@ -124,20 +124,6 @@ class Database:
                 analyse(tx, tables)
 
         # What was added is there, whether or not this succeeds.
-        with contextlib.suppress(StoreError):
-            self.write(work)
-
-    def look_at_large(self, tables: Iterable[Table]) -> None:
-        """Let the database look at those of these tables that are not small: a step that rebuilds one has it forget."""
-
-        def is_large(tx: Connection, table: Table) -> bool:
-            rows = select(literal(1)).select_from(table).limit(_FEW_ROWS).subquery()
-            return (tx.scalar(select(func.count()).select_from(rows)) or 0) >= _FEW_ROWS
-
-        def work(tx: Connection) -> None:
-            analyse(tx, [table for table in tables if is_large(tx, table)])
-
-        # The schema is the new one, whether or not this succeeds.
         with contextlib.suppress(StoreError):
             self.write(work)
 

@@ -8,7 +8,6 @@ from sqlalchemy import Connection, inspect, text
 
 from site_store.errors import SchemaNotCurrent
 from site_store.sql.database import Database
-from site_store.tables import metadata
 
 #: The newest step in `migrations/versions`; a test proves it. Kept here so that opening a store need not load Alembic.
 CURRENT = "0100"
@@ -53,8 +52,6 @@ def upgrade(database: Database) -> str:
     before, after = database.write(lambda tx: _migrate(tx, database.name))
     if before == after:
         return f"{database.name}: schema {after} is current"
-    if before is not None:
-        database.look_at_large(metadata.sorted_tables)
     return f"{database.name}: upgraded from {'nothing' if before is None else f'schema {before}'} to schema {after}"
 
 

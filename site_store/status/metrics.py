@@ -144,7 +144,7 @@ def _earlier_ends(tx: Connection) -> Counter[tuple[str, str, str]]:
     return Counter((row.site, row.kind, str(row.data["state"])) for row in tx.execute(query))
 
 
-def _seconds(tx: Connection, begin: ColumnElement[Any], end: ColumnElement[Any]) -> ColumnElement[float]:
+def _seconds(begin: ColumnElement[Any], end: ColumnElement[Any]) -> ColumnElement[float]:
     """Return a column with the seconds from one moment to another, none of them negative."""
     return cast(func.greatest(func.extract("epoch", end - begin), 0.0), Float)
 
@@ -156,7 +156,7 @@ def _durations(
     end: ColumnElement[Any],
     bounds: Sequence[float],
 ) -> Select[Any]:
-    spent = _seconds(tx, begin, end)
+    spent = _seconds(begin, end)
     bucket = case(*((spent <= bound + _GOOD_FOR, literal(i)) for i, bound in enumerate(bounds)), else_=len(bounds))
     return (
         select(*labels, bucket.label("bucket"), func.count().label("number"), func.sum(spent).label("seconds"))

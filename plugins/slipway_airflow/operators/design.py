@@ -104,7 +104,8 @@ class ValidateDesignOperator(SiteOperator):
         revision, design_documents = self.read_revision(store, action.site, action.revision)
         connection = connections.for_action(store, action)
         observer = ProvisionerObserver(store, connection, action.dag_id)
-        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, shared_by(store))
+        shared = shared_by(store, stopping=self._stopping)
+        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, shared)
         try:
             check = self._check(store, action, connection, provisioner, revision, design_documents)
             # A run may be started in Airflow, where nobody has looked at this before.

@@ -145,7 +145,8 @@ class PlanGroupsOperator(SiteOperator):
         """Return what the provisioner says of the design's nodes, and note it."""
         connection = connections.for_action(store, action)
         observer = ProvisionerObserver(store, connection, action.dag_id)
-        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, shared_by(store))
+        shared = shared_by(store, stopping=self._stopping)
+        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, shared)
         try:
             if not action.dry_run:
                 self._look_at_older_work(store, action, connection, provisioner, design)

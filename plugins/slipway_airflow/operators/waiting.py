@@ -52,8 +52,6 @@ _SETTINGS = {
 class WaitingOperator(SiteOperator):
     """Base of the operators that submit provisioner tasks and wait for them."""
 
-    _stopping = Stopping()
-
     @abstractmethod
     def carry_out(
         self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
@@ -81,7 +79,8 @@ class WaitingOperator(SiteOperator):
         if resumed:
             patience = min(patience, _PATIENCE_AFTER_DEFERRAL)
         observer = ProvisionerObserver(store, connection, action.dag_id)
-        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, shared_by(store))
+        shared = shared_by(store, stopping=self._stopping)
+        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, shared)
         try:
             elsewhere = self.elsewhere(store, action, connection)
             operations = OperationRun(
@@ -144,15 +143,10 @@ class WaitingOperator(SiteOperator):
             states[self.task_id] = own_state
         self.log.info("The run's report had been made before this task was cleared; it is made again:")
         found = {step: states.get(step) for step in steps}
-        report = finalize_action(store, store.actions.get(action.id), found, self.log, connections)
+        report = finalize_action(store, store.actions.get(action.id), found, self.log, connections, self._stopping)
         self.log.info(
             "The action's verdict is now: %s. Clear 'report' too to have the run's state follow.", report.verdict
         )
-
-    def on_kill(self) -> None:
-        """Submit nothing more, and say what a kill does not do: Drydock has no cancel, so what was sent goes on."""
-        self._stopping.told = True
-        self.log.warning("Killed. What was submitted goes on at the provisioner, and is found again by its reference.")
 
 
 def connection_of(store: SiteStore, op: int) -> str | None:

@@ -15,7 +15,7 @@ from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.plans import node_lists
 from site_engine.plans.node_lists import NodeList, ObservedList
 from site_engine.redaction import redact_for_site
-from site_engine.shared_lists import shared_by
+from site_engine.shared_lists import SHORT_PATIENCE, shared_by
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
@@ -34,8 +34,6 @@ PROVISION_STATUS = "nodes-provision-status"
 POWER_STATE = "machines-power-state"
 PATIENCE = 20.0
 """Seconds after which a provisioner that is checked counts as one that does not answer."""
-LIST_PATIENCE = 45.0
-"""Seconds for which another process's question for the list is waited for: who asks here has left soon after that."""
 
 
 class MachineStatus(BaseModel):
@@ -125,7 +123,7 @@ def read_list(store: SiteStore, site: str) -> NodeList:
     """
     connection = provisioners().for_site(site)
     observer = ProvisionerObserver(store, connection)
-    shared = shared_by(store, patience=LIST_PATIENCE)
+    shared = shared_by(store, patience=SHORT_PATIENCE)
     # One client serves one thread and one request.
     with closing(connection.connect(redact_for_site(store, site), observer=observer, shared=shared)) as provisioner:
         listed = node_lists.read_list(store, site, connection.id, provisioner)
@@ -143,7 +141,7 @@ def observe_list(store: SiteStore, site: str, cursor: str | None, since: datetim
     connection = provisioners().for_site(site)
     observer = ProvisionerObserver(store, connection)
     asked = store.now() if since is None else min(since, store.now())
-    shared = shared_by(store, asked, LIST_PATIENCE)
+    shared = shared_by(store, asked, SHORT_PATIENCE)
     with closing(connection.connect(redact_for_site(store, site), observer=observer, shared=shared)) as provisioner:
         return node_lists.observe_list(store, site, connection.id, provisioner, cursor, asked)
 

@@ -27,13 +27,20 @@ from provisioner_client.simulator.scripts import HARDWARE_STAGE, STAGES, Behavio
 ATTEMPTS_OF_A_FAILURE = {Work.PREPARE: 4, Work.DEPLOY: 4, Work.DESTROY: 4, Work.RELABEL: 1}
 LONGEST_HOSTNAME = 32
 _RETRY_SHARE = 0.1
-# What Drydock's own retry finds where the first attempt has run out of time.
-_SKIPPED = {Work.PREPARE: "already being commissioned", Work.DEPLOY: "already deployed or deploying"}
+# What Drydock's own retry says where the first attempt has run out of time.
+_SKIPPED = {
+    Work.PREPARE: "Node {} already being commissioned, skipping",
+    Work.DEPLOY: "Node {} already deployed or deploying, skipping",
+    Work.DESTROY: "Could not locate machine for node {}",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One leaf of Drydock's task tree: `stage` from 1, `retry` from 0, `ok` None for a crash, `end` None for never."""
+    """One leaf of Drydock's task tree: `stage` from 1, `retry` from 0, `ok` None for a crash, `end` None for never.
+
+    `both`: it failed, and has the node among its successes besides.
+    """
 
     stage: int
     retry: int
@@ -41,6 +48,7 @@ class Attempt:
     end: float | None
     ok: bool | None
     message: str | None = None
+    both: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +116,8 @@ class _Course:
     """How and at which stage (index) a submission ends, and what becomes of the machine (None: left alone).
 
     A failure is tried again: each retry says `echo` if there is one, else `message`. With `outlasts` the work on the
-    machine itself runs out of time, the retry takes it for done, and MAAS ends it so many times as late.
+    machine itself runs out of time, the retry takes it for done, and MAAS ends it so many times as late; a machine that
+    is released is deleted at once.
     """
 
     ending: _Ending
@@ -198,7 +207,8 @@ def _attempts(phase: Work, ending: _Ending, stage: int, start: float, span: floa
         return [Attempt(stage, 0, start, start + span, None)]
     if ending is _Ending.STUCK:
         return [Attempt(stage, 0, start, None, None)]
-    attempts = [Attempt(stage, 0, start, start + span, False, course.message)]
+    both = ending is _Ending.SKIPPED and phase is Work.DESTROY
+    attempts = [Attempt(stage, 0, start, start + span, False, course.message, both)]
     said = course.echo or course.message
     if ending is _Ending.SKIPPED:
         return [*attempts, Attempt(stage, 1, start + span, start + span * (1 + _RETRY_SHARE), True, said)]
@@ -227,16 +237,21 @@ def _course(submission: Submission) -> _Course:
         return _Course(_Ending.CRASH, hardware, after=done)
     works = start_of(phase, submission.status) is Start.WORK
     if behaviour is Behaviour.TAKEN_FOR_DONE and script is not None and works:
-        late = script.message or f"Node {submission.node} timed out in {DURING[phase]}"
-        skipped = f"Node {submission.node} {_SKIPPED[phase]}, skipping"
-        return _Course(_Ending.OK, last, succeeded=True, after=done, message=late, echo=skipped, outlasts=script.factor)
+        released = phase is Work.DESTROY
+        what = "release timed out" if released else f"timed out in {DURING[phase]}"
+        return _Course(
+            _Ending.OK,
+            last,
+            succeeded=True,
+            after=done,
+            message=script.message or f"Node {submission.node} {what}",
+            echo=_SKIPPED[phase].format(submission.node),
+            outlasts=1.0 if released else script.factor,
+        )
     if behaviour is Behaviour.FALSE_SUCCESS:
         # A destroyed machine that is still there simply stays as it was.
         return _Course(_Ending.OK, last, succeeded=True, after=None if phase is Work.DESTROY else failed)
     if behaviour is Behaviour.BOTH_LISTS:
-        if phase is Work.DESTROY:
-            # Drydock deletes also a machine whose release ran out of time, and reports that as a success as well.
-            failed, message = done, f"Node {submission.node} release timed out"
         echo = _echo(submission, failed)
         return _Course(_Ending.FAIL, hardware, succeeded=True, failed=True, after=failed, message=message, echo=echo)
     if behaviour is Behaviour.POWER:

@@ -238,8 +238,9 @@ class TaskTree:
         )
         leaf.retry = attempt.retry
         if leaf.status == "complete":
-            leaf.successes, leaf.failures = ((node,) if attempt.ok else ()), (() if attempt.ok else (node,))
-            leaf.result = _result(attempt.ok is True, attempt.ok is False)
+            succeeded = attempt.ok is True or attempt.both
+            leaf.successes, leaf.failures = ((node,) if succeeded else ()), (() if attempt.ok else (node,))
+            leaf.result = _result(succeeded, attempt.ok is False)
             if attempt.message:
                 message = _message(attempt.message, node, end, error=not attempt.ok)
                 leaf.messages.append({**message, "context_type": "node"})

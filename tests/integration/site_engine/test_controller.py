@@ -28,7 +28,7 @@ from site_engine.controller.controller import (
 from site_engine.controller.owner_jobs import OWNERS_EVERY, PROVISIONERS_EVERY, check_owners, check_provisioners
 from site_engine.controller.upkeep import METRICS_EVERY, give_metrics
 from site_engine.errors import AccountRefused, AirflowApiError
-from site_store import ActionState, LeaseLost, SiteStore, StoreUnavailable
+from site_store import ActionState, Lease, LeaseLost, SiteStore, StoreUnavailable
 from site_store.actions.abort import CLOSE
 from tests.support.revisions import commit_design
 from tests.support.stores import new_store
@@ -162,6 +162,29 @@ def test_told_to_stop_it_gives_up_its_lease(store: SiteStore, clock: Clock) -> N
     assert done == ["a"]
     made(store, clock, "two", counting(done, "b")).look()
     assert done == ["a", "b"]
+
+
+@pytest.mark.parametrize("is_taking", [False, True], ids=["right before it takes the lease", "while it takes it"])
+def test_one_that_is_told_to_end_by_another_thread_leaves_no_lease_behind(
+    store: SiteStore, clock: Clock, monkeypatch: pytest.MonkeyPatch, is_taking: bool
+) -> None:
+    done: list[str] = []
+    ending = made(store, clock, "one", counting(done, "a"))
+    take = store.leases.take
+
+    def told_meanwhile(name: str, owner: str, seconds: float) -> Lease | None:
+        ending.end()
+        return take(name, owner, seconds)
+
+    if is_taking:
+        monkeypatch.setattr(store.leases, "take", told_meanwhile)
+    else:
+        ending.end()
+    ending.look()
+    monkeypatch.undo()
+    assert done == []
+    made(store, clock, "two", counting(done, "b")).look()
+    assert done == ["b"]
 
 
 def test_the_lease_is_renewed_now_and_then_and_not_at_every_look(store: SiteStore, clock: Clock) -> None:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from provisioner_client.connection import ConnectionValues
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.protocol import Provisioner
 from provisioner_client.redacting import nothing_is_secret
+from site_engine.errors import TaskStopped
+from site_engine.process import Stopping
 from site_engine.provisioners import ProvisionerConnection
 from site_engine.shared_lists import ALIVE_SECONDS, PAUSES, StoreLists, shared_by
 from site_store import SiteStore, StoreUnavailable
@@ -247,6 +251,25 @@ def test_who_has_no_more_patience_is_told_so_and_asks_nobody(
     shared.shared_lists.begin("list", "of one that is alive", 1000, ticking.time)
     with pytest.raises(ProvisionerUnavailable, match="another process asks for the list, and has no answer for 8 s"):
         lists(shared, ticking, patience=8.0).read("list", server.ask, 20.0)
+    assert server.given == []
+
+
+def test_a_task_that_is_told_to_stop_waits_no_longer_for_another_ones_answer(
+    shared: SiteStore, ticking: FakeClock, server: Server
+) -> None:
+    shared.shared_lists.begin("list", "of one that is alive", 1000, ticking.time)
+    stopping, began = Stopping(), ticking.time
+
+    def sleep(seconds: float) -> None:
+        ticking.move(seconds)
+        stopping.told = ticking.time - began > timedelta(seconds=20)
+
+    of_task = shared_by(shared, stopping=stopping).lists
+    assert isinstance(of_task, StoreLists)
+    waits = replace(of_task, sleep=sleep, monotonic=lambda: ticking().timestamp())
+    with pytest.raises(TaskStopped):
+        waits.read("list", server.ask, 20.0)
+    assert ticking.time - began < timedelta(seconds=25)
     assert server.given == []
 
 

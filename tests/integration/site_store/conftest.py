@@ -57,7 +57,7 @@ def open_store(url: str, clock: FakeClock, _open_stores: list[SiteStore]) -> Ite
     opened: list[SiteStore] = []
 
     def open_one() -> SiteStore:
-        of_this = next((store for store in _open_stores if store._database.url == resolve(url)), None)
+        of_this = next((store for store in _open_stores if store._database.url.database == resolve(url).database), None)
         if of_this is not None:
             _open_stores.remove(of_this)
             opened.append(of_this)

@@ -18,6 +18,7 @@ from provisioner_client.node_agent.keys import FILE_VARIABLE, SHORTEST_KEY
 from site_engine.actions.kinds import DEPLOY_GROUP
 from site_engine.process import STOP
 from site_engine.provisioners import ProvisionerConnection
+from site_engine.shared_lists import SHORT_PATIENCE
 from site_store import ApprovalAnswer, StepState
 from slipway_airflow import group_trigger, trigger_waits
 from slipway_airflow.group_trigger import GroupTrigger
@@ -108,6 +109,20 @@ def test_rule_08_groups_begin_and_end_without_a_worker(side_by_side: Driving, si
     assert states(side_by_side) == dict.fromkeys(NAMES, GroupState.SUCCESS)
     sent = [(phase, name) for phase, nodes in simulator.submissions() for name in nodes]
     assert len(sent) == len(set(sent)) == 2 * len(NAMES)
+
+
+def test_a_group_waits_in_the_triggerer_no_longer_for_lists_than_its_threads_may(
+    side_by_side: Driving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, patiences = ProvisionerConnection.connect, set[float]()
+
+    def connected(connection: ProvisionerConnection, redact: Any, marker: Any, observer: Any, shared: Any) -> Any:
+        patiences.add(shared.lists.patience)
+        return connect(connection, redact, marker, observer, shared)
+
+    monkeypatch.setattr(ProvisionerConnection, "connect", connected)
+    run(side_by_side, NAMES)
+    assert patiences == {SHORT_PATIENCE}
 
 
 def test_rule_14_a_group_waits_in_the_triggerer_for_machines_that_are_still_at_work(

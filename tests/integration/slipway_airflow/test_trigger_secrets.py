@@ -12,7 +12,9 @@ from airflow.sdk import BaseHook, Connection
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.protocol import ProvisionerTask, TaskResult, TaskState
 from provisioner_client.redacting import Redact, RedactingProvisioner
+from provisioner_client.shared_lists import Shared
 from site_engine.provisioners import ProvisionerConnection
+from site_engine.shared_lists import SHORT_PATIENCE, StoreLists
 from site_store import RevisionSecrets, SiteStore
 from slipway_airflow import trigger_waits
 from slipway_airflow.triggers import ProvisionerTaskTrigger
@@ -47,7 +49,12 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
             raise answer
         return cast(ProvisionerTask, answer)
 
-    def connect(_connection: ProvisionerConnection, redact: Redact, *_: object) -> RedactingProvisioner:
+    patiences = list[float]()
+
+    def connect(
+        _connection: ProvisionerConnection, redact: Redact, _marker: object, _observer: object, shared: Shared
+    ) -> RedactingProvisioner:
+        patiences.append(cast(StoreLists, shared.lists).patience)
         return RedactingProvisioner(cast(Any, SimpleNamespace(task=task, close=lambda: None)), redact)
 
     async def found(conn_id: str) -> Connection:
@@ -64,3 +71,5 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
     assert "500: bad *** of http://slipway/***" in said
     assert SECRET not in said
     assert token not in said
+    # The threads of the triggerer are for all triggers.
+    assert patiences == [SHORT_PATIENCE]

@@ -115,3 +115,16 @@ def test_rule_13_a_reported_failure_is_not_waited_for() -> None:
     outcome = judged(Lister.DRYDOCK, Phase.DEPLOY, NodeCondition.DEPLOYING, by="reported_failure")
     assert outcome.failed == {"n1"}
     assert not outcome.awaited
+
+
+def test_rule_14_a_node_that_somebody_else_has_by_now_is_not_waited_for() -> None:
+    for word, awaited in (("Rescue mode", {"a"}), ("Deployed, owned by alice", set[str]())):
+        evidence = Evidence(
+            reported_success=frozenset("a"),
+            condition={"a": NodeCondition.OTHER},
+            status_names={"a": word},
+            lister=Lister.MAAS,
+            over=True,
+        )
+        outcome = judge(Phase.DEPLOY, ["a"], evidence)
+        assert (set(outcome.awaited), set(outcome.unknown)) == (awaited, {"a"}), word

@@ -91,7 +91,8 @@ def test_the_provisioner_is_asked_too_and_all_is_told_at_once(connected: Simulat
     found = answer.json()["details"]["messageList"]
     by_drydock = [message for message in found if message["source"] == "Drydock"]
     error, note = by_drydock
-    assert (error["documents"], error["name"]) == ([{"schema": "drydock/BaremetalNode/v1", "name": "n3"}], "DD1001")
+    assert (error["documents"], error["name"]) == ([], "ValidateDesign"), "it names no node"
+    assert error["message"] == "Error loading effective site: HostProfile ghost not found in design state"
     assert (note["message"], note["level"]) == (REFUSAL_STAYS, "Info")
     assert any("critical is missing" in text for text in said(answer))
 

@@ -15,6 +15,7 @@ import pytest
 
 from slipway_api.http.bodies import LARGEST_JSON, LARGEST_YAML
 from slipway_api.shipyard import workflows
+from tests.support.stores import empty_database
 
 WORKFLOWS = "/api/v1.0/workflows"
 
@@ -108,8 +109,8 @@ def test_unexpected_errors_are_logged_and_not_shown(
     assert "swordfish" in caplog.text
 
 
-def test_without_a_store(viewer: httpx.Client, monkeypatch: pytest.MonkeyPatch, store_url: str) -> None:
-    monkeypatch.setenv("SLIPWAY_DATABASE_URL", f"{store_url}.missing")
+def test_without_a_store(viewer: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLIPWAY_DATABASE_URL", empty_database())
     answer = viewer.get("/api/v1.0/runs/deploy_site/x")
     assert_failure(answer, 503, "slipway store upgrade")
 

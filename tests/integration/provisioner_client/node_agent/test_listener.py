@@ -237,9 +237,8 @@ def test_one_nodes_nonsense_stops_the_asking_of_nobody(
         mends.set()
         heard.until(lambda words: last(words) == {"bad": "silent", "n0": "up", "n1": "up"})
         mends.clear()
-        answers = asyncio.run(
-            ask_nodes(Asker(KEY.encode(), "me"), {"bad": "http://[", "n0": agents[0].url, "n1": url}, most)
-        )
+        asker = Asker(KEY.encode(), "me", networks=LOOPBACK)
+        answers = asyncio.run(ask_nodes(asker, {"bad": "http://[", "n0": agents[0].url, "n1": url}, most))
     assert answers["n0"] == Reported(NodeAvailability.UP, "")
     assert {type(answers[name]) for name in ("bad", "n1")} == {str}
 

@@ -67,7 +67,7 @@ def test_a_retry_takes_what_maas_is_still_at_for_done(
 AFTERWARDS: dict[str, dict[str, tuple[list[str], list[str], str | None]]] = {
     "ok": {"destroy": (N1, NONE, None), "relabel": (N1, NONE, "Deployed")},
     "fail": {"destroy": (NONE, N1, "Releasing failed"), "relabel": (NONE, N1, "Deployed")},
-    "both_lists": {"destroy": (N1, N1, None), "relabel": (N1, N1, "Deployed")},
+    "both_lists": {"destroy": (N1, N1, "Releasing failed"), "relabel": (N1, N1, "Deployed")},
     "false_success": {"destroy": (N1, NONE, "Deployed"), "relabel": (N1, NONE, "Deployed")},
     "unreported": {"destroy": (NONE, NONE, "Deployed"), "relabel": (NONE, NONE, "Deployed")},
     "unreported_done": {"destroy": (NONE, NONE, None), "relabel": (NONE, NONE, "Deployed")},
@@ -86,6 +86,25 @@ def test_behaviour_afterwards(
     simulator.script("n1", phase, behaviour)
     result = drydock.run(f"{phase}_nodes", design_ref, ["n1"])["result"]
     assert (result["successes"], result["failures"], drydock.statuses().get("n1")) == AFTERWARDS[behaviour][phase]
+
+
+def test_a_machine_whose_release_runs_out_of_time_is_deleted_and_reported_as_a_success(
+    drydock: Drydock, simulator: Simulator, design_ref: str
+) -> None:
+    drydock.post("validatedesign", {"href": design_ref})
+    simulator.post("nodes/n1", {"status": "Deployed"})
+    simulator.script("n1", "destroy", "taken_for_done")
+    task = drydock.run("destroy_nodes", design_ref, ["n1"])
+    assert (task["result"]["successes"], task["result"]["failures"]) == (N1, NONE)
+    assert "n1" not in drydock.statuses()
+    answer = drydock.task(task["task_id"], "?layers=-1&subtaskerrors=true")
+    errors = answer.pop("subtask_errors")
+    leaves = {one["retry"]: one for one in answer.values() if isinstance(one, dict) and not one["subtask_id_list"]}
+    said = {retry: one["result"]["details"]["messageList"][0]["message"] for retry, one in leaves.items()}
+    assert said == {0: "Node n1 release timed out", 1: "Could not locate machine for node n1"}
+    assert {retry: one["result"]["status"] for retry, one in leaves.items()} == {0: "partial_success", 1: "success"}
+    (error,) = errors.values()
+    assert (error["task_id"], error["successes"], error["failures"]) == (leaves[0]["task_id"], N1, N1)
 
 
 def test_a_stuck_destroy_keeps_those_behind_it_waiting(drydock: Drydock, simulator: Simulator, design_ref: str) -> None:

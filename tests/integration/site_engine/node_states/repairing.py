@@ -65,11 +65,14 @@ class Power:
         self.asked: list[tuple[str, ...]] = []
         self.refused: Mapping[str, str] = {}
         self.trouble: str | None = None
+        self.lost: str | None = None
 
     def __call__(self, site: str, run_id: str, nodes: Sequence[str], *, held: Lease) -> Mapping[str, str]:
         self.asked.append(tuple(nodes))
         if self.trouble is not None:
-            raise AirflowApiError(self.trouble)
+            raise AirflowRefused(409, self.trouble)
+        if self.lost is not None:
+            raise AirflowApiError(self.lost)
         return self.refused
 
 

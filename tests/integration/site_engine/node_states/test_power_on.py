@@ -171,3 +171,19 @@ def test_what_stays_off_has_failed_after_a_time_and_is_tried_again_after_its_del
     assert scene.said("n1")[-1] == "its repair was refused: MAAS does not answer"
     assert shown(store)["n1"] == "error"
     assert store.counts.verify().differences == ()
+
+
+def test_a_power_on_whose_answer_was_lost_is_not_refused_and_settled_by_what_a_look_finds(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.goes_dark("n1")
+    scene.power.lost = "no answer for 25 s"
+    with pytest.raises(AirflowApiError):
+        scene.look()
+    assert [begun.powers_on for begun in store.repairs.under_way(SITE)] == [True]
+    assert store.repairs.counts() == {}
+    scene.goes_dark()
+    scene.look()
+    assert store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
+    assert scene.power.asked == [("n1",)]

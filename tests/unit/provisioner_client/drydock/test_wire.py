@@ -149,6 +149,30 @@ def test_trap_4_a_node_in_both_lists_failed(partial: dict[str, Any]) -> None:
     assert outcome.failed == {"ctl02"}
 
 
+@pytest.mark.parametrize(
+    ("leaf", "failed"),
+    [
+        pytest.param({"successes": ["n2"], "failures": ["n2"]}, {"n2"}, id="deleted though it was not released"),
+        pytest.param({"successes": [], "failures": ["n2"]}, set(), id="failed, and its retry went well"),
+    ],
+)
+def test_rule_25_a_leaf_that_deleted_what_it_could_not_release_outweighs_the_report_of_its_retry(
+    task_json: TaskJson, leaf: dict[str, list[str]], failed: set[str]
+) -> None:
+    late = ("Node n2 release timed out", True, "n2", "2026-11-21 01:06:55")
+    error = task_json("l-1", action="destroy_node", result="partial_success", messages=[late], **leaf)["result"]
+    tree = {
+        "init_task_id": "root",
+        "root": task_json("root", action="destroy_nodes", successes=["n1", "n2"]),
+        "d-1": task_json("d-1", parent="root", action="destroy_node", successes=["n1", "n2"]),
+        "subtask_errors": {"l-1": {**error, "task_id": "l-1"}},
+    }
+    outcome = judge(Phase.DESTROY, ["n1", "n2"], evidence_from(tree, "root", ["n1", "n2"])[1])
+    assert outcome.succeeded == {"n1", "n2"} - failed
+    assert outcome.failed == failed
+    assert outcome.notes == dict.fromkeys(failed, "failed by its own provisioner task: Node n2 release timed out")
+
+
 def test_trap_3_children_speak_while_the_root_is_silent(partial: dict[str, Any], task_json: TaskJson) -> None:
     partial["root"] = task_json("root", status="running", result="incomplete")
     partial["c-3"] = task_json("c-3", parent="root", status="running", result="incomplete", successes=["cmp01"])

@@ -16,7 +16,8 @@ from provisioner_client.designs import DesignSource
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.protocol import Provisioner
 from site_engine.errors import TaskStopped
-from site_engine.operations.wait import DeathWatch, EndKind, PhaseTimes, StillRunning, TaskWatch, intervals
+from site_engine.operations.death_watch import DeathWatch
+from site_engine.operations.wait import EndKind, PhaseTimes, StillRunning, TaskWatch, intervals
 from site_engine.process import Stopping
 from site_store import OperationStatus, SiteStore, StoreUnavailable
 from strategy_lib.phase import Phase
@@ -136,7 +137,9 @@ class Scene:
         tasks = SimpleNamespace(
             found_before=lambda _: {}, as_wanted_before=lambda _: frozenset(), unsettled=lambda _: self.unsettled
         )
-        operations = SimpleNamespace(mark_running=self.running, overtaken_by=lambda _: self.newer)
+        operations = SimpleNamespace(
+            mark_running=self.running, mark_at_work=lambda *_: None, overtaken_by=lambda _: self.newer
+        )
         store = cast(SiteStore, SimpleNamespace(operations=operations, tasks=tasks))
         log = logging.getLogger("test")
         return TaskWatch(store, self.fake, self.clock, log, watched, TIMES, until, **how)
@@ -231,6 +234,8 @@ def test_rule_13_a_dead_task_of_ones_own_is_seen_as_soon_as_a_newer_one_runs() -
 
     def newer_runs() -> None:
         scene.fake.submit(Phase.VERIFY_SITE, DesignSource(""), None, "slipway-02X-1")
+        # It was killed before it did anything: its machine is not at work.
+        scene.fake.set_status("a", "New")
         scene.newer = 8
 
     scene.clock.after(60, newer_runs)
@@ -238,6 +243,20 @@ def test_rule_13_a_dead_task_of_ones_own_is_seen_as_soon_as_a_newer_one_runs() -
     watch.times = PhaseTimes(5.0, 3600.0, 3600.0)
     assert watch.wait(1e6, Stopping()) is EndKind.DEAD
     assert 60 <= scene.seconds < 70
+
+
+def test_rule_13_a_list_that_could_not_be_read_is_read_again_at_the_next_look_where_a_newer_task_runs() -> None:
+    scene = Scene()
+    scene.fake.script("a", "prepare", "stuck")
+    scene.fake.orphan()
+    scene.fake.submit(Phase.VERIFY_SITE, DesignSource(""), None, "slipway-02X-1")
+    scene.fake.set_status("a", "New")
+    scene.fake.fault("is_dead", OUTAGE, 3)
+    scene.newer = 8
+    watch = scene.watch()
+    watch.times = PhaseTimes(5.0, 3600.0, 3600.0)
+    assert watch.wait(1e6, Stopping()) is EndKind.DEAD
+    assert scene.seconds < 30
 
 
 def test_a_newer_task_costs_one_question_whether_an_older_one_is_dead() -> None:
