@@ -62,11 +62,10 @@ class MachineActs:
         self.sent, self.has_set = step.act, False
         made, is_for_us = known.made, known.acquired
         if step.act is Act.ALLOCATE:
+            self._set_up(order, guard)
             try:
-                made = self._set_up(order, guard)
+                made = self._made(order)
             except ProvisionerProtocolError as nonsense:
-                if self.sent is not None:
-                    raise
                 return Settled(False, _unread(name, nonsense))
             self.sent, is_for_us = Act.ALLOCATE, True
             self.send(guard, lambda: self._api.allocate(order.system_id, reference, made))
@@ -105,14 +104,17 @@ class MachineActs:
                 http.pause(attempt, trouble)
             attempt += 1
 
-    def _set_up(self, order: Order, guard: Callable[[], None]) -> SetUp | None:
-        """Set up disks and interfaces, where the design says how; return how they are then."""
-        if not order.network and not order.storage:
-            return None
+    def _set_up(self, order: Order, guard: Callable[[], None]) -> None:
+        """Set up disks and interfaces, where the design says how."""
         for operation, fields in set_up_operations(order):
             self.sent = Act.SET_UP
             self.send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
             self.has_set = True
+
+    def _made(self, order: Order) -> SetUp | None:
+        """Return how disks and interfaces are now, where the design says how they should be."""
+        if not order.network and not order.storage:
+            return None
         self.sent = None
         return self._api.set_up(order.system_id)
 
