@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import Any
 from urllib.parse import urlsplit
@@ -47,7 +47,7 @@ class Wire:
     ----------
     seen : method and path of each request since the beginning, as far as it reached MAAS.
     cut : given method, path and how many were seen, it says whether the client is killed `before` or `after` it takes
-        effect, or its answer is `lost`.
+        effect, or its answer is `lost`, or `nonsense`.
     """
 
     simulation: MaasSimulation
@@ -69,6 +69,8 @@ class Wire:
             raise Killed
         if how == "lost":
             raise requests.ReadTimeout("no answer")
+        if how == "nonsense":
+            answer = replace(answer, body=b"[]")
         response = requests.Response()
         response.status_code = answer.status
         response.headers.update({"Content-Type": answer.content_type or "text/plain", **dict(answer.headers)})

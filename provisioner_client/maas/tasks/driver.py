@@ -238,8 +238,7 @@ class Driver:
         lost: ProvisionerError | None = None
         acts = self._acts
         try:
-            made = ledger.progress(name).made
-            refused = acts.carry_out(step, name, order, reference, made, user_data, guard)
+            refused = acts.carry_out(step, name, order, reference, ledger.progress(name), user_data, guard)
             if refused is not None:
                 settled[name] = refused
         except AuthenticationFailed as refusal:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
+from provisioner_client.errors import ProvisionerError, ProvisionerProtocolError, ProvisionerUnavailable
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.set_up import SetUp
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn
 from provisioner_client.maas.tasks.next_step import Act, NextStep
 from provisioner_client.maas.tasks.operations import operations_of, set_up_operations, was_set
+from provisioner_client.maas.tasks.progress import Progress
 from provisioner_client.maas.tasks.refusals import doubt_about
 from provisioner_client.maas.tasks.task_tag import Order, Settled
 
@@ -40,7 +41,7 @@ class MachineActs:
         name: str,
         order: Order,
         reference: str,
-        made: SetUp | None,
+        known: Progress,
         user_data: str | None,
         guard: Callable[[], None],
     ) -> Settled | None:
@@ -51,7 +52,7 @@ class MachineActs:
 
         Parameters
         ----------
-        made : how the machine was set up by this task, as the ledger has it.
+        known : what the ledger has of the machine and this task, such as how it was set up.
         guard : called right before each request that changes anything.
 
         Raises
@@ -59,13 +60,18 @@ class MachineActs:
         ProvisionerError : MAAS refuses, or does not answer; `sent` says what was asked for.
         """
         self.sent, self.has_set = step.act, False
+        made, is_for_us = known.made, known.acquired
         if step.act is Act.ALLOCATE:
-            made = self._set_up(order, guard)
-            self.sent = Act.ALLOCATE
+            self._set_up(order, guard)
+            try:
+                made = self._made(order)
+            except ProvisionerProtocolError as nonsense:
+                return Settled(False, _unread(name, nonsense))
+            self.sent, is_for_us = Act.ALLOCATE, True
             self.send(guard, lambda: self._api.allocate(order.system_id, reference, made))
         if step.act in (Act.ALLOCATE, Act.DEPLOY):
-            if (order.storage or order.network) and (differs := self._difference(name, order, made)):
-                if made is None:
+            if (order.storage or order.network) and (differs := self._difference(name, order, made, is_for_us)):
+                if not is_for_us:
                     return Settled(False, differs)
                 return Settled(False, f"{differs}; {self.let_go(name, order, reference, guard)}")
             self.sent = Act.DEPLOY
@@ -98,25 +104,37 @@ class MachineActs:
                 http.pause(attempt, trouble)
             attempt += 1
 
-    def _set_up(self, order: Order, guard: Callable[[], None]) -> SetUp | None:
-        """Set up disks and interfaces, where the design says how; return how they are then."""
-        if not order.network and not order.storage:
-            return None
+    def _set_up(self, order: Order, guard: Callable[[], None]) -> None:
+        """Set up disks and interfaces, where the design says how."""
         for operation, fields in set_up_operations(order):
             self.sent = Act.SET_UP
             self.send(guard, lambda op=operation, given=fields: self._api.act(order.system_id, op, given))  # type: ignore[misc]
             self.has_set = True
+
+    def _made(self, order: Order) -> SetUp | None:
+        """Return how disks and interfaces are now, where the design says how they should be."""
+        if not order.network and not order.storage:
+            return None
         self.sent = None
         return self._api.set_up(order.system_id)
 
-    def _difference(self, name: str, order: Order, made: SetUp | None) -> str:
+    def _difference(self, name: str, order: Order, made: SetUp | None, is_for_us: bool) -> str:
         """Say what of a machine that is ours by now is not as this task has set it; "": nothing."""
-        if made is None:
+        if not is_for_us:
             return f"{name} is Allocated in MAAS, and not for this task. {_SET_EARLIER}"
+        if made is None:
+            return f"how {name} was set up does not stand in the comment of its allocation"
         self.sent = None
-        now = self._api.set_up(order.system_id)
+        try:
+            now = self._api.set_up(order.system_id)
+        except ProvisionerProtocolError as nonsense:
+            return _unread(name, nonsense)
         changed = [what for what in was_set(order) if getattr(now, what) != getattr(made, what)]
         if not changed:
             return ""
         wanted = " and ".join(f"{what} ({was_set(order)[what]})" for what in changed)
         return f"somebody else has changed in MAAS what Slipway had set up of {name}: {wanted}"
+
+
+def _unread(name: str, nonsense: ProvisionerProtocolError) -> str:
+    return f"how {name} is set up cannot be read: {str(nonsense).rstrip('.')}"

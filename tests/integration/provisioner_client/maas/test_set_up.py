@@ -108,6 +108,41 @@ def test_a_process_that_goes_on_compares_with_what_the_first_one_set(
     assert one(admin, "m0002")["status"] == "Ready"
 
 
+def test_what_was_allocated_for_this_task_is_released_if_nobody_knows_any_more_how_it_was_set_up(
+    laid_out: DesignSource, wire: Wire, admin: Admin, finish: Finish, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire.cut = lambda method, path, number: "before" if path.endswith("op-deploy") else ""
+    with pytest.raises(Killed):
+        client().submit(Phase.DEPLOY, laid_out, ["m0001"], "slipway-a-2")
+    wire.cut = lambda method, path, number: ""
+    monkeypatch.setattr("provisioner_client.maas.tasks.progress.find_set_up", lambda comment: None)
+    task = finish(client(), "slipway-a-2", Phase.DEPLOY, laid_out)
+    assert task.failures == {"m0001"}
+    said = task.messages[0].text
+    assert "how m0001 was set up does not stand in the comment of its allocation" in said
+    assert "m0001 was released again, and nothing was deployed" in said
+    assert (one(admin)["status"], one(admin)["owner"], acts(admin, "m0001")[1]) == ("Ready", None, 0)
+
+
+@pytest.mark.parametrize("before", ["op-set_storage_layout", "op-allocate"])
+def test_a_machine_that_cannot_be_read_after_its_set_up_fails_alone(
+    laid_out: DesignSource, run: Outcome, wire: Wire, admin: Admin, simulation: MaasSimulation, before: str
+) -> None:
+    machine = f"/machines/{MaasCaller(in_process(simulation)).machine('m0001')['system_id']}/"
+
+    def cut(method: str, path: str, number: int) -> str:
+        earlier = next((path for method, path in reversed(wire.seen) if method == "POST"), "")
+        return "nonsense" if method == "GET" and path.endswith(machine) and earlier.endswith(before) else ""
+
+    wire.cut = cut
+    judged, _ = run(Phase.DEPLOY, "slipway-a-2", source=laid_out)
+    assert judged.failed == {"m0001"}
+    assert judged.succeeded == {"m0002", "m0003"}
+    assert "how m0001 is set up cannot be read" in judged.notes["m0001"]
+    assert ("m0001 was released again" in judged.notes["m0001"]) is (before == "op-allocate")
+    assert (one(admin)["status"], one(admin)["owner"], acts(admin, "m0001")[1]) == ("Ready", None, 0)
+
+
 def test_what_was_allocated_for_no_task_cannot_be_set_up_and_stays_as_it_is(
     laid_out: DesignSource, run: Outcome, wire: Wire, admin: Admin, simulation: MaasSimulation
 ) -> None:
