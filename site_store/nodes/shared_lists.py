@@ -51,7 +51,7 @@ class SharedLists(Repository):
         return self._database.read_once(lambda tx: tx.scalar(query))
 
     def begin(self, name: str, flight: str, seconds: float, since: datetime) -> float | None:
-        """Take the flight for a list, unless somebody has it, or an answer was asked for after a moment.
+        """Take the flight for a list. Another process may have it, or an answer may be as new as is needed.
 
         Parameters
         ----------
