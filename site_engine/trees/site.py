@@ -184,6 +184,8 @@ def watching_entry(watched: Watched, owners: Owners) -> Entry:
         WATCHING,
         shown.status,
         messages=(shown.message,) if shown.message else (),
+        # Its success makes no site of deleted nodes a success.
+        rolls_up=is_gone,
         owners=tuple(seen),
     )
 
