@@ -24,6 +24,7 @@ from site_engine.monitoring.metrics import (
     REPAIR_STOPPED,
     REPAIRS,
     SITE_LEADER,
+    SITE_WATCHED,
     VIEW_AGE,
     VIEW_EPOCH,
     VIEW_VERSION,
@@ -36,6 +37,8 @@ from site_engine.monitoring.owners import PROVISIONER, list_owners
 from site_engine.trees.status_trees import site_trees
 from site_store.node_states.repair_switches import ALL_SITES
 from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
+from strategy_lib.status.entry import EntryKind
+from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
     from site_store import SiteStore
@@ -57,6 +60,8 @@ def read_samples(store: SiteStore) -> list[Sample]:
     sites = store.sites.committed()
     for site, tree in zip(sites, site_trees(store, sites, messages=False), strict=True):
         found += [Sample(NODES, (site, status.value), number) for status, number in tree.root.counts.items()]
+        watching = [child.status for child in tree.own.children if child.kind is EntryKind.WATCHING]
+        found += [Sample(SITE_WATCHED, (site,), int(status is Status.SUCCESS)) for status in watching]
     found += _calls(store)
     found += [Sample(OWNER_UNRESPONSIVE, (owner.name,), 0 if owner.alive else 1) for owner in list_owners(store).owners]
     found += [Sample(NOTIFICATIONS_WAITING, (site,), number) for site, number in store.outbox.waiting().items()]

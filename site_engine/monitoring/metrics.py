@@ -85,6 +85,12 @@ CALL_SECONDS = Metric(
 OWNER_UNRESPONSIVE = Metric(
     "slipway_owner_unresponsive", Shape.GAUGE, "1 for an owner that has not checked in within its interval.", ("owner",)
 )
+SITE_WATCHED = Metric(
+    "slipway_site_watched",
+    Shape.GAUGE,
+    "1 while the newest answer about the nodes of a site is new enough; 0 where nobody looks at them.",
+    ("site",),
+)
 NOTIFICATIONS_WAITING = Metric(
     "slipway_notifications_waiting", Shape.GAUGE, "Notifications that are not delivered yet.", ("site",)
 )
@@ -152,6 +158,7 @@ METRICS: Final = (
     QUEUE_SECONDS,
     CALL_SECONDS,
     OWNER_UNRESPONSIVE,
+    SITE_WATCHED,
     NOTIFICATIONS_WAITING,
     WATCHER_CHANGES,
     DRIFTS,

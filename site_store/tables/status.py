@@ -157,6 +157,8 @@ provisioner_list = Table(
     Column("nodes", CompressedText, nullable=False),
     # Of `nodes`, so that the same list is neither written nor read again. NULL: not known.
     Column("digest", String(64)),
+    # Seconds from one question of the site's leader to the next one, where that is long. NULL: not known.
+    Column("every_seconds", Float),
 )
 
 # A long list of one server, such as all tasks of a Drydock: one process at a time asks for it, for all that need it.

@@ -146,9 +146,7 @@ def _superseded(node: SiteNode) -> bool:
     return node.wanted is not None and node.failed_version is not None and node.failed_version < node.wanted[0]
 
 
-def owes(
-    stored: str | None, *, current: bool = True, turn: bool = True, monitored: bool = False, waiting: bool = False
-) -> bool:
+def owes(stored: str | None, *, current: bool = True, turn: bool = True, waiting: bool = False) -> bool:
     """Tell whether an owner has something to do for a task: only then is its silence shown (rule 30).
 
     Parameters
@@ -156,13 +154,12 @@ def owes(
     stored : what it stored last.
     current : that is about what is wanted now.
     turn : its turn has come: the group has begun, for example.
-    monitored : it goes on looking at the task after its end.
     waiting : it waits by design: queued, paused, or for a person's approval.
     """
     if waiting:
         return False
     if stored is not None and current and status_from(stored) in ENDED:
-        return monitored
+        return False
     return turn
 
 
