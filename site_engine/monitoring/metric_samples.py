@@ -14,6 +14,7 @@ from site_engine.monitoring.metrics import (
     DRIFTS_EVER,
     GROUP_OUTCOMES,
     GROUP_SECONDS,
+    LEFT_ALONE,
     NODE_CRASHES,
     NODE_STATES,
     NODES,
@@ -50,6 +51,7 @@ def read_samples(store: SiteStore) -> list[Sample]:
     facts = store.metrics.read(GROUP_SECONDS.bounds)
     found = [Sample(ACTIONS_RUNNING, labels, count) for labels, count in facts.running.items()]
     found += [Sample(ACTION_OUTCOMES, labels, count) for labels, count in facts.ended.items()]
+    found += [Sample(LEFT_ALONE, (site,), number) for site, number in facts.left_alone.items()]
     found += [
         Sample(GROUP_OUTCOMES, (site, state, reason, str(critical).lower()), count)
         for (site, state, reason, critical), count in facts.groups.items()

@@ -52,6 +52,12 @@ ACTION_OUTCOMES = Metric(
     "Ends of actions, by how; also of those that went on.",
     ("site", "kind", "state"),
 )
+LEFT_ALONE = Metric(
+    "slipway_nodes_left_alone",
+    Shape.GAUGE,
+    "Nodes of critical groups that the newest action on the whole site left alone though it is a success.",
+    ("site",),
+)
 GROUP_OUTCOMES = Metric(
     "slipway_group_outcomes_total",
     Shape.COUNTER,
@@ -152,6 +158,7 @@ METRICS: Final = (
     NODES,
     ACTIONS_RUNNING,
     ACTION_OUTCOMES,
+    LEFT_ALONE,
     GROUP_OUTCOMES,
     GROUP_SECONDS,
     PHASE_SECONDS,

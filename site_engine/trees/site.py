@@ -305,6 +305,7 @@ def _brief(action: ActionBrief | None) -> dict[str, Any] | None:
         "revision": action.revision,
         "state": action.state,
         "verdict": action.verdict,
+        "left_alone": action.left_alone,
         "user": action.user,
         "created": action.created.isoformat(),
         "ended": action.ended.isoformat() if action.ended is not None else None,
