@@ -253,14 +253,14 @@ def shown_in_site(node: SiteNodeFacts) -> Shown:
     said = status_in_site(
         SiteNode(
             in_design=node.wanted_digest is not None,
-            wanted=_version(node.wanted_revision, node.wanted_digest),
-            done=_version(node.done_revision, node.done_digest),
+            wanted=_revision(node.wanted_revision, node.wanted_digest),
+            done=_revision(node.done_revision, node.done_digest),
             failed=(node.error or "failed") if node.status == Status.ERROR else None,
-            failed_version=node.error_revision,
+            failed_revision=node.error_revision,
             wanted_version=node.wanted_version,
             touched=node.touched,
             done_version=node.done_version,
-            failed_at=node.error_version,
+            failed_version=node.error_version,
             drifted=_drift(node),
             at_work=node.status == Status.PROCESSING,
         )
@@ -272,14 +272,14 @@ def shown_in_site(node: SiteNodeFacts) -> Shown:
 
 
 def _drift(node: SiteNodeFacts) -> str | None:
-    """Return what of a node that is at work is not as it was left, and since when; None: nothing that is known."""
-    if node.status != Status.PROCESSING or node.error is None or node.error_action is not None:
+    """Return what of a node is not as it was left, and since when; None: nothing that is known."""
+    if node.status not in (Status.PROCESSING, Status.ERROR) or node.error is None or node.error_action is not None:
         return None
     return node.error.removeprefix(DRIFTED)
 
 
-def _version(revision: int | None, digest: str | None) -> tuple[int, str] | None:
-    return None if digest is None else (revision or 0, digest)
+def _revision(revision: int | None, digest: str | None) -> tuple[int | None, str] | None:
+    return None if digest is None else (revision, digest)
 
 
 def site_header(facts: SiteFacts) -> dict[str, Any]:

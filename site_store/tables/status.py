@@ -34,6 +34,7 @@ CASE
   WHEN wanted_digest IS NULL AND done_digest IS NULL THEN 'deleted'
   WHEN wanted_digest IS NULL AND status = 'error' THEN 'error'
   WHEN wanted_digest IS NULL THEN 'pending'
+  WHEN status = 'error' AND error IS NOT NULL AND error_action IS NULL THEN 'error'
   WHEN status = 'error' AND (error_version >= wanted_version OR ((error_version IS NULL OR wanted_version IS NULL)
     AND (error_revision IS NULL OR error_revision >= wanted_revision))) THEN 'error'
   WHEN done_digest IS NULL OR doubt IS NOT NULL OR done_digest <> wanted_digest THEN 'pending'
