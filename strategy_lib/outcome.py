@@ -14,7 +14,9 @@ class NodeCondition(StrEnum):
     """Condition of a node as seen in the provisioner's own list of nodes; `NOT_LISTED`: the list did not have it.
 
     `RELEASING`: also while its disks are erased. `RESCUE`: it is in rescue mode, enters or leaves it. `UNFIT`: a person
-    has to look at it first. `LISTED_TWICE`: the list has two machines of this name, in different states. `OTHER`: a status that this version does not know.
+    has to look at it first. `LISTED_TWICE`: the list has two machines of this name, in different states.
+
+    `OTHER`: a status that this version does not know.
     """
 
     NEW = "new"

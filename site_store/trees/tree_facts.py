@@ -242,3 +242,4 @@ class ActionBrief:
     ended: datetime | None
     paused: datetime | None
     dag_id: str | None = None
+    left_alone: int = 0

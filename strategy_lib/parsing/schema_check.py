@@ -125,7 +125,7 @@ def _expected(rule: dict[str, Any], value: object) -> str:
     if types == "array" and value == []:
         return "must not be an empty list; leave it out"
     hint = ""
-    if textual and "integer" not in types and isinstance(value, int | float):
+    if textual and "integer" not in (types or ()) and isinstance(value, int | float):
         hint = "; put it in quotes"
     elif types == "array" and value is None:
         hint = "; write [] for an empty list"
