@@ -1,0 +1,78 @@
+"""What must agree between views, and with the simulator's machines. Each finding is a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from tests.integration.api.views.scene import Scene
+from tests.integration.api.views.views import VIEWS, Said, get
+
+
+def contradictions(scene: Scene) -> list[str]:
+    """Return what of all views contradicts another one, or the machines."""
+    said = {name: view(scene) for name, view in VIEWS.items()}
+    found = [*_between(said), *_of_machines(scene, said["tree"]), *_of_words(said)]
+    return found if scene.watched else [*found, *_nobody_looks(scene, said)]
+
+
+def _between(said: Mapping[str, Said]) -> Iterator[str]:
+    first = said["tree"]
+    assert first.nodes is not None and first.counts is not None and first.groups is not None
+    for name, other in said.items():
+        for node, (status, message) in (other.nodes or {}).items():
+            word, text = first.nodes[node]
+            if status != word:
+                yield f"{name}: {node} is {status}, in the tree {word}"
+            if message is not None and message != text:
+                yield f"{name}: {node} says {message!r}, in the tree {text!r}"
+        if other.counts is not None and _some(other.counts) != _some(first.counts):
+            yield f"{name}: {_some(other.counts)}, in the tree {_some(first.counts)}"
+        for group, counts in (other.groups or {}).items():
+            if _some(counts) != _some(first.groups[group]):
+                yield f"{name}: {group} has {_some(counts)}, in the tree {_some(first.groups[group])}"
+        if other.errors is not None and other.errors != first.errors:
+            yield f"{name}: in error are {sorted(other.errors)}, in the tree {sorted(first.errors or ())}"
+        if other.status is not None and other.status != first.status:
+            yield f"{name}: the site is {other.status}, in the tree {first.status}"
+
+
+def _some(counts: Mapping[str, int]) -> dict[str, int]:
+    return {status: number for status, number in counts.items() if number}
+
+
+def _of_machines(scene: Scene, tree: Said) -> Iterator[str]:
+    """A node that was done stands as success only if its machine is deployed and on; else it has drifted (rule 56)."""
+    rows = {one["node"]: one for one in get(scene, "/sites/alpha/nodes")["nodes"]}
+    machines = scene.machines()
+    for node, (status, message) in (tree.nodes or {}).items():
+        is_right = machines.get(node) == (True, True)
+        is_done = rows[node]["done_version"] is not None
+        if scene.watched and status == "success" and not is_right:
+            yield f"tree: {node} is success, but the machine is not deployed and on: {machines.get(node)}"
+        if scene.watched and is_done and not is_right and not (status == "error" and "drifted" in (message or "")):
+            yield f"tree: {node} was done and is not as it was left, but is {status}: {message!r}"
+        if scene.watched and is_right and "drifted" in (message or ""):
+            yield f"tree: {node} has drifted, but the machine is deployed and on"
+
+
+def _of_words(said: Mapping[str, Said]) -> Iterator[str]:
+    """No version is a revision; no blocked group is called failed."""
+    rows = said["table of nodes"].facts["rows"]
+    versions = {one[key] for one in rows for key in ("wanted_version", "done_version", "error_version", "touched")}
+    for name, other in said.items():
+        for number in re.findall(r"\bversion (\d+)\b", other.text):
+            if int(number) not in versions:
+                yield f"{name}: there is no version {number} of a node"
+        if re.search(r"groups? control, (compute|storage)[\w, ]* failed|group (compute|storage) failed", other.text):
+            yield f"{name}: calls a blocked group failed"
+
+
+def _nobody_looks(scene: Scene, said: Mapping[str, Said]) -> Iterator[str]:
+    """While nobody looks, no view is all green (rule 30), and the list of owners says who is gone."""
+    for name, other in said.items():
+        if other.status == "success":
+            yield f"{name}: the site is success, and nobody looks"
+    gone = [one["name"] for one in get(scene, "/owners")["owners"] if not one["alive"]]
+    if not any(name.startswith(("provisioner:", "controller")) for name in gone):
+        yield f"owners: nobody who looks is gone: {gone}"

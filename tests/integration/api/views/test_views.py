@@ -1,0 +1,77 @@
+"""All views of one site agree with each other and with its machines, whatever happens: a new view or event is a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from site_store import SiteStore
+from site_store.restoring import Restoring
+from tests.integration.api.views.comparison import contradictions
+from tests.integration.api.views.scene import SITE, Scene
+from tests.support.simulators import Simulator
+
+Step = Callable[[Scene], object]
+
+
+def fails_first(scene: Scene) -> None:
+    scene.simulator.script("n2", "deploy", "fail", attempt=1)
+    scene.run("deploy_site")
+
+
+def machine(name: str, **change: str) -> Step:
+    """Have somebody change a machine."""
+    return lambda scene: scene.simulator.post(f"nodes/{name}", change)
+
+
+def asks(what: str, *nodes: str) -> Step:
+    """Ask for nodes again, or adopt them."""
+    path = f"/api/v1.0/sites/{SITE}/{what}"
+    return lambda scene: scene.client.post(path, json={"nodes": list(nodes)}).raise_for_status()
+
+
+def nobody_looks(scene: Scene) -> None:
+    scene.watched = False
+    scene.passes(200)
+
+
+def looked_at_again(scene: Scene) -> None:
+    scene.watched = True
+    scene._held = None
+
+
+STEPS: tuple[tuple[str, Step], ...] = (
+    ("commit", lambda scene: scene.commit()),
+    ("a deploy in which a node fails", fails_first),
+    ("deploy", lambda scene: scene.run("deploy_site")),
+    ("powered off", machine("n3", power_state="off")),
+    ("wiped", machine("n5", status="Ready", power_state="off")),
+    ("commit of a newer revision", lambda scene: scene.commit(other=["n4"])),
+    ("commit that changes the powered off one", lambda scene: scene.commit(other=["n3", "n4"])),
+    ("rollback", lambda scene: scene.commit()),
+    ("touch", asks("touch", "n1", "n3")),
+    ("adopt", asks("adopt", "n1")),
+    ("redeploy", lambda scene: scene.run("redeploy_server", target_nodes=["n3"])),
+    ("repair", lambda scene: scene.run("repair_site", target_nodes=["n5"])),
+    ("restore", lambda scene: Restoring(scene.store._database).settle(doubt=True)),
+    ("looked at after the restore", looked_at_again),
+    ("adopt after the restore", asks("adopt")),
+    ("provisioner and controller silent", nobody_looks),
+)
+
+
+@pytest.mark.usefixtures("dags")
+def test_all_views_of_a_site_agree_whatever_happens(
+    admin: httpx.Client, store: SiteStore, connected: Simulator, tmp_path: Path
+) -> None:
+    scene = Scene(store, connected, admin, tmp_path)
+    found: list[str] = []
+    for name, step in STEPS:
+        step(scene)
+        if scene.watched and name != "restore":
+            scene.look(2)
+        found += [f"after {name}: {one}" for one in contradictions(scene)]
+    assert not found, "\n".join(found)

@@ -1,0 +1,158 @@
+"""The views of one site: a row for each, with a function that reads it and returns what it says."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.integration.api.views.scene import GROUPS, NODES, SITE, Scene
+
+API = "/api/v1.0"
+
+
+@dataclass
+class Said:
+    """What a view says. None: it says nothing of that.
+
+    Attributes
+    ----------
+    nodes : the status word and the first message of each node; the message is None where the view shows none.
+    counts, groups : how many nodes show which status, in the site and in each group.
+    errors : the nodes that are in error.
+    text : all of it, as a reader sees it.
+    """
+
+    nodes: Mapping[str, tuple[str, str | None]] | None = None
+    counts: Mapping[str, int] | None = None
+    groups: Mapping[str, Mapping[str, int]] | None = None
+    errors: frozenset[str] | None = None
+    status: str | None = None
+    done: Mapping[str, tuple[int | None, int | None]] | None = None
+    text: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def get(scene: Scene, path: str) -> Any:
+    """Return an answer of the API."""
+    answer = scene.client.get(f"{API}{path}")
+    assert answer.status_code == 200, (path, answer.text)
+    return answer.json()
+
+
+def page(scene: Scene, path: str) -> str:
+    """Return a page's source."""
+    answer = scene.client.get(f"/ui{path}")
+    assert answer.status_code == 200, (path, answer.text)
+    return answer.text
+
+
+def words(source: str) -> str:
+    """Return the words of a page as one line."""
+    return re.sub(r"\s+", " ", re.sub(r"(?s)<(style|script)\b.*?</\1>|<[^>]*>", " ", source))
+
+
+def tree(scene: Scene) -> Said:
+    root = get(scene, f"/sites/{SITE}/tree?depth=2")["root"]
+    leaves = [leaf for group in root["children"] for leaf in group.get("children", ()) if group["name"] in GROUPS]
+    nodes = {leaf["name"]: (leaf["status"], next(iter(leaf["messages"]), "")) for leaf in leaves if leaf["kind"] == "node"}
+    groups = {one["name"]: one["counts"] for one in root["children"] if one["name"] in GROUPS}
+    errors = frozenset(name for name, (status, _) in nodes.items() if status == "error")
+    return Said(nodes, root["counts"], groups, errors, root["status"], text=str(root))
+
+
+def site_list(scene: Scene) -> Said:
+    (one,) = (each for each in get(scene, "/sites") if each["name"] == SITE)
+    return Said(counts=one["counts"], status=one["status"], text=str(one["messages"]))
+
+
+def table(scene: Scene) -> Said:
+    rows = get(scene, f"/sites/{SITE}/nodes")["nodes"]
+    return _of_rows(rows)
+
+
+def _of_rows(rows: list[dict[str, Any]]) -> Said:
+    groups = {name: Counter(one["status"] for one in rows if name in one["groups"]) for name in GROUPS}
+    return Said(
+        {one["node"]: (one["status"], one["message"]) for one in rows},
+        Counter(one["status"] for one in rows),
+        groups,
+        frozenset(one["node"] for one in rows if one["status"] == "error"),
+        done={one["node"]: (one["done_version"], one["done_revision"]) for one in rows},
+        text=str([one["message"] for one in rows]),
+        facts={"rows": rows},
+    )
+
+
+def filtered(scene: Scene) -> Said:
+    rows = get(scene, f"/sites/{SITE}/nodes?status=error")["nodes"]
+    return Said(errors=frozenset(one["node"] for one in rows))
+
+
+def node_route(scene: Scene) -> Said:
+    return _of_rows([get(scene, f"/sites/{SITE}/nodes/{name}")["node"] for name in NODES])
+
+
+def plan(scene: Scene) -> Said:
+    rows = get(scene, f"/sites/{SITE}/plan?all=true")["nodes"]
+    return Said(text=str(rows))
+
+
+def metrics(scene: Scene) -> Said:
+    text = scene.client.get("/metrics").text
+    found = re.findall(rf'(?m)^slipway_nodes{{site="{SITE}",status="(\w+)"}} (\d+)', text)
+    return Said(counts={status: int(number) for status, number in found})
+
+
+def table_page(scene: Scene) -> Said:
+    source = page(scene, f"/sites/{SITE}/nodes")
+    rows = {name: re.search(rf'(?s)<tr id="node-{name}">(.*?)</tr>', source) for name in NODES}
+    nodes = {name: (_badge(row[1]), None) for name, row in rows.items() if row is not None}
+    return Said(nodes, Counter(status for status, _ in nodes.values()), text=words(source))
+
+
+def _badge(source: str) -> str:
+    found = re.search(r'class="badge s-(\w+)"', source)
+    assert found is not None, source
+    return found[1]
+
+
+def site_page(scene: Scene) -> Said:
+    source = page(scene, f"/sites/{SITE}")
+    legend = re.search(r'(?s)<div class="wide-bar">.*?</ul>', source)
+    counts = re.findall(r"<b>([\d,]+)</b> (\w+)", legend[0]) if legend else []
+    return Said(counts={word: int(number) for number, word in counts}, status=_badge(source), text=words(source))
+
+
+def node_page(scene: Scene) -> Said:
+    sources = {name: page(scene, f"/sites/{SITE}/nodes/{name}") for name in NODES}
+    nodes = {name: (_badge(source), None) for name, source in sources.items()}
+    return Said(nodes, text=" ".join(map(words, sources.values())))
+
+
+def sites_page(scene: Scene) -> Said:
+    source = page(scene, "/")
+    return Said(status=_badge(source), text=words(source))
+
+
+def text_of(path: str) -> Callable[[Scene], Said]:
+    """Return what reads a page of which only the words count."""
+    return lambda scene: Said(text=words(page(scene, path)))
+
+
+VIEWS: Mapping[str, Callable[[Scene], Said]] = {
+    "tree": tree,
+    "list of sites": site_list,
+    "table of nodes": table,
+    "nodes in error": filtered,
+    "node": node_route,
+    "plan": plan,
+    "metrics": metrics,
+    "page of sites": sites_page,
+    "page of the site": site_page,
+    "page of nodes": table_page,
+    "pages of each node": node_page,
+    "page of the plan": text_of(f"/sites/{SITE}/plan"),
+}
