@@ -10,7 +10,7 @@ from typing import Any, cast
 from provisioner_client.observed import CallResult
 from site_engine.monitoring.owners import CheckIns, ProvisionerObserver, airflow_owner, list_owners, provisioner_owner
 from site_engine.provisioners import ProvisionerConnection
-from site_store import CallKey, ExpectedWork, OwnerCheckIn, SiteStore, StoreUnavailable
+from site_store import CallKey, ExpectedWork, Lease, OwnerCheckIn, SiteStore, StoreUnavailable
 from site_store.status.owners import NEVER
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,6 +39,20 @@ class Owners:
         return NOW, self.known, self.work
 
 
+class Sites:
+    """A store's sites: none is committed."""
+
+    def committed(self) -> list[str]:
+        return []
+
+
+class Leases:
+    """A store's leases: a controller holds its own."""
+
+    def get(self, name: str) -> Lease:
+        return Lease(name, "host:1", 1, NOW + timedelta(seconds=INTERVAL))
+
+
 class Clock:
     """Seconds that the test moves."""
 
@@ -51,7 +65,12 @@ class Clock:
 
 def parts() -> tuple[Owners, Clock, CheckIns, SiteStore]:
     owners, clock = Owners(), Clock()
-    return owners, clock, CheckIns(clock), cast(SiteStore, SimpleNamespace(owners=owners, location="here"))
+    return (
+        owners,
+        clock,
+        CheckIns(clock),
+        cast(SiteStore, SimpleNamespace(owners=owners, sites=Sites(), leases=Leases(), location="here")),
+    )
 
 
 def ok(count: int, call: str = "task") -> dict[CallKey, int]:
@@ -124,6 +143,7 @@ def test_an_owner_is_listed_with_what_it_affects() -> None:
     found = {view.name: view.to_data() for view in list_owners(store).owners}
     assert {name: data["alive"] for name, data in found.items()} == {
         "airflow:deploy_site": False,
+        "controller": True,
         OWNER: False,
         "provisioner:never": False,
         "provisioner:unused": True,
@@ -134,5 +154,5 @@ def test_an_owner_is_listed_with_what_it_affects() -> None:
     assert found["provisioner:never"]["last_seen"] is found["airflow:deploy_site"]["last_seen"] is None
     first = list_owners(store, limit=2)
     assert [view.name for view in first.owners] == sorted(found)[:2]
-    rest = list_owners(store, after=first.after, limit=3)
+    rest = list_owners(store, after=first.after, limit=4)
     assert ([view.name for view in rest.owners], rest.after) == (sorted(found)[2:], None)

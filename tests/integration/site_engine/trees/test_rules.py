@@ -181,6 +181,7 @@ def test_rules_32_and_33_what_left_the_design_is_to_be_removed_and_then_deleted(
         ("one", "success"),
         ("no group", "pending"),
         ("to be removed", "pending"),
+        ("watching", "success"),
     ]
     assert root["status"] == "pending"
     change(site, node, node.c.name == "n2", done_digest=None, done_revision=None, status="deleted")
