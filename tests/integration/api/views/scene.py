@@ -26,13 +26,12 @@ from site_engine.controller.owner_jobs import check_owners, watch_owners
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.node_states.leader import SiteLeader
-from site_engine.plans.node_lists import read_list
 from site_engine.plans.planning import plan_action, strategy_of
 from site_engine.process import SharedClock
 from site_engine.redaction import redact_for_action
 from site_store import SiteStore
-from site_store.records import StepState
 from site_store.node_states.user_states import lease_of
+from site_store.records import StepState
 from slipway_airflow import connections
 from strategy_lib.phase import Phase
 from tests.support.driving import Driving
@@ -77,10 +76,14 @@ class Scene:
     _seconds: float = 0.0
 
     def __post_init__(self) -> None:
+        self.lead()
+
+    def lead(self) -> None:
+        """Have a controller begin that holds no lease yet."""
+        self._held: Any = None
         well = {name: SimpleNamespace(problem=None, silent_for=0.0) for name in ("scheduler", "triggerer")}
         jobs = [check_owners(lambda: well), watch_owners(), report_nodes()]
         self._controller = Controller(self.store, "host-1:1", jobs, monotonic=lambda: self._seconds)
-        self._held: Any = None
 
     def commit(self, other: Collection[str] = (), approval: str = "") -> None:
         """Commit a design as a person does."""
@@ -172,10 +175,6 @@ class Scene:
     def machines(self) -> dict[str, tuple[bool, bool]]:
         """Return of each machine whether it is deployed, and whether it is powered on: the truth."""
         return {
-            one["name"]: (one["status"] == "Deployed", one["power_state"] == "on") for one in self.simulator.get("nodes")
+            one["name"]: (one["status"] == "Deployed", one["power_state"] == "on")
+            for one in self.simulator.get("nodes")
         }
-
-
-def listed(scene: Scene) -> Any:
-    """Return the provisioner's list as it is read now."""
-    return read_list(scene.store, SITE)

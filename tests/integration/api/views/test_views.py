@@ -40,7 +40,7 @@ def nobody_looks(scene: Scene) -> None:
 
 def looked_at_again(scene: Scene) -> None:
     scene.watched = True
-    scene._held = None
+    scene.lead()
 
 
 STEPS: tuple[tuple[str, Step], ...] = (

@@ -57,7 +57,9 @@ def words(source: str) -> str:
 def tree(scene: Scene) -> Said:
     root = get(scene, f"/sites/{SITE}/tree?depth=2")["root"]
     leaves = [leaf for group in root["children"] for leaf in group.get("children", ()) if group["name"] in GROUPS]
-    nodes = {leaf["name"]: (leaf["status"], next(iter(leaf["messages"]), "")) for leaf in leaves if leaf["kind"] == "node"}
+    nodes = {
+        leaf["name"]: (leaf["status"], next(iter(leaf["messages"]), "")) for leaf in leaves if leaf["kind"] == "node"
+    }
     groups = {one["name"]: one["counts"] for one in root["children"] if one["name"] in GROUPS}
     errors = frozenset(name for name, (status, _) in nodes.items() if status == "error")
     return Said(nodes, root["counts"], groups, errors, root["status"], text=str(root))
