@@ -14,7 +14,9 @@ class NodeCondition(StrEnum):
     """Condition of a node as seen in the provisioner's own list of nodes; `NOT_LISTED`: the list did not have it.
 
     `RELEASING`: also while its disks are erased. `RESCUE`: it is in rescue mode, enters or leaves it. `UNFIT`: a person
-    has to look at it first. `OTHER`: a status that this version does not know.
+    has to look at it first. `LISTED_TWICE`: the list has two machines of this name, in different states.
+
+    `OTHER`: a status that this version does not know.
     """
 
     NEW = "new"
@@ -32,6 +34,7 @@ class NodeCondition(StrEnum):
     RESCUE = "rescue"
     UNFIT = "unfit"
     OTHER = "other"
+    LISTED_TWICE = "listed_twice"
     NOT_LISTED = "not_listed"
 
 
@@ -121,7 +124,7 @@ _OF_A_REPORT: Mapping[Says, bool | None] = {Says.PROVES: True, Says.REFUTES: Fal
 # A deploy of a node that is listed as one of these leaves it as it is.
 UNTOUCHED_BY_DEPLOY = frozenset({NodeCondition.DEPLOYED, NodeCondition.DEPLOYING})
 # A deploy of a node that was found so is not recorded as done: nobody can tell that it was this deploy.
-UNPROVABLE_BY_DEPLOY = UNTOUCHED_BY_DEPLOY | {NodeCondition.NOT_LISTED}
+UNPROVABLE_BY_DEPLOY = UNTOUCHED_BY_DEPLOY | {NodeCondition.NOT_LISTED, NodeCondition.LISTED_TWICE}
 
 _C, _S = NodeCondition, Says
 
@@ -174,7 +177,7 @@ LISTED: Mapping[Lister, Mapping[Phase, Mapping[NodeCondition, Says]]] = {
 }
 """What each state of a list says after each phase; docs/rules.md has the same table. A release is a destroy.
 
-Of a node that is not listed, and after new labels, the list says nothing.
+Of a node that is not listed, or listed twice, and after new labels, the list says nothing.
 """
 
 # What says so of a node that nothing is reported of, too.
@@ -290,7 +293,8 @@ def _judge_node(phase: Phase, name: str, evidence: Evidence) -> tuple[bool | Non
     """Return True (succeeded), False (failed) or None (unknown) for one node, and why."""
     condition = evidence.condition.get(name)
     status = evidence.status_names.get(name) or condition
-    listed = f"the node list says {status}"
+    twice = condition is NodeCondition.LISTED_TWICE
+    listed = f"it is {status}" if twice else f"the node list says {status}"
     says = _said_by_list(phase, name, evidence)
     believed = True if says is None else _OF_A_REPORT[says]
     refuted = condition in _REFUTES_ALONE[phase]
@@ -299,6 +303,10 @@ def _judge_node(phase: Phase, name: str, evidence: Evidence) -> tuple[bool | Non
         return False, f"{_REPORTED}; {listed}" if refused else _REPORTED
     if phase is Phase.DEPLOY and not refuted and evidence.condition_before.get(name) in UNTOUCHED_BY_DEPLOY:
         return _judge_untouched(name, evidence)
+    if phase is Phase.DEPLOY and twice and name not in evidence.child_failure:
+        return (
+            (True, "") if name in evidence.as_wanted_before else (None, f"{listed}, so that nothing proves its deploy")
+        )
     appeared = condition is NodeCondition.DEPLOYED and evidence.condition_before.get(name) is NodeCondition.NOT_LISTED
     if phase is Phase.DEPLOY and appeared:
         return _judge_appeared(name, status, evidence)

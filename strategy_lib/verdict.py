@@ -100,6 +100,7 @@ class Judgement:
     Attributes
     ----------
     critical, others : names of the groups that failed: critical ones, and not critical ones.
+    blocked : those of them that never ran, because of a group that failed before.
     nothing : why there is nothing to deploy, as a clause without an end; "" where there is something.
     unprocessed : no group was processed to its end.
     """
@@ -109,6 +110,7 @@ class Judgement:
     others: tuple[str, ...]
     nothing: str
     unprocessed: bool
+    blocked: frozenset[str] = frozenset()
 
 
 def verdict_on(groups: Sequence[StandingGroup], failed_steps: Sequence[object] = ()) -> Judgement:
@@ -123,7 +125,8 @@ def verdict_on(groups: Sequence[StandingGroup], failed_steps: Sequence[object] =
     nothing = nothing_to_deploy([group.counts.total for group in groups])
     unprocessed = bool(groups) and all(group.reason in _UNPROCESSED for group in groups)
     wrong = failed_steps or critical or nothing or unprocessed
-    return Judgement(Verdict.FAILURE if wrong else Verdict.SUCCESS, critical, others, nothing, unprocessed)
+    blocked = frozenset(group.name for group in failed if group.reason is Reason.DEPENDENCY)
+    return Judgement(Verdict.FAILURE if wrong else Verdict.SUCCESS, critical, others, nothing, unprocessed, blocked)
 
 
 def nothing_to_deploy(group_sizes: Sequence[int]) -> str:

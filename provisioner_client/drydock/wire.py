@@ -21,6 +21,7 @@ from provisioner_client.protocol import (
     TaskState,
 )
 from strategy_lib.goals.node_errors import join_messages
+from strategy_lib.node_states.reported import LISTED_TWICE
 from strategy_lib.outcome import Evidence, NodeCondition
 from strategy_lib.phase import Phase
 
@@ -225,14 +226,14 @@ def _given_up(errors: list[dict[str, Any]]) -> frozenset[str]:
 
 
 def nodes_from(data: object) -> dict[str, ListedNode]:
-    """Read the node list. A name that stands there twice with different states is left out: it proves nothing.
+    """Read the node list. A name that stands there twice with different states is said to: it proves nothing.
 
     Raises `ProvisionerProtocolError` when it is not a list of nodes.
     """
     if not isinstance(data, list):
         raise ProvisionerProtocolError("the list of nodes is not a list")
     nodes: dict[str, ListedNode] = {}
-    doubtful: set[str] = set()
+    states: dict[str, dict[str, None]] = {}
     for item in data:
         raw = _mapping(item, "a node")
         name, status = raw.get("hostname"), raw.get("status_name")
@@ -248,12 +249,14 @@ def nodes_from(data: object) -> dict[str, ListedNode]:
             _count(raw.get("cpu_count")),
             _count(raw.get("memory")),
         )
-        if name in nodes and nodes[name].condition is not node.condition:
-            doubtful.add(name)
+        if name in nodes and (name in states or nodes[name].condition is not node.condition):
+            words = states.setdefault(name, {nodes[name].status_name: None})
+            words[node.status_name] = None
         nodes[name] = node
-    for name in doubtful:
-        log.warning("node %s is listed twice with different states and is left out", name)
-        del nodes[name]
+    for name, words in states.items():
+        said = f"{LISTED_TWICE}{', '.join(sorted(words))}"
+        log.warning("node %s is %s", name, said)
+        nodes[name] = ListedNode(name, NodeCondition.LISTED_TWICE, said, None)
     return nodes
 
 

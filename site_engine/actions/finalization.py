@@ -94,7 +94,7 @@ def _closed(store: SiteStore, action: ActionRecord, report: Report, log: TaskLog
         log.info("%s", line)
     store.reports.save(action.id, to_dict(report))
     state = ActionState.SUCCESS if report.verdict is Verdict.SUCCESS else ActionState.FAILED
-    store.actions.close(action.id, state, report.verdict_text)
+    store.actions.close(action.id, state, report.verdict_text, left_alone=report.left_alone)
     if not action.dry_run:
         measure_action(store.actions.get(action.id))
     return report

@@ -141,8 +141,9 @@ def dry_run_verdict(
     elif would_fail and judged.nothing:
         text = f"dry run: {judged.nothing}, so nothing would be deployed"
     elif would_fail:
-        some = f"critical group{'s' if len(judged.critical) > 1 else ''}"
-        text = f"dry run: {some} {', '.join(judged.critical)} would fail"
+        roots = [name for name in judged.critical if name not in judged.blocked]
+        some = f"critical group{'s' if len(roots or judged.critical) > 1 else ''}"
+        text = f"dry run: {some} {', '.join(roots or judged.critical)} would {'fail' if roots else 'be blocked'}"
     elif not any(submission.nodes for submission in rehearsal.submissions):
         text = "dry run: nothing would be submitted"
         text += "" if withheld else ", as every node is as wanted already"

@@ -14,6 +14,7 @@ from site_engine.monitoring.metrics import (
     DRIFTS_EVER,
     GROUP_OUTCOMES,
     GROUP_SECONDS,
+    LEFT_ALONE,
     NODE_CRASHES,
     NODE_STATES,
     NODES,
@@ -24,6 +25,7 @@ from site_engine.monitoring.metrics import (
     REPAIR_STOPPED,
     REPAIRS,
     SITE_LEADER,
+    SITE_WATCHED,
     VIEW_AGE,
     VIEW_EPOCH,
     VIEW_VERSION,
@@ -36,6 +38,8 @@ from site_engine.monitoring.owners import PROVISIONER, list_owners
 from site_engine.trees.status_trees import site_trees
 from site_store.node_states.repair_switches import ALL_SITES
 from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
+from strategy_lib.status.entry import EntryKind
+from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
     from site_store import SiteStore
@@ -47,6 +51,7 @@ def read_samples(store: SiteStore) -> list[Sample]:
     facts = store.metrics.read(GROUP_SECONDS.bounds)
     found = [Sample(ACTIONS_RUNNING, labels, count) for labels, count in facts.running.items()]
     found += [Sample(ACTION_OUTCOMES, labels, count) for labels, count in facts.ended.items()]
+    found += [Sample(LEFT_ALONE, (site,), number) for site, number in facts.left_alone.items()]
     found += [
         Sample(GROUP_OUTCOMES, (site, state, reason, str(critical).lower()), count)
         for (site, state, reason, critical), count in facts.groups.items()
@@ -57,6 +62,8 @@ def read_samples(store: SiteStore) -> list[Sample]:
     sites = store.sites.committed()
     for site, tree in zip(sites, site_trees(store, sites, messages=False), strict=True):
         found += [Sample(NODES, (site, status.value), number) for status, number in tree.root.counts.items()]
+        watching = [child.status for child in tree.own.children if child.kind is EntryKind.WATCHING]
+        found += [Sample(SITE_WATCHED, (site,), int(status is Status.SUCCESS)) for status in watching]
     found += _calls(store)
     found += [Sample(OWNER_UNRESPONSIVE, (owner.name,), 0 if owner.alive else 1) for owner in list_owners(store).owners]
     found += [Sample(NOTIFICATIONS_WAITING, (site,), number) for site, number in store.outbox.waiting().items()]

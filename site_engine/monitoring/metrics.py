@@ -52,6 +52,12 @@ ACTION_OUTCOMES = Metric(
     "Ends of actions, by how; also of those that went on.",
     ("site", "kind", "state"),
 )
+LEFT_ALONE = Metric(
+    "slipway_nodes_left_alone",
+    Shape.GAUGE,
+    "Nodes of critical groups that the newest action on the whole site left alone though it is a success.",
+    ("site",),
+)
 GROUP_OUTCOMES = Metric(
     "slipway_group_outcomes_total",
     Shape.COUNTER,
@@ -84,6 +90,12 @@ CALL_SECONDS = Metric(
 )
 OWNER_UNRESPONSIVE = Metric(
     "slipway_owner_unresponsive", Shape.GAUGE, "1 for an owner that has not checked in within its interval.", ("owner",)
+)
+SITE_WATCHED = Metric(
+    "slipway_site_watched",
+    Shape.GAUGE,
+    "1 while the newest answer about the nodes of a site is new enough; 0 where nobody looks at them.",
+    ("site",),
 )
 NOTIFICATIONS_WAITING = Metric(
     "slipway_notifications_waiting", Shape.GAUGE, "Notifications that are not delivered yet.", ("site",)
@@ -146,12 +158,14 @@ METRICS: Final = (
     NODES,
     ACTIONS_RUNNING,
     ACTION_OUTCOMES,
+    LEFT_ALONE,
     GROUP_OUTCOMES,
     GROUP_SECONDS,
     PHASE_SECONDS,
     QUEUE_SECONDS,
     CALL_SECONDS,
     OWNER_UNRESPONSIVE,
+    SITE_WATCHED,
     NOTIFICATIONS_WAITING,
     WATCHER_CHANGES,
     DRIFTS,

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from site_engine.monitoring.measurements import measure
 from site_engine.monitoring.metrics import CALL_SECONDS, bucket_of
-from site_store import CallCount, CallKey, StoreError
-from site_store.status.owners import NEVER
+from site_engine.trees.owners import CONTROLLER
+from site_store import CallCount, CallKey, ExpectedWork, OwnerCheckIn, StoreError
+from site_store.status.owners import AIRFLOW, NEVER
 
 if TYPE_CHECKING:
     from provisioner_client.observed import CallResult
     from site_engine.provisioners import ProvisionerConnection
-    from site_store import ExpectedWork, SiteStore
+    from site_store import SiteStore
 
 log = logging.getLogger(__name__)
 
@@ -204,6 +205,12 @@ def list_owners(store: SiteStore, after: str | None = None, limit: int | None = 
     """
     now, seen, works_of_all = store.owners.with_work()
     known = {owner.name: owner for owner in seen}
+    works_of_all += [ExpectedWork(CONTROLLER, site) for site in store.sites.committed()]
+    led = store.leases.get(CONTROLLER)
+    if led is not None:
+        # Nobody writes down when a lease was prolonged, but until when it is held.
+        known[CONTROLLER] = OwnerCheckIn(CONTROLLER, led.expires_at, 0.0, f"until then {led.owner} had its lease")
+    unled = led is None or led.expires_at < now
     expected: defaultdict[str, list[ExpectedWork]] = defaultdict(list)
     for work in works_of_all:
         expected[work.owner].append(work)
@@ -216,9 +223,10 @@ def list_owners(store: SiteStore, after: str | None = None, limit: int | None = 
             found.append(OwnerView(name, not works, None, None, None if owner is None else owner.detail, since, works))
             continue
         alive = owner.is_alive(now) or not works
+        detail = owner.detail
+        if unled and not alive and name.startswith((AIRFLOW, PROVISIONER)):
+            detail = "nobody asks it: no controller runs"
         found.append(
-            OwnerView(
-                name, alive, owner.last_seen, owner.interval_seconds, owner.detail, owner.unresponsive_since, works
-            )
+            OwnerView(name, alive, owner.last_seen, owner.interval_seconds, detail, owner.unresponsive_since, works)
         )
     return OwnerPage(now, found, found[-1].name if len(found) < len(names) else None)

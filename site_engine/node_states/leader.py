@@ -23,6 +23,7 @@ from strategy_lib.node_states.publication import Pending
 from strategy_lib.node_states.same_objects import gone_keys, other_values
 from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
 from strategy_lib.node_states.user_state import UserState
+from strategy_lib.status.watching import SHORTEST_SILENCE, SILENT_ROUNDS
 
 if TYPE_CHECKING:
     from site_engine.node_states.node_words import NodeListener
@@ -73,6 +74,7 @@ class SiteLeader:
     _nodes_read: float = 0.0
     _changes_read: int = -1
     _pruned: float = 0.0
+    _pace: float | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -83,6 +85,16 @@ class SiteLeader:
     def provisioner(self) -> str | None:
         """The provisioner that listed the nodes last; several sites may share one."""
         return None if self._pulse is None else self._pulse.provisioner
+
+    def note_pace(self, seconds: float) -> None:
+        """Note how many seconds lie between two questions, where that has become another number that matters.
+
+        Rule 30 gives an answer `SHORTEST_SILENCE`, and three times this.
+        """
+        pace = max(seconds, SHORTEST_SILENCE / SILENT_ROUNDS)
+        if self._pace is None or abs(pace - self._pace) > self._pace / 4:
+            self.store.provisioner_lists.note_pace(self.held, self.site, pace)
+            self._pace = pace
 
     def listed(self, digest: str | None) -> Listed | None:
         """Return what the provisioner says of each node, None where the leader has not read the list of this digest."""

@@ -172,7 +172,11 @@ class Polls:
         is_open = any(poll.answer is not None for poll in polls)
         if this.began is not None and not is_open:
             # Not from now on, which is a tick later: that would be a slower pace than is told.
+            began, answers = this.began, this.answers
             this.end(max(poll.answered for poll in polls), len(polls))
+            if answers and not this.failures:
+                for leader in leaders:
+                    leader.note_pace(this.due - began)
         if this.failures:
             due = min(leaders, key=lambda one: self._polls[one.site].asked)
             wanted = [] if is_open or now < this.due else [due]

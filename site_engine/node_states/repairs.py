@@ -190,6 +190,9 @@ def _begin(
             continue
         can_power_on = carrying_out.power_on is not None and off.get(one.name, False)
         found = decide_repair(_patient(one, conditions, off), settings.repair, can_power_on=can_power_on)
+        if one.drifted and not one.as_done and found.remedy is not Remedy.POWER_ON:
+            # An action would deploy what is wanted by now: that is for an update to begin.
+            continue
         if found.only_observed and not one.observed:
             observed[one] = f"repair only observes: {_SAID[found.remedy]}, as it {_as_clause(one.error)}"
         elif found.remedy is not Remedy.NOTHING and not found.only_observed:

@@ -112,12 +112,14 @@ def why_kept(record: NodeRecord, *, asked: bool) -> str | None:
 
 
 def has_failed(record: NodeRecord) -> bool:
-    """Whether the newest operation on a node failed, and in no older version than the one that is wanted (rule 46).
+    """Whether a node has drifted (rule 56), or has failed in no older version than the one that is wanted (rule 46).
 
     A touch wants another version, too. The store judges a node's standing by the same.
     """
     if record.status != Status.ERROR:
         return False
+    if record.error_action is None:
+        return True
     if record.error_version is not None and record.wanted_version is not None:
         return record.error_version >= record.wanted_version
     # It is of before there were versions.

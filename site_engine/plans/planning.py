@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import ActionKind, Override
@@ -336,7 +337,7 @@ def idle_groups(
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DryRun:
     """What a dry run finds: the submissions, and the verdict if every node succeeds.
 
@@ -349,12 +350,12 @@ class DryRun:
     kept: Mapping[str, str] = field(default_factory=dict)
     failing: Mapping[str, Reason | None] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def submitted(self) -> frozenset[str]:
         """The nodes that would be submitted."""
         return frozenset(name for submission in self.submissions for name in submission.nodes)
 
-    @property
+    @cached_property
     def submitting(self) -> frozenset[str]:
         """The groups that have something to submit."""
         return frozenset(one.group for one in self.submissions if one.group is not None and one.nodes)

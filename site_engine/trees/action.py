@@ -119,6 +119,7 @@ def action_header(facts: ActionFacts) -> dict[str, Any]:
         "ended": action.ended.isoformat() if action.ended is not None else None,
         "state": action.stored_state,
         "verdict": action.verdict,
+        "left_alone": action.left_alone,
         "paused": action.paused.isoformat() if action.paused is not None else None,
         "dry_run": action.dry_run,
         "has_report": action.has_report,

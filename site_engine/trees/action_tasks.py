@@ -297,8 +297,8 @@ class Tasks:
             owner,
             leaf.message or "",
             unknown_because=cause_of(leaf.operation_status),
-            # Nothing was submitted for a node that was as wanted already (rule 21).
-            done_for=leaf.wanted_version if leaf.op is None and leaf.phase in GROUP_PHASES else None,
+            # Nothing was submitted for a node that was as wanted already (rule 21). Its revision is not kept.
+            done_for=0 if leaf.op is None and leaf.phase in GROUP_PHASES else None,
         )
         unresponsive = shown.status is Status.UNRESPONSIVE
         stored: str | None = shown.status.value

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from site_engine.trees.batches import batches_to_dict
-from site_engine.trees.owners import AIRFLOW, Owners
+from site_engine.trees.owners import AIRFLOW, CONTROLLER, Owners
 from site_engine.trees.reported import Reports, by_parent
 from site_store.trees.tree_facts import Times
 from strategy_lib.batches.batch_words import batches_so_far
 from strategy_lib.node_states.drift import DRIFTED
-from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
+from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, OwnerSeen
 from strategy_lib.status.leaf import OwnerRecord, Shown, SiteNode, status_in_site
 from strategy_lib.status.tree import (
     MOST_MESSAGES,
@@ -25,6 +25,7 @@ from strategy_lib.status.tree import (
     task_entry,
     unrecorded_entry,
 )
+from strategy_lib.status.watching import WATCHING, Watched, judge_watching
 from strategy_lib.status.words import Status, highest, in_order, status_from, status_of_parent
 
 if TYPE_CHECKING:
@@ -162,10 +163,31 @@ def site_entry(facts: SiteFacts) -> Entry:
         return unrecorded_entry(EntryKind.SITE, facts.site, NOTHING_WANTED)
     children = [view.group_entry(group.name, group) for group in facts.groups]
     children += [view.group_entry(name, None) for name in (NO_GROUP, TO_BE_REMOVED) if view.cells.get(name)]
+    if facts.watched is not None:
+        children.append(watching_entry(facts.watched, view.owners))
     root = parent_entry(EntryKind.SITE, facts.site, children, counts=view.whole())
     leaves = sum(cell.records for cell in facts.counts if not cell.group)
     root = replace(root, last_updated=latest([root.last_updated, facts.last_updated]))
     return replace(root, leaves=leaves, own_leaves=leaves)
+
+
+def watching_entry(watched: Watched, owners: Owners) -> Entry:
+    """Return the entry that says whether anybody looks at the nodes; these keep their word where nobody does."""
+    shown = judge_watching(watched, owners.now)
+    is_gone = shown.status is Status.UNRESPONSIVE
+    seen = [OwnerSeen(CONTROLLER, watched.led, status=shown.status)]
+    if watched.provisioner:
+        answers = not is_gone or not watched.led
+        seen.append(OwnerSeen(watched.provisioner, answers, watched.answered, watched.allowed, shown.status))
+    return Entry(
+        EntryKind.WATCHING,
+        WATCHING,
+        shown.status,
+        messages=(shown.message,) if shown.message else (),
+        # Its success makes no site of deleted nodes a success.
+        rolls_up=is_gone,
+        owners=tuple(seen),
+    )
 
 
 def reports_of_site(facts: SiteFacts) -> Reports:
@@ -231,14 +253,14 @@ def shown_in_site(node: SiteNodeFacts) -> Shown:
     said = status_in_site(
         SiteNode(
             in_design=node.wanted_digest is not None,
-            wanted=_version(node.wanted_revision, node.wanted_digest),
-            done=_version(node.done_revision, node.done_digest),
+            wanted=_revision(node.wanted_revision, node.wanted_digest),
+            done=_revision(node.done_revision, node.done_digest),
             failed=(node.error or "failed") if node.status == Status.ERROR else None,
-            failed_version=node.error_revision,
+            failed_revision=node.error_revision,
             wanted_version=node.wanted_version,
             touched=node.touched,
             done_version=node.done_version,
-            failed_at=node.error_version,
+            failed_version=node.error_version,
             drifted=_drift(node),
             at_work=node.status == Status.PROCESSING,
         )
@@ -250,14 +272,14 @@ def shown_in_site(node: SiteNodeFacts) -> Shown:
 
 
 def _drift(node: SiteNodeFacts) -> str | None:
-    """Return what of a node that is at work is not as it was left, and since when; None: nothing that is known."""
-    if node.status != Status.PROCESSING or node.error is None or node.error_action is not None:
+    """Return what of a node is not as it was left, and since when; None: nothing that is known."""
+    if node.status not in (Status.PROCESSING, Status.ERROR) or node.error is None or node.error_action is not None:
         return None
     return node.error.removeprefix(DRIFTED)
 
 
-def _version(revision: int | None, digest: str | None) -> tuple[int, str] | None:
-    return None if digest is None else (revision or 0, digest)
+def _revision(revision: int | None, digest: str | None) -> tuple[int | None, str] | None:
+    return None if digest is None else (revision, digest)
 
 
 def site_header(facts: SiteFacts) -> dict[str, Any]:
@@ -283,6 +305,7 @@ def _brief(action: ActionBrief | None) -> dict[str, Any] | None:
         "revision": action.revision,
         "state": action.state,
         "verdict": action.verdict,
+        "left_alone": action.left_alone,
         "user": action.user,
         "created": action.created.isoformat(),
         "ended": action.ended.isoformat() if action.ended is not None else None,

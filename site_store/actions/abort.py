@@ -27,7 +27,13 @@ CLOSE = "close"
 
 
 def close_action(
-    tx: Connection, now: datetime, action_id: str, state: ActionState, verdict: str, by: str | None = None
+    tx: Connection,
+    now: datetime,
+    action_id: str,
+    state: ActionState,
+    verdict: str,
+    by: str | None = None,
+    left_alone: int = 0,
 ) -> bool:
     """Carry out `Actions.close` in the caller's transaction."""
     closing = read_action(tx, action_id)
@@ -37,14 +43,22 @@ def close_action(
     decided = tx.execute(
         update(action)
         .where(action.c.id == action_id, action.c.state.in_(allowed))
-        .values(state=state, verdict=verdict, ended=now, paused=None, noted=None, version=action.c.version + 1)
+        .values(
+            state=state,
+            verdict=verdict,
+            left_alone=left_alone,
+            ended=now,
+            paused=None,
+            noted=None,
+            version=action.c.version + 1,
+        )
     ).rowcount
     interrupt_work(tx, now, action_id)
     interrupt_groups(tx, now, closing.site, action_id)
     number_never_begun(tx, action_id)
     if decided and not closing.dry_run and (closing.state, closing.verdict) != (state, verdict):
         facts = {"kind": closing.kind, "revision": closing.revision, "user": closing.user}
-        data = {**facts, "state": state, "verdict": verdict}
+        data = {**facts, "state": state, "verdict": verdict, "left_alone": left_alone}
         write_notification(tx, now, closing.site, NotificationKind.VERDICT, action_id=action_id, data=data)
     if decided:
         ended = NewEvent(EventKind.ACTION_CLOSED, f"action {state}: {verdict}")

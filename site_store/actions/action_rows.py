@@ -58,6 +58,7 @@ def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
         connection=row.connection,
         design_fetch=row.design_fetch,
         version=row.version,
+        left_alone=row.left_alone,
         unknown_state="" if known else row.state,
     )
 

@@ -342,7 +342,14 @@ class Actions(Repository):
         )
 
     def close(
-        self, action_id: str, state: ActionState, verdict: str, by: str | None = None, held: Lease | None = None
+        self,
+        action_id: str,
+        state: ActionState,
+        verdict: str,
+        by: str | None = None,
+        held: Lease | None = None,
+        *,
+        left_alone: int = 0,
     ) -> bool:
         """End an action and free its site, leaving nothing that looks as if it were still going on (rule 24).
 
@@ -356,6 +363,7 @@ class Actions(Repository):
         verdict : the same in a sentence.
         by : who ends it without having been asked; kept among the commands to the action, as `CLOSE`.
         held : the lease of a controller that does this, without which nothing is written; None: somebody else does it.
+        left_alone : how many nodes of critical groups a success has neither submitted nor proven.
 
         Returns
         -------
@@ -375,7 +383,7 @@ class Actions(Repository):
             now = self._shared_now(tx)
             if held is not None:
                 require_lease(tx, held, now)
-            return close_action(tx, now, action_id, state, verdict, by)
+            return close_action(tx, now, action_id, state, verdict, by, left_alone)
 
         return self._database.write(work)
 

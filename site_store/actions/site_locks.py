@@ -134,6 +134,7 @@ def _run(tx: Connection, wanted: ActionRecord, now: datetime) -> bool:
             started=func.coalesce(action.c.started, now),
             ended=None,
             verdict=None,
+            left_alone=0,
             version=action.c.version + 1,
         )
     )

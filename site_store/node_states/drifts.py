@@ -28,6 +28,17 @@ _AT_ONCE = 1000
 is_drifted = and_(node.c.status == Status.ERROR, node.c.error.is_not(None), node.c.error_action.is_(None))
 """Whether the error of a node is its drift: the errors of operations name their actions."""
 
+_serves_another = and_(
+    node.c.standing == Status.PENDING,
+    node.c.wanted_digest.is_not(None),
+    node.c.done_digest.is_not(None),
+    node.c.doubt.is_(None),
+    # Between two phases of an action it has no status: it is the action's.
+    node.c.status.is_not(None),
+)
+is_watched = or_(node.c.standing == Status.SUCCESS, _serves_another)
+"""Whether a node is to be as it was left: it is as wanted, or was done, and is wanted otherwise or again by now."""
+
 _of_node = and_(node_drift.c.site == node.c.site, node_drift.c.node == node.c.name, node_drift.c.ended.is_(None))
 _at_work = and_(
     node.c.status == Status.PROCESSING,
@@ -42,7 +53,7 @@ is_powered_on = exists().where(_of_node, _at_work).correlate(node)
 
 @dataclass(frozen=True, slots=True)
 class JudgedNode:
-    """A node that is to be up, and was done as it is wanted: one that checks look at.
+    """A node that is to be up, and was done: one that checks look at.
 
     Attributes
     ----------
@@ -77,27 +88,31 @@ class Drifts(Repository):
     """Drifts of sites."""
 
     def names(self, site: str) -> frozenset[str]:
-        """Return the nodes of a site that are successes; of which `judged` says more."""
+        """Return the nodes of a site that are watched; of which `judged` says more."""
 
         def work(tx: Connection) -> frozenset[str]:
             # As one value: a hundred thousand rows take far longer.
             query = select(func.json_agg(node.c.name))
-            found = tx.scalar(query.where(node.c.site == site, node.c.standing == Status.SUCCESS))
+            found = tx.scalar(query.where(node.c.site == site, is_watched))
             return frozenset(found or ())
 
         return self._database.read_once(work)
 
     def not_listed(self, site: str) -> frozenset[str]:
-        """Return the nodes of a site that are successes, and that the list which was kept last does not have."""
+        """Return the nodes of a site that are watched, and that the list which was kept last does not have."""
         unseen = select(node.c.name).where(node.c.site == site, node.c.provisioner_status.is_(None))
-        query = unseen.where(node.c.standing == Status.SUCCESS)
+        query = unseen.where(is_watched)
         return self._database.read(lambda tx: frozenset(tx.scalars(query)))
 
     def a_listed(self, site: str) -> str | None:
-        """Return some node of a site that is a success, and that the list has which was kept last; None: no one is."""
+        """Return some node of a site that is watched, and that the list has which was kept last; None: no one is."""
         listed = select(node.c.name).where(node.c.site == site, node.c.provisioner_status.is_not(None))
-        query = listed.where(node.c.standing == Status.SUCCESS).order_by(node.c.standing, node.c.name).limit(1)
-        return self._database.read(lambda tx: tx.scalar(query))
+        # Each by one range of the index.
+        first, second = (
+            listed.where(these).order_by(node.c.standing, node.c.name).limit(1)
+            for these in (node.c.standing == Status.SUCCESS, _serves_another)
+        )
+        return self._database.read(lambda tx: tx.scalar(first) or tx.scalar(second))
 
     def open(self, site: str) -> frozenset[str]:
         """Return the nodes of a site with a drift that is not over."""
@@ -105,7 +120,7 @@ class Drifts(Repository):
         return self._database.read(lambda tx: frozenset(tx.scalars(query)))
 
     def judged(self, site: str, nodes: Collection[str] | None = None) -> list[JudgedNode]:
-        """Return the nodes of a site that are successes, or drifted, and whose user state is up (rule 51).
+        """Return the nodes of a site that are watched, or drifted, and whose user state is up (rule 51).
 
         Parameters
         ----------
@@ -140,7 +155,7 @@ class Drifts(Repository):
                 )
                 .where(node.c.site == site, ~not_up)
             )
-            query = query.where(or_(node.c.standing == Status.SUCCESS, node_drift.c.since.is_not(None)))
+            query = query.where(or_(is_watched, node_drift.c.since.is_not(None)))
             if nodes is not None:
                 # By their names, so that the others are not even looked at.
                 query = query.where(among(node.c.name, nodes))
@@ -257,7 +272,7 @@ def _change(
     """Write to the nodes whose records are still as they were judged, and return their names."""
     versions = pairs({one.node.name: str(one.node.version) for one in found})
     seen = select(literal(1)).where(versions.c.key == node.c.name, versions.c.value == cast(node.c.version, String))
-    judged = or_(node.c.standing == Status.SUCCESS, is_drifted, is_powered_on)
+    judged = or_(is_watched, is_drifted, is_powered_on)
     changed = (
         update(node)
         .where(node.c.site == site, among(node.c.name, [one.node.name for one in found]))

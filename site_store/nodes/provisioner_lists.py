@@ -11,6 +11,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, case, exists, func, literal, select, update
 
+from site_store.leases import require_lease
+from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, json_rows
 from site_store.status.status_records import ProvisionerListRecord
@@ -100,7 +102,18 @@ class ProvisionerLists(Repository):
         """Return the list that was read last, None where none ever was."""
         query = select(provisioner_list).where(provisioner_list.c.site == site)
         row = self._database.read(lambda tx: tx.execute(query).one_or_none())
-        return None if row is None else ProvisionerListRecord(*row)
+        return (
+            None if row is None else ProvisionerListRecord(row.site, row.connection, row.read_at, row.nodes, row.digest)
+        )
+
+    def note_pace(self, held: Lease, site: str, seconds: float) -> None:
+        """Note how many seconds lie between two questions of the site's leader now. Raises `LeaseLost`."""
+
+        def work(tx: Connection) -> None:
+            require_lease(tx, held, self._shared_now(tx))
+            tx.execute(update(provisioner_list).where(provisioner_list.c.site == site).values(every_seconds=seconds))
+
+        self._database.write(work)
 
     def left_since(self, site: str, read_at: datetime) -> dict[str, str]:
         """Return how operations that were over only after a list was read have left their nodes.

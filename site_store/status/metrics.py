@@ -38,9 +38,11 @@ class MetricFacts:
     ----------
     running : actions by site and kind. `ended`: by site, kind and state; dry runs are no actions here.
     groups : verdicts of groups by site, state, reason ("" for success) and whether they are critical.
+    left_alone : nodes of critical groups that the newest action on the whole site, a success, neither submitted nor
+        proved: by site.
     group_seconds : by site. `phase_seconds`, `queue_seconds`: by site and phase.
 
-    What ended and was begun again is counted for each of its ends, so that no number but `running` ever falls.
+    What ended and was begun again is counted for each of its ends: no number but `running` and `left_alone` ever falls.
     """
 
     running: dict[tuple[str, str], int]
@@ -49,6 +51,7 @@ class MetricFacts:
     group_seconds: list[Bucket]
     phase_seconds: list[Bucket]
     queue_seconds: list[Bucket]
+    left_alone: dict[str, int]
 
 
 class Metrics(Repository):
@@ -83,6 +86,12 @@ class Metrics(Repository):
             by_phase = (operation.c.site, operation.c.phase)
             phases = _durations(tx, by_phase, operation.c.running_since, operation.c.ended, bounds)
             queues = _durations(tx, by_phase, operation.c.submitted, operation.c.running_since, bounds)
+            newest = (
+                select(action.c.site, action.c.left_alone)
+                .where(action.c.state.not_in(OPEN), action.c.dry_run.is_(False), action.c.targeted.is_(False))
+                .distinct(action.c.site)
+                .order_by(action.c.site, action.c.id.desc())
+            )
             attempts = _earlier_attempts(tx)
             judged_before = Counter(
                 (one.site, one.data["state"], one.data["reason"] or "", bool(one.critical)) for one in attempts
@@ -116,6 +125,7 @@ class Metrics(Repository):
                 ],
                 phase_seconds=_buckets(tx, phases),
                 queue_seconds=_buckets(tx, queues),
+                left_alone={row.site: row.left_alone for row in tx.execute(newest)},
             )
 
         return self._database.read(work)

@@ -46,6 +46,8 @@ action = Table(
     Column("planned", UtcDateTime),
     Column("state", String, nullable=False),
     Column("verdict", Text),
+    # Of a success: how many nodes of critical groups were neither submitted nor proven.
+    Column("left_alone", Integer, nullable=False, server_default="0"),
     Column("context_marker", String),
     # Versions of a site are found by these: whether it changes nothing, or does not bring its whole site to a revision.
     Column("dry_run", Boolean, nullable=False, server_default=false()),

@@ -34,6 +34,7 @@ CASE
   WHEN wanted_digest IS NULL AND done_digest IS NULL THEN 'deleted'
   WHEN wanted_digest IS NULL AND status = 'error' THEN 'error'
   WHEN wanted_digest IS NULL THEN 'pending'
+  WHEN status = 'error' AND error IS NOT NULL AND error_action IS NULL THEN 'error'
   WHEN status = 'error' AND (error_version >= wanted_version OR ((error_version IS NULL OR wanted_version IS NULL)
     AND (error_revision IS NULL OR error_revision >= wanted_revision))) THEN 'error'
   WHEN done_digest IS NULL OR doubt IS NOT NULL OR done_digest <> wanted_digest THEN 'pending'
@@ -157,6 +158,8 @@ provisioner_list = Table(
     Column("nodes", CompressedText, nullable=False),
     # Of `nodes`, so that the same list is neither written nor read again. NULL: not known.
     Column("digest", String(64)),
+    # Seconds from one question of the site's leader to the next one, where that is long. NULL: not known.
+    Column("every_seconds", Float),
 )
 
 # A long list of one server, such as all tasks of a Drydock: one process at a time asks for it, for all that need it.

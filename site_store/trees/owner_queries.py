@@ -8,9 +8,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, func, literal, select
 
 from site_store.sql.postgresql import clock, json_rows
-from site_store.tables import action, owner
+from site_store.tables import action, lease, owner, provisioner_list, revision
+from site_store.trees.tree_rows import json_list, moment, moment_or_none
+from strategy_lib.status.watching import Watched
 
-_DAY = 86400.0
+_LISTED = ("read_at", "every_seconds", "connection")
 
 
 def owners_now() -> list[ColumnElement[Any]]:
@@ -27,6 +29,26 @@ def default_owner(site: Any) -> Select[Any]:
         .order_by(action.c.id.desc())
         .limit(1)
     )
+
+
+def watched(site: Any) -> ColumnElement[str]:
+    """Return a column for `watched_from`, of a site: a column of another table, or a parameter."""
+    kept = provisioner_list
+    led = select(lease.c.expires_at).where(lease.c.name == literal("site:") + site).scalar_subquery()
+    first = select(revision.c.created).where(revision.c.site == site).order_by(revision.c.number).limit(1).subquery()
+    listed = [select(kept.c[name]).where(kept.c.site == site).scalar_subquery() for name in _LISTED]
+    row = select(first.c.created, *listed, default_owner(site).scalar_subquery(), led).select_from(first)
+    return json_rows(row).label("watched")
+
+
+def watched_from(rows: Any, now: datetime) -> Watched | None:
+    """Return how a site is watched, None where nothing was committed for it."""
+    for committed, answered, every, connection, expected, until in json_list(rows):
+        provisioner = f"provisioner:{connection}" if connection else expected or ""
+        return Watched(
+            moment(committed), moment_or_none(answered), every, provisioner, until is not None and moment(until) > now
+        )
+    return None
 
 
 def gone_owners(given: datetime | None) -> Select[Any]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from site_store.node_table.node_facts import SiteNodeFacts
 from site_store.records import ActionRecord
 from site_store.status.status_records import ApprovalRecord, OwnerCheckIn, ReportedLeaf, StatusCount
+from strategy_lib.status.watching import Watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,7 @@ class SiteFacts:
     last_updated : when a node of it was updated last.
     times : of the nodes of each group, and of the parts beside them; of its tasks, where there are too many nodes.
     troubles : the first failed nodes of each group and part, and of each status.
+    watched : the newest answer about its nodes; None where nothing was committed for it.
     """
 
     token: str
@@ -223,6 +225,7 @@ class SiteFacts:
     last_updated: datetime | None = None
     times: Mapping[str, Times] = field(default_factory=dict)
     leased: bool = False
+    watched: Watched | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,3 +242,4 @@ class ActionBrief:
     ended: datetime | None
     paused: datetime | None
     dag_id: str | None = None
+    left_alone: int = 0

@@ -42,7 +42,7 @@ from site_store.tables import (
     task,
     task_trouble,
 )
-from site_store.trees.owner_queries import default_owner, owners_now
+from site_store.trees.owner_queries import default_owner, owners_now, watched
 from site_store.trees.site_troubles import MOST_TROUBLES
 from site_store.trees.tree_rows import APPROVAL, BRIEF, REPORTED, STEP
 from site_store.trees.tree_times import last_update, node_times, operation_spans, operation_times
@@ -274,6 +274,7 @@ def sites_query(times: bool, given_clock: bool) -> Select[Any]:
         json_rows(said.correlate(these)).label("said"),
         last_update(site).correlate(these).scalar_subquery().label("last_updated"),
         (node_times(these) if times else null()).label("times"),
+        watched(site),
         _cells(these, status_count.c.action_id == "", status_count.c.site == site),
         *owners_now(),
     )
@@ -336,7 +337,7 @@ def _approvals() -> Select[Any]:
 @cache
 def site_token_query() -> Select[Any]:
     """Select what the change token of a site is made of; a parameter: `site`."""
-    return select(changes("", _THIS_SITE).label("changes"), *owners_now())
+    return select(changes("", _THIS_SITE).label("changes"), watched(_THIS_SITE), *owners_now())
 
 
 @cache

@@ -22,7 +22,20 @@ from site_store.trees.tree_facts import ActionBrief, GroupFacts, LeafFacts, Oper
 
 STEP = ("name", "group_name", "state", "attempt", "started", "ended", "message", "owner", "fixed")
 REPORTED = ("parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")
-BRIEF = ("id", "kind", "revision", "state", "verdict", "created_by", "created", "ended", "paused", "dag_id", "run_id")
+BRIEF = (
+    "id",
+    "kind",
+    "revision",
+    "state",
+    "verdict",
+    "created_by",
+    "created",
+    "ended",
+    "paused",
+    "dag_id",
+    "run_id",
+    "left_alone",
+)
 APPROVAL = (
     "group_name",
     "attempt",
@@ -176,7 +189,7 @@ def reported_facts(site: str, action_id: str, item: Sequence[Any]) -> ReportedLe
 
 def action_brief(item: Sequence[Any]) -> ActionBrief:
     """Return the columns `BRIEF`."""
-    action_id, kind, revision, state, verdict, user, created, ended, paused, dag_id, run_id = item
+    action_id, kind, revision, state, verdict, user, created, ended, paused, dag_id, run_id, left_alone = item
     return ActionBrief(
         action_id,
         kind,
@@ -188,6 +201,7 @@ def action_brief(item: Sequence[Any]) -> ActionBrief:
         moment_or_none(ended),
         moment_or_none(paused),
         None if run_id is None else dag_id,
+        left_alone=left_alone,
     )
 
 

@@ -21,6 +21,7 @@ from site_store.sql.database import Repository
 from site_store.status.status_records import ApprovalRecord, StatusCount
 from site_store.trees.action_facts import action_facts, token_of_action, with_groups
 from site_store.trees.leaf_queries import leaf_page, leaf_pages, worst_leaves, worst_nodes
+from site_store.trees.owner_queries import watched_from
 from site_store.trees.site_troubles import MOST_TROUBLES, TROUBLED, Troubles, site_troubles
 from site_store.trees.tree_facts import (
     ActionFacts,
@@ -105,7 +106,7 @@ class Trees(Repository):
 
         def work(tx: Connection) -> str:
             row = tx.execute(site_token_query(), {"site": site}).one()
-            return change_token(row.changes, owners_by_name(row.owners), self._moment(row.now))
+            return _site_token(row, row.changes, self._moment(row.now))
 
         return self._database.read_once(work)
 
@@ -119,7 +120,7 @@ class Trees(Repository):
 
         def work(tx: Connection) -> KnownSite:
             row = tx.execute(known_site_query(), {"site": site}).one()
-            token = change_token(row.changes, owners_by_name(row.owners), self._moment(row.now))
+            token = _site_token(row, row.changes, self._moment(row.now))
             return KnownSite(token, bool(row.known), bool(row.held))
 
         return self._database.read_once(work)
@@ -323,7 +324,7 @@ class Trees(Repository):
         owners, now = owners_by_name(row.owners), self._moment(row.now)
         groups = [site_group_facts(item) for item in json_list(row.groups)]
         return SiteFacts(
-            token=change_token(touched, owners, now),
+            token=_site_token(row, touched, now),
             read_at=now,
             site=row.site,
             committed=row.committed,
@@ -342,6 +343,7 @@ class Trees(Repository):
                 under: Times(moment_or_none(first), moment_or_none(last)) for under, first, last in json_list(row.times)
             },
             leased=bool(row.leased),
+            watched=watched_from(row.watched, now),
         )
 
     def _action_rows(
@@ -369,6 +371,12 @@ def _first(nodes: Iterable[tuple[str, SiteNodeFacts]]) -> defaultdict[str, list[
         first = sorted(these, key=attrgetter("node"))[:MOST_TROUBLES]
         found[under].append(FirstTroubles(standing, [one.node for one in first], [one.error for one in first]))
     return found
+
+
+def _site_token(row: Any, changes: Any, now: datetime) -> str:
+    """Return the change token of a site: nobody writes down that it is looked at no more."""
+    watched = watched_from(row.watched, now)
+    return change_token(changes, owners_by_name(row.owners), now) + ("" if watched is None else watched.mark(now))
 
 
 def _unknown(action_id: str) -> ActionNotFound:

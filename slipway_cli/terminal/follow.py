@@ -157,5 +157,6 @@ def _show_verdict(report: Mapping[str, Any] | None, screen: Console) -> None:
     """Print the verdict again, at the end of what may be a long report."""
     if report is not None:
         style = "bold green" if report["verdict"] == Verdict.SUCCESS else "bold red"
+        style = "bold yellow" if report.get("left_alone") else style
         text = f"{report['verdict'].upper()}: {report['verdict_text']}"
         screen.print(Text(printable(text), style=style), soft_wrap=True)

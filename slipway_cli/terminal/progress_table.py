@@ -197,7 +197,7 @@ class _Layout:
         lines = []
         for i in range(max(len(names), len(said))):
             name = set_cell_size(names[i] if i < len(names) else "", self.name)
-            line = Text(f"{' ' if i else symbol} {name}  ", style, end="")
+            line = Text(f"{' ' if i else symbol} {name}  ", style)
             if self.bar:
                 line.append_text(self._bar(group, style) if i == 0 else Text(" " * self.bar))
                 line.append("  ")

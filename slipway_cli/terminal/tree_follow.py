@@ -17,7 +17,7 @@ from api_client.session import ApiRefused, ApiUnreachable
 from api_client.slipway import SlipwayClient
 from slipway_cli.output import printable
 from slipway_cli.terminal.follow import Absence, Clock
-from slipway_cli.terminal.tree_header import action_header_lines, is_over
+from slipway_cli.terminal.tree_header import action_header_lines, is_over, verdict_style
 from slipway_cli.terminal.tree_text import Sheet, tree_changes, tree_lines
 
 WAIT = 20.0
@@ -137,6 +137,5 @@ def follow_tree(
 
 def verdict_line(header: Mapping[str, Any]) -> Text:
     """Return what became of an action, for the end."""
-    good = header["state"] == "success"
     words = f"{str(header['state']).upper()}: {header.get('verdict') or 'no verdict is known'}"
-    return Text(printable(words), "bold green" if good else "bold red")
+    return Text(printable(words), verdict_style(header) or "bold red")

@@ -14,6 +14,11 @@ _OVER = {"success": "bold green", "failed": "bold red", "cancelled": "bold red"}
 PAUSED = "paused: the group at work ends, no other starts"
 
 
+def verdict_style(header: Mapping[str, Any]) -> str:
+    """Return the style of an action's verdict: a success that left nodes of critical groups alone is yellow."""
+    return "bold yellow" if header.get("left_alone") else _OVER.get(str(header["state"]), "")
+
+
 def is_over(header: Mapping[str, Any]) -> bool:
     """Whether the action of a tree has ended."""
     return header.get("state") not in ("pending", "running")
@@ -32,7 +37,7 @@ def action_header_lines(header: Mapping[str, Any], since: float = 0.0) -> Iterat
     if header.get("superseded"):
         yield Text(printable(str(header["superseded"])), "yellow")
     if header.get("verdict"):
-        yield Text(printable(str(header["verdict"])), _OVER.get(str(header["state"]), ""))
+        yield Text(printable(str(header["verdict"])), verdict_style(header))
     running = header.get("state") == "running"
     elapsed = header.get("elapsed")
     if elapsed is not None and running:

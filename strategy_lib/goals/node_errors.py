@@ -152,5 +152,11 @@ class NodeReport:
         if self.removal is not None:
             report["removal"] = {"step": self.removal.step, "ended": self.removal.ended}
         if self.error is not None:
-            report["error"] = {"code": self.error.code.value, "message": self.error.text}
+            report["error"] = {
+                "code": self.error.code.value,
+                "message": self.error.text,
+                "action": self.error.action,
+                "phase": self.error.phase.value,
+                "provisioner_task": self.error.provisioner_task,
+            }
         return report

@@ -77,7 +77,8 @@ def difference(wanted: Wanted | None, done: Done | None, condition: str | None) 
     if wanted is None:
         return Difference(Change.REMOVE, "no longer in the design") if done else Difference(Change.NONE, "not wanted")
     if done is None or never_done:
-        return Difference(Change.ADD, "never done")
+        twice = condition == NodeCondition.LISTED_TWICE
+        return Difference(Change.ADD, "never done: the provisioner lists it twice" if twice else "never done")
     deployed = condition == NodeCondition.DEPLOYED
     asked_again = wanted.touched is not None and (done.version is None or wanted.touched > done.version)
     # Who asked for the node again wants it deployed: new labels are not enough.
@@ -90,7 +91,7 @@ def difference(wanted: Wanted | None, done: Done | None, condition: str | None) 
     if done.failed:
         return Difference(Change.REDO, f"failed at version {done.version}")
     if not deployed:
-        return Difference(Change.REDO, f"not as it was left: {condition or 'not listed'}")
+        return Difference(Change.REDO, f"not as it was left: {str(condition or 'not listed').replace('_', ' ')}")
     if asked_again:
         return Difference(Change.REDO, f"asked for again at version {wanted.touched}")
     return Difference(Change.NONE, f"as wanted since version {done.version}")

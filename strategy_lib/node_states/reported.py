@@ -10,6 +10,8 @@ from strategy_lib.node_states.generated import NodeAvailability, least_available
 
 OWNED_BY = ", owned by "
 """Behind a status: the name of somebody else, who has the node at the provisioner."""
+LISTED_TWICE = "listed twice, with different states: "
+"""How the words for a node begin of which the list has two; their states follow."""
 _A = NodeAvailability
 _AT_WORK: Mapping[str, NodeAvailability] = {
     "deploying": _A.INITIALIZING,
@@ -88,7 +90,7 @@ def reported_state(word: str, power: str | None, last: NodeAvailability | None) 
         return Reported(last or _A.DOWN, f"{word}, power unknown")
     if known in _AT_WORK:
         return Reported(_AT_WORK[known], word, operating=True)
-    return Reported(_A.DOWN, word, undefined=known not in _DOWN)
+    return Reported(_A.DOWN, word, undefined=known not in _DOWN and not word.startswith(LISTED_TWICE))
 
 
 @lru_cache(maxsize=1000)

@@ -103,8 +103,8 @@ def _expected(rule: dict[str, Any], value: object) -> str:
     types = rule.get("type")
     if rule.get("title") == "Label":
         wanted = 'a label, "key: value" or a mapping of one key to its value'
-    elif rule.get("title") == "Most unavailable nodes":
-        wanted = 'a whole number, 1 or more, or a percentage such as "25%"'
+    elif isinstance(types, list) and "integer" in types and "minimum" in rule:
+        wanted = f'a whole number, {rule["minimum"]} or more, or a percentage such as "25%"'
     elif "enum" in rule:
         wanted = " or ".join(rule["enum"])
     elif isinstance(value, str) and value and len(value) <= rule.get("maxLength", len(value)) and "$comment" in rule:
@@ -125,7 +125,7 @@ def _expected(rule: dict[str, Any], value: object) -> str:
     if types == "array" and value == []:
         return "must not be an empty list; leave it out"
     hint = ""
-    if textual and isinstance(value, int | float):
+    if textual and "integer" not in (types or ()) and isinstance(value, int | float):
         hint = "; put it in quotes"
     elif types == "array" and value is None:
         hint = "; write [] for an empty list"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -13,6 +14,8 @@ from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Reason, Verdict
 from strategy_lib.reports.report_changes import ReportedChanges
+from strategy_lib.status.entry import Role
+from strategy_lib.status.tree import GroupStanding, blame_groups
 from strategy_lib.verdict import GroupCounts, Judgement, verdict_on
 
 NO_NODES = GroupCounts(total=0, prepared=0, succeeded=0, failed=0, unknown=0, not_started=0)
@@ -108,7 +111,8 @@ class Report:
     `rehearsal` is what a dry run would submit, in order, if every node succeeded; None when it was no dry run.
     `changes` is what it says has to be done to nodes; None where it has no plan.
     `relabelled` are nodes that were to get new labels in place, `removed` those that left the design and were to be
-    destroyed: each with what came of that.
+    destroyed: each with what came of that. `left_alone` is how many nodes of critical groups were neither submitted nor
+    proven though the action is a success.
     """
 
     action: ReportedAction
@@ -122,6 +126,7 @@ class Report:
     changes: ReportedChanges | None = None
     relabelled: tuple[ReportedNode, ...] = ()
     removed: tuple[ReportedNode, ...] = ()
+    left_alone: int = 0
 
     @property
     def failed_groups(self) -> tuple[ReportedGroup, ...]:
@@ -178,9 +183,14 @@ def build_report(
     judged, considered = tuple(_judged(group) for group in groups), tuple(nodes)
     steps = tuple(failed_steps)
     judgement = verdict_on(judged, steps)
-    text = _sentence(judgement, steps)
+    critical = frozenset(group.name for group in judged if group.critical)
+    left = [node for node in considered if node.state in _NOT_PROVEN and not critical.isdisjoint(node.groups)]
+    if judgement.verdict is not Verdict.SUCCESS:
+        left = []
+    text = _sentence(judgement, steps, judged, _left_alone(left, judged))
     grouped = [node for node in considered if node.groups]
-    withheld = sum(1 for node in grouped if node.withheld)
+    told = {node.name for node in left}
+    withheld = sum(1 for node in grouped if node.withheld and node.name not in told)
     if judgement.verdict is Verdict.SUCCESS and grouped and all(node.as_wanted for node in grouped) and not gone:
         text += "; nothing was submitted, as every node was as wanted already"
     if withheld:
@@ -199,25 +209,92 @@ def build_report(
         tuple(notes),
         relabelled=in_place,
         removed=gone,
+        left_alone=len(left),
     )
 
 
-def _sentence(judgement: Judgement, failed_steps: Sequence[FailedStep]) -> str:
-    """Return why this is the verdict, what matters most first."""
-    others = _groups("non-critical", judgement.others) if judgement.others else ""
+_NOT_PROVEN = frozenset({NodeState.NOT_STARTED, NodeState.PREPARED, NodeState.UNKNOWN})
+_MOST_REASONS = 2
+
+
+def culprits_of(groups: Iterable[ReportedGroup]) -> dict[str, str]:
+    """Return for each group that did not run because of another the one at the root, which failed by itself."""
+    blames = blame_groups(GroupStanding(group.name, group.depends_on, group.state, group.reason) for group in groups)
+    return {name: blame.culprit for name, blame in blames.items() if blame.role is Role.VICTIM}
+
+
+def _sentence(
+    judgement: Judgement, failed_steps: Sequence[FailedStep], groups: Sequence[ReportedGroup], left: str
+) -> str:
+    """Return why this is the verdict, what matters most first; `left` says which nodes were left alone."""
     before = [step.step for step in failed_steps if not step.behind]
     if before:
         return f"failed before the groups: {', '.join(before)}"
     if judgement.critical:
-        return f"{_groups('critical', judgement.critical)} failed" + (f"; {others} failed too" if others else "")
+        return _failures(groups)
     if judgement.unprocessed:
         return "no group was processed to its end"
     if judgement.nothing:
         return f"{judgement.nothing}, so nothing was deployed"
-    good = f"every critical group succeeded; {others} failed" if others else "every group succeeded"
+    good = "every critical group succeeded" if judgement.others else "every group succeeded"
+    if left:
+        good = f"success by its criteria; {left}"
+    if judgement.others:
+        good += f"; {_failures(groups)}"
     if failed_steps:
         return f"{good}, and what follows failed: {', '.join(step.step for step in failed_steps)}"
     return good
+
+
+def _failures(groups: Sequence[ReportedGroup]) -> str:
+    """Say which groups failed by themselves, and which were blocked by them and never ran."""
+    failed = [group for group in groups if group.state is GroupState.FAILURE]
+    roots = [group for group in failed if group.reason is not Reason.DEPENDENCY]
+    critical = [group.name for group in roots if group.critical]
+    others = [group.name for group in roots if not group.critical]
+    said = [f"{_groups('critical', critical)} failed"] if critical else []
+    if others:
+        said.append(f"{_groups('non-critical', others)} failed{' too' if critical else ''}")
+    culprits = culprits_of(groups)
+    blocked: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
+    for group in failed:
+        if group.reason is Reason.DEPENDENCY:
+            # That a critical one is among them makes the failure where no critical one failed by itself.
+            decides = group.critical and not critical
+            blocked[culprits.get(group.name, ""), decides].append(group.name)
+    for (culprit, decides), names in blocked.items():
+        by = "a failed group" if not culprit else "it" if len(roots) == 1 else culprit
+        who = _groups("critical", names) if decides else _enumerated(names)
+        said.append(f"{who} {'was' if len(names) == 1 else 'were'} blocked by {by}")
+    return "; ".join(said)
+
+
+def _left_alone(nodes: Sequence[ReportedNode], groups: Sequence[ReportedGroup]) -> str:
+    """Say of nodes of critical groups that were neither submitted nor proven how many there are, and why."""
+    unknown = [node for node in nodes if node.state is NodeState.UNKNOWN]
+    rest = [node for node in nodes if node.state is not NodeState.UNKNOWN]
+    said = []
+    for found, one, many in ((rest, "was left alone", "were left alone"), (unknown, "is unknown", "are unknown")):
+        if found:
+            theirs = frozenset(name for node in found for name in node.groups)
+            names = [group.name for group in groups if group.critical and group.name in theirs]
+            number = f"{len(found)} {'node' if len(found) == 1 else 'nodes'}"
+            said.append(f"{number} of {_enumerated(names)} {one if len(found) == 1 else many}: {_reasons(found)}")
+    return "; ".join(said)
+
+
+def _reasons(nodes: Sequence[ReportedNode]) -> str:
+    """Return what is said of nodes, the most frequent first."""
+    tally = Counter(node.message or "nothing was said" for node in nodes)
+    if len(tally) == 1:
+        return next(iter(tally))
+    shown = [f"{message} ({number})" for message, number in tally.most_common(_MOST_REASONS)]
+    rest = len(tally) - len(shown)
+    return ", ".join(shown) + (f", and {rest} other reason{'s' if rest > 1 else ''}" if rest else "")
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _judged(group: ReportedGroup) -> ReportedGroup:

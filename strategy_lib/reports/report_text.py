@@ -13,10 +13,8 @@ from strategy_lib.criteria import CriterionResult
 from strategy_lib.duration import duration_words
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.reports.report import Report, ReportedGroup, ReportedNode, Submission, seconds_between
+from strategy_lib.reports.report import Report, ReportedGroup, ReportedNode, Submission, culprits_of, seconds_between
 from strategy_lib.reports.report_changes import changes_text
-from strategy_lib.status.entry import Role
-from strategy_lib.status.tree import GroupStanding, blame_groups
 
 _MOST_TROUBLED = 500
 _MOST_NAMES = 20
@@ -87,12 +85,6 @@ def _submission(submission: Submission) -> str:
     if submission.group is None:
         return f"{submission.phase}: {nodes}"
     return f"{submission.group}: {f'{submission.phase} {nodes}' if submission.phase else 'nothing to submit'}"
-
-
-def culprits_of(groups: Iterable[ReportedGroup]) -> dict[str, str]:
-    """Return for each group that did not run because of another the one at the root, which failed by itself."""
-    blames = blame_groups(GroupStanding(group.name, group.depends_on, group.state, group.reason) for group in groups)
-    return {name: blame.culprit for name, blame in blames.items() if blame.role is Role.VICTIM}
 
 
 def why_failed(group: ReportedGroup, states: Mapping[str, GroupState], culprits: Mapping[str, str]) -> str:

@@ -23,6 +23,7 @@ class EntryKind(StrEnum):
     """What an entry is.
 
     `STAGE` is a step with entries below it: the groups, the nodes of a step on named nodes, what follows a deployment.
+    `WATCHING` says whether anybody looks at the nodes of a site.
     `REPORTED` is a leaf that an external reporter wrote. `PROVISIONER_TASK` is what the provisioner has split the work
     on a node into; it is asked for on demand, and part of no other tree.
     """
@@ -34,6 +35,7 @@ class EntryKind(StrEnum):
     GROUP = "group"
     PHASE = "phase"
     NODE = "node"
+    WATCHING = "watching"
     REPORTED = "reported"
     PROVISIONER_TASK = "provisioner_task"
 
@@ -51,6 +53,7 @@ _TYPES = {
     EntryKind.GROUP: EntryType.SUPERTASK,
     EntryKind.PHASE: EntryType.SUPERTASK,
     EntryKind.NODE: EntryType.TASK,
+    EntryKind.WATCHING: EntryType.TASK,
     EntryKind.REPORTED: EntryType.TASK,
     EntryKind.PROVISIONER_TASK: EntryType.TASK,
 }

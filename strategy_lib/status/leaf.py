@@ -62,7 +62,7 @@ def status_of_task(
     blocked : the result of `blocked_by`, if the task's group stands behind a failed one. It matters to a pending task
         only.
     never_begins : why a pending task will not begin any more: its group or its action is over.
-    done_for : of a node that was as wanted already: the version that it was done for (rule 21).
+    done_for : of a node that was as wanted already: the revision that it was done for (rule 21); 0: not known.
     unknown_because : why the outcome of an `unknown` task is not known.
     """
     status = _TASK_WORDS.get(stored)
@@ -80,7 +80,7 @@ def status_of_task(
     if status is TaskStatus.UNKNOWN:
         return Shown(Status.ERROR, f"{unknown_because}: {note}" if note else str(unknown_because))
     if status is TaskStatus.SUCCESS and done_for is not None:
-        return Shown(Status.SUCCESS, f"as wanted already, done for version {done_for}")
+        return Shown(Status.SUCCESS, "as wanted already" + (f", done for revision {done_for}" if done_for else ""))
     return Shown(status_from(stored), note)
 
 
@@ -91,25 +91,28 @@ class SiteNode:
     Attributes
     ----------
     in_design : the committed design has it.
-    wanted, done : version and digest that are wanted, and that it was last done for; None: never.
-    failed : text of the newest error, None where the newest attempt did not fail. `failed_version`: what it was about.
+    wanted, done : revision and digest that are wanted, and that it was last done for; None: never. A revision that is
+        None is not known.
+    failed : text of the error of the newest operation; None where it did not fail.
     wanted_version : grows when it is wanted otherwise, or again; None: not known.
-    touched : the wanted version at which a person asked for it again; None: nobody did. `done_version` and
-        `failed_at` are the wanted versions that it was done in, and that the error was about; None: not known.
-    drifted : what is no longer as it was left, and since when (rule 56).
+    touched : the wanted version at which a person asked for it again; None: nobody did.
+    done_version, failed_version : the wanted versions that it was done in, and that the error was about; None: not
+        known.
+    failed_revision : the revision that the error was about; None: not known.
+    drifted : what is no longer as it was left, and since when: of the machine, whatever is wanted by now (rule 56).
     at_work : an operation is under way on it.
     fixed : what had to be fixed by itself since it was done, and when.
     """
 
     in_design: bool = True
-    wanted: tuple[int, str] | None = None
-    done: tuple[int, str] | None = None
+    wanted: tuple[int | None, str] | None = None
+    done: tuple[int | None, str] | None = None
     failed: str | None = None
-    failed_version: int | None = None
+    failed_revision: int | None = None
     wanted_version: int | None = None
     touched: int | None = None
     done_version: int | None = None
-    failed_at: int | None = None
+    failed_version: int | None = None
     drifted: str | None = None
     at_work: bool = False
     fixed: str = ""
@@ -122,33 +125,35 @@ def status_in_site(node: SiteNode) -> Shown:
     if not node.in_design:
         if node.done is None:
             return Shown(Status.DELETED)
+        if node.drifted is not None:
+            return Shown(Status.ERROR, f"drifted: {node.drifted}")
         return Shown(Status.ERROR, node.failed) if node.failed else Shown(Status.PENDING, "to be removed")
+    if node.drifted is not None:
+        return Shown(Status.ERROR, f"drifted: {node.drifted}")
     if node.failed is not None and not _superseded(node):
         return Shown(Status.ERROR, node.failed)
     if node.done is None:
         return Shown(Status.PENDING, "never done")
     if node.wanted is not None and node.wanted[1] != node.done[1]:
-        return Shown(Status.PENDING, f"done for version {node.done[0]}, wanted is version {node.wanted[0]}")
+        done = f"done for revision {node.done[0]}" if node.done[0] else "done for another design"
+        return Shown(Status.PENDING, done + (f", wanted is revision {node.wanted[0]}" if node.wanted[0] else ""))
     if node.touched is not None and (node.done_version is None or node.done_version < node.touched):
         return Shown(Status.PENDING, f"asked for again at version {node.touched}")
-    if node.drifted is not None:
-        return Shown(Status.ERROR, f"drifted: {node.drifted}")
     return Shown(Status.SUCCESS, f"had to be fixed: {node.fixed}" if node.fixed else "")
 
 
 def _superseded(node: SiteNode) -> bool:
-    """Tell whether the error is about an older version than the one that is wanted (rule 46).
+    """Tell whether the error of an operation is about an older version than the one that is wanted (rule 46).
 
     Errors from before versions were counted are compared by their revision.
     """
-    if node.failed_at is not None and node.wanted_version is not None:
-        return node.failed_at < node.wanted_version
-    return node.wanted is not None and node.failed_version is not None and node.failed_version < node.wanted[0]
+    if node.failed_version is not None and node.wanted_version is not None:
+        return node.failed_version < node.wanted_version
+    wanted = None if node.wanted is None else node.wanted[0]
+    return wanted is not None and node.failed_revision is not None and node.failed_revision < wanted
 
 
-def owes(
-    stored: str | None, *, current: bool = True, turn: bool = True, monitored: bool = False, waiting: bool = False
-) -> bool:
+def owes(stored: str | None, *, current: bool = True, turn: bool = True, waiting: bool = False) -> bool:
     """Tell whether an owner has something to do for a task: only then is its silence shown (rule 30).
 
     Parameters
@@ -156,13 +161,12 @@ def owes(
     stored : what it stored last.
     current : that is about what is wanted now.
     turn : its turn has come: the group has begun, for example.
-    monitored : it goes on looking at the task after its end.
     waiting : it waits by design: queued, paused, or for a person's approval.
     """
     if waiting:
         return False
     if stored is not None and current and status_from(stored) in ENDED:
-        return monitored
+        return False
     return turn
 
 

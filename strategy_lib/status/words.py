@@ -66,7 +66,7 @@ UNRECORDED_SYMBOL = " "
 """Stands where a status would, if nothing is kept about the entry."""
 
 ENDED = frozenset({Status.SUCCESS, Status.DELETED, Status.ERROR})
-"""Statuses after which the owner owes nothing more, unless the entry is monitored (rule 30)."""
+"""Statuses after which the owner owes nothing more (rule 30)."""
 
 
 class ShownStatus(TypedDict):

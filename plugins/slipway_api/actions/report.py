@@ -21,10 +21,9 @@ from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from strategy_lib.duration import duration_words
 from strategy_lib.node import NodeState
-from strategy_lib.reports.report import Report, ReportedNode, from_dict, seconds_between
+from strategy_lib.reports.report import Report, ReportedNode, culprits_of, from_dict, seconds_between
 from strategy_lib.reports.report_text import (
     criterion_text,
-    culprits_of,
     nodes_alike,
     nodes_of_steps,
     render,

@@ -90,6 +90,9 @@ class RunAction(BaseModel):
     user: str = Field(examples=["admin"])
     state: str = Field(examples=["running"])
     verdict: str | None = Field(examples=[None])
+    left_alone: int = Field(
+        examples=[0], description="Nodes of critical groups that a success has neither submitted nor proven."
+    )
     step: str | None = Field(examples=["deploy_group"])
     paused: Moment | None = Field(examples=[None])
     created: Moment
@@ -256,6 +259,7 @@ def run_view(store: SiteStore, action: ActionRecord, *, with_report: bool = True
             "user": action.user,
             "state": action.state.value,
             "verdict": action.verdict,
+            "left_alone": action.left_alone,
             "step": action.step,
             "paused": _time(action.paused),
             "created": _time(action.created),

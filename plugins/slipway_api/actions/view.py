@@ -55,6 +55,9 @@ class ActionFacts(BaseModel):
         description="pending, running, success, failed or cancelled; a stored word that nobody knows stays.",
     )
     verdict: str | None = Field(examples=[None])
+    left_alone: int = Field(
+        examples=[0], description="Nodes of critical groups that a success has neither submitted nor proven."
+    )
     started: Moment | None
     ended: Moment | None = Field(examples=[None])
     paused: Moment | None = Field(examples=[None])
@@ -306,6 +309,7 @@ def _facts(action: ActionRecord) -> dict[str, Any]:
         "revision": action.revision,
         "state": action.stored_state,
         "verdict": action.verdict,
+        "left_alone": action.left_alone,
         "started": _time(action.started),
         "ended": _time(action.ended),
         "paused": _time(action.paused) if is_paused(action) else None,

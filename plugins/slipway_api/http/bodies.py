@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AsyncExitStack
 from typing import Annotated, Any
 from weakref import WeakValueDictionary
@@ -16,6 +16,7 @@ from slipway_api import airflow_access as access
 from slipway_api.http.answers import YAML_TYPE, example_of
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import LoopBound
+from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.parsing.bounded_json import read_json
 
 LARGE = 1024 * 1024
@@ -79,6 +80,27 @@ async def json_object(request: Request) -> Mapping[str, Any]:
     if not isinstance(data, dict):
         raise ApiError(400, "the body must be a JSON object", "Bad Request")
     return data
+
+
+def require_known_keys(body: Mapping[str, Any], model: type[BaseModel], parameters: Collection[str] = ()) -> None:
+    """Refuse a body with a key that its route does not read: it would be ignored, and the rest be done.
+
+    Parameters
+    ----------
+    model : what the route reads.
+    parameters : what it reads from the address instead.
+
+    Raises `ApiError` 400, naming the first such key and what to write instead.
+    """
+    known = model.model_fields
+    for key in sorted(body.keys() - known.keys()):
+        shown = repr(key[:80])
+        if key.replace("_", "-") in {name.replace("_", "-") for name in parameters}:
+            name = next(name for name in parameters if name.replace("_", "-") == key.replace("_", "-"))
+            hint = f"it is a parameter of the address: ?{name}=…"
+        else:
+            hint = did_you_mean(key, [*known, *parameters])
+        raise ApiError(400, f"the body has an unknown key {shown}, and nothing was done: {hint}", "Bad Request")
 
 
 def _no_number(name: str) -> None:

@@ -19,7 +19,7 @@ from site_engine.wishes import (
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.bodies import JsonObject, json_body_of
+from slipway_api.http.bodies import JsonObject, json_body_of, require_known_keys
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.etags import IfMatch
@@ -104,6 +104,7 @@ def touch(
 
     `If-Match` is the `ETag` of the nodes that are named, of several the one that they have together.
     """
+    require_known_keys(body, TouchBody, ("caused-by",))
     nodes = _names(body)
     if not nodes:
         raise ApiError(400, "nodes must name the nodes that are asked for again", "Bad Request")
@@ -141,6 +142,7 @@ def adopt(
     The `ETag` is that of the nodes of the answer together: a dry run answers it, and `If-Match` may name it when these
     nodes are named.
     """
+    require_known_keys(body, AdoptBody, ("dryrun",))
     named = _names(body)
     versions = expected_versions(store, site, named or (), if_match)
     listed = read_list(store, site)

@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 
 from site_store.nodes.node_errors import MOST_REPORTS
 from slipway_api import airflow_access as access
-from slipway_api.http.answers import answers
+from slipway_api.http.answers import EXAMPLE_ID, answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.bodies import JsonObject, json_body_of
+from slipway_api.http.bodies import JsonObject, json_body_of, require_known_keys
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.etags import IfMatch
@@ -29,6 +29,12 @@ class ReportedError(BaseModel):
 
     code: str = Field(examples=["provisioner"])
     message: str = Field(examples=["Node node-1 failed deployment"])
+    action: str = Field(examples=[EXAMPLE_ID], description="The action that the operation belongs to.")
+    phase: str = Field(examples=["deploy"], description="What the node was sent for.")
+    provisioner_task: str | None = Field(
+        examples=["7b0bb2a4-3e6c-4a3e-9d8e-3b9f0d6d7c11"],
+        description="The task at the provisioner; null where the request did not get that far.",
+    )
 
 
 class Removal(BaseModel):
@@ -119,6 +125,7 @@ def post_acknowledgements(
     The node stays as it is: an error that is known is still an error. `If-Match` is the `ETag` of the nodes that are
     named, of several the one that they have together.
     """
+    require_known_keys(body, Acknowledgements)
     given = body.get("acknowledged")
     if not isinstance(given, list) or not 0 < len(given) <= MOST_REPORTS:
         raise ApiError(400, f"acknowledged must be a list of 1 to {MOST_REPORTS} objects with node and op")

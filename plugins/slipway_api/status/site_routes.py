@@ -32,6 +32,9 @@ class BriefAction(BaseModel):
     revision: int | None = Field(examples=[3])
     state: str = Field(examples=["success"])
     verdict: str | None = Field(examples=["every group succeeded"])
+    left_alone: int = Field(
+        examples=[0], description="Nodes of critical groups that a success has neither submitted nor proven."
+    )
     user: str = Field(examples=["admin"])
     created: Moment
     ended: Moment | None

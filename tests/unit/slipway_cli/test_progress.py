@@ -10,6 +10,7 @@ from rich.console import Console
 from api_client.slipway import GroupProgress, RunProgress
 from slipway_cli.terminal.progress import Frame, open_view
 from slipway_cli.terminal.progress_table import describe, table_lines
+from tests.support.terminal_screens import WIDTHS, TerminalScreen
 
 
 def group(state: str, phase: str | None = None, reason: str | None = None, **counts: int) -> GroupProgress:
@@ -227,3 +228,14 @@ def test_green_yellow_and_red_mean_something(shown: GroupProgress, code: int) ->
     Console(file=out, force_terminal=True, width=100, color_system="standard").print(row)
     colours = {int(found) for found in re.findall(r"\x1b\[(?:1;)?(3[1-7])m", out.getvalue())}
     assert colours == {code}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_each_group_has_a_line_of_its_own_on_a_terminal(width: int) -> None:
+    screen = TerminalScreen(width)
+    groups = [replace(group("running", "deploy", success=3), name=f"group-{i}") for i in range(3)]
+    with open_view(screen.console, print) as view:
+        view.update(progress(*groups))
+    lines = screen.lines()
+    assert [line.split()[1] for line in lines if "group-" in line] == ["group-0", "group-1", "group-2"]
+    assert all(line.endswith("3 of 12 deployed") for line in lines if "group-" in line)

@@ -59,6 +59,7 @@ def test_the_fields_survive_being_written_and_read_again() -> None:
         ({"retries": {"deploy": -1}}, "retries.deploy", "a whole number from 0 to 10, not -1"),
         ({"retries": {"verify": 1}}, "retries.verify", "'verify' is not known here"),
         ({"max_unavailable": 0}, "max_unavailable", '1 or more, or a percentage such as "25%", not 0'),
+        ({"canary": -1}, "canary", '1 or more, or a percentage such as "25%", not -1'),
         ({"max_unavailable": "0%"}, "max_unavailable", "not the text '0%'"),
         ({"allow_redeploy": "yes"}, "allow_redeploy", "must be true or false"),
     ],

@@ -238,3 +238,16 @@ def test_rule_25_a_node_that_is_missing_from_the_list_may_be_so_for_any_reason()
 def test_rule_11_a_release_is_judged_as_destroying_what_is_on_the_node(condition: NodeCondition) -> None:
     told = evidence(condition={"n1": condition}, listed=True)
     assert judge(Phase.RELEASE, ["n1"], told) == judge(Phase.DESTROY, ["n1"], told)
+
+
+def test_rule_13_a_deploy_of_a_node_that_is_listed_twice_is_unknown_and_says_why() -> None:
+    words = {"a": "listed twice, with different states: Deployed, Ready"}
+    twice = {"a": NodeCondition.LISTED_TWICE}
+    seen = Evidence(over=True, reported_success=frozenset({"a"}), condition=twice, status_names=words, listed=True)
+    outcome = judge(Phase.DEPLOY, ["a"], seen)
+    assert (outcome.unknown, outcome.notes["a"]) == (
+        frozenset({"a"}),
+        f"it is {words['a']}, so that nothing proves its deploy",
+    )
+    assert judge(Phase.DEPLOY, ["a"], replace(seen, as_wanted_before=frozenset({"a"}))).succeeded == {"a"}
+    assert judge(Phase.PREPARE, ["a"], seen).succeeded == {"a"}, "the report alone counts there"

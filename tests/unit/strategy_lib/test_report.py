@@ -53,7 +53,24 @@ def failed(name: str, critical: bool = True, reason: Reason = Reason.DEPLOY_CRIT
     [
         ([group("a"), group("b")], [], Verdict.SUCCESS, "every group succeeded"),
         ([group("a"), failed("b")], [], Verdict.FAILURE, "critical group b failed"),
-        ([failed("a"), failed("b", reason=Reason.DEPENDENCY)], [], Verdict.FAILURE, "critical groups a, b failed"),
+        (
+            [failed("a"), *(failed(name, reason=Reason.DEPENDENCY, depends_on=("a",)) for name in ("b", "c"))],
+            [],
+            Verdict.FAILURE,
+            "critical group a failed; b and c were blocked by it",
+        ),
+        (
+            [failed("a", critical=False), failed("b", reason=Reason.DEPENDENCY, depends_on=("a",))],
+            [],
+            Verdict.FAILURE,
+            "non-critical group a failed; critical group b was blocked by it",
+        ),
+        (
+            [failed("a"), failed("x"), failed("b", False, Reason.DEPENDENCY, depends_on=("x",))],
+            [],
+            Verdict.FAILURE,
+            "critical groups a, x failed; b was blocked by x",
+        ),
         ([failed("a"), failed("b", critical=False)], [], Verdict.FAILURE, "non-critical group b failed too"),
         ([group("a"), failed("b", critical=False)], [], Verdict.SUCCESS, "non-critical group b failed"),
         ([group("a"), group("b", state=GroupState.RUNNING)], [], Verdict.FAILURE, "critical group b failed"),
@@ -83,6 +100,27 @@ def test_rule_19_verdict(groups: list[ReportedGroup], steps: list[FailedStep], v
     report = build_report(ACTION, groups, failed_steps=steps)
     assert report.verdict is verdict
     assert words in report.verdict_text
+
+
+def test_rule_20_a_success_that_left_nodes_of_critical_groups_alone_says_so_and_counts_them() -> None:
+    why = "design changed, needs redeploy"
+    nodes = [
+        ReportedNode("n1", NodeState.NOT_STARTED, ("control",), why, withheld=True),
+        ReportedNode("n2", NodeState.NOT_STARTED, ("compute", "control"), why, withheld=True),
+        ReportedNode("n3", NodeState.UNKNOWN, ("compute",), "no result in time"),
+        ReportedNode("n4", NodeState.NOT_STARTED, ("extra",), why, withheld=True),
+        ReportedNode("n5", NodeState.SUCCESS, ("control",)),
+    ]
+    groups = [group("control"), group("compute"), group("extra", critical=False)]
+    report = build_report(ACTION, groups, nodes)
+    assert (report.verdict, report.left_alone) == (Verdict.SUCCESS, 3)
+    assert report.verdict_text == (
+        f"success by its criteria; 2 nodes of control and compute were left alone: {why}; "
+        "1 node of compute is unknown: no result in time; 1 node was not submitted: the report says why"
+    )
+    assert from_dict(json.loads(json.dumps(to_dict(report)))).left_alone == 3
+    other = build_report(ACTION, [group("control", critical=False)], nodes[:1])
+    assert (other.left_alone, other.verdict_text[:21]) == (0, "every group succeeded")
 
 
 def test_rule_19_a_group_without_a_verdict_was_interrupted() -> None:
@@ -177,8 +215,7 @@ def test_rule_9_a_group_behind_others_names_the_one_at_the_root() -> None:
 
 def test_rule_20_the_log_says_everything_most_important_first() -> None:
     assert render(full_report()).splitlines() == [
-        "deploy_site of site seaworthy, revision 3: FAILURE: critical group ctl failed; "
-        "non-critical group compute failed too",
+        "deploy_site of site seaworthy, revision 3: FAILURE: critical group ctl failed; compute was blocked by it",
         "Action 01J, run manual__1 of deploy_site, asked for by admin, started 2026-11-21 08:00:00+00:00, "
         "ended 2026-11-21 08:12:05+00:00, took 12 min 05 s",
         "Critical groups that failed:",
@@ -287,7 +324,8 @@ def test_rule_25_a_node_step_is_reported_in_its_own_words(kind: str, word: str) 
 
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_has_words(reason: Reason) -> None:
-    assert "critical group a failed" in render(build_report(ACTION, [failed("a", reason=reason)]))
+    became = "was blocked by a failed group" if reason is Reason.DEPENDENCY else "failed"
+    assert f"critical group a {became}" in render(build_report(ACTION, [failed("a", reason=reason)]))
 
 
 def test_rule_59_nodes_that_a_canary_keeps_back_are_said_together() -> None:

@@ -43,6 +43,18 @@ def test_who_asks_for_which_nodes_again(user: httpx.Client, viewer: httpx.Client
     assert store.nodes.of_site("default")[0].wanted_version == 2, "what was refused has changed nothing"
 
 
+def test_a_key_that_a_body_cannot_have_is_refused_and_nothing_is_done(user: httpx.Client, store: SiteStore) -> None:
+    commit(store)
+    meant = user.post(TOUCH, json={"nodes": ["n1"], "caused-by": "one"})
+    assert_failure(
+        meant, 400, "unknown key 'caused-by', and nothing was done: it is a parameter of the address: ?caused"
+    )
+    assert_failure(user.post(TOUCH, json={"nodes": ["n1"], "node": "n2"}), 400, "'node', and nothing was done: did you")
+    as_key = user.post(ADOPT, json={"dryrun": True})
+    assert_failure(as_key, 400, "a parameter of the address: ?dryrun=")
+    assert {one.touched_by for one in store.nodes.of_site("default")} == {None}
+
+
 def test_rule_42_a_running_action_asks_for_nothing_again(user: httpx.Client, store: SiteStore) -> None:
     commit(store)
     action = store.actions.ensure("update_site", "run", "update_site", "default", 1, {}, "ann")

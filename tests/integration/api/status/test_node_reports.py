@@ -74,7 +74,13 @@ def test_rule_48_a_reader_gets_an_error_until_it_acknowledges_that_operation(
     store.operations.record_outcome(operation.op, failed, status=OperationStatus.COMPLETE, result="failure")
     (first,) = viewer.get(REPORTS).json()["reports"]
     assert (first["node"], first["op"], first["state"]) == ("n1", operation.op, "error")
-    assert first["error"] == {"code": "provisioner", "message": "no disk"}
+    assert first["error"] == {
+        "code": "provisioner",
+        "message": "no disk",
+        "action": action,
+        "phase": "prepare",
+        "provisioner_task": None,
+    }
     assert viewer.get(REPORTS).json()["reports"] == [first]
     wrong = user.post(ACKNOWLEDGE, json={"acknowledged": [{"node": "n1", "op": operation.op + 1}]})
     assert wrong.json() == {"cleared": [], "others": ["n1"]}

@@ -27,7 +27,8 @@ def commit(store: SiteStore, *, profile: str = "compute", **group_fields: Any) -
 def deploy(store: SiteStore, *names: str, failed: tuple[str, ...] = ()) -> None:
     """An action that deploys these nodes as they are wanted."""
     digests = {one.name: one.wanted_digest or "" for one in store.nodes.of_site(SITE)}
-    action = store.actions.create("deploy_site", SITE, None, {}, "ann", context_marker=None, exclusive=True)
+    revision = store.site_views.pulse(SITE).revision or None
+    action = store.actions.create("deploy_site", SITE, revision, {}, "ann", context_marker=None, exclusive=True)
     store.locks.acquire(action.id)
     store.groups.save_plan(action.id, [PlannedGroup(Group("g", critical=True), names)], (), digests)
     attempt = store.groups.open_attempt(action.id, "g", "first")

@@ -80,10 +80,8 @@ class Scene:
     """A site of two nodes that are done, its watch, and the controller's job."""
 
     def __init__(self, store: SiteStore, clock: FakeClock, **settings: Any) -> None:
-        self.store, self.clock = store, clock
-        text = site([node(name) for name in NODES], [group("g", list(NODES))], region=SITE)
-        text += yaml.safe_dump(document("slipway/SiteSettings/v1", "settings", settings), explicit_start=True)
-        commit_design(store, SITE, text)
+        self.store, self.clock, self.settings = store, clock, settings
+        self.commit()
         deploy(store, *NODES)
         lists(store, clock, n1=ON, n2=ON)
         self.watch, self.site_lease = DriftWatch(store, SITE), lead(store)
@@ -91,6 +89,11 @@ class Scene:
         assert lease is not None
         self.lease = lease
         self.start, self.power = Starter(store), Power()
+
+    def commit(self, profile: str = "compute") -> None:
+        text = site([node(name, profile=profile) for name in NODES], [group("g", list(NODES))], region=SITE)
+        settings = document("slipway/SiteSettings/v1", "settings", self.settings)
+        commit_design(self.store, SITE, text + yaml.safe_dump(settings, explicit_start=True))
 
     def see(self, looks: int = 2, **nodes: tuple[str, str]) -> None:
         for _ in range(looks):

@@ -189,16 +189,6 @@ def test_rule_45_what_was_written_after_the_look_wins(store: SiteStore, clock: F
     assert store.drifts.counts() == {}
 
 
-def test_rule_46_a_drift_belongs_to_the_version_that_the_node_was_done_in(store: SiteStore, clock: FakeClock) -> None:
-    watch, held = watched(store, clock)
-    for _ in range(2):
-        lists(store, clock, n1=OFF, n2=ON)
-        watch.look(held)
-    assert standings(store)["n1"][0] == Status.ERROR
-    store.wishes.touch(SITE, ["n1"], "ann")
-    assert standings(store)["n1"][0] == Status.PENDING
-
-
 def test_rule_56_success_after_a_drift_has_a_warning(store: SiteStore, clock: FakeClock) -> None:
     watch, held = watched(store, clock)
     for _ in range(2):

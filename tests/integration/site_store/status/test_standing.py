@@ -13,7 +13,7 @@ from strategy_lib.status.leaf import SiteNode, status_in_site
 SITE = "north"
 WANTED = (None, "a", "b")
 DONE = (None, "a")
-STATUSES = (None, "processing", "success", "error", "deleted")
+STATUSES = (None, "processing", "success", "error", "drifted", "deleted")
 REVISIONS = (None, 1, 2, 3)
 #: The wanted version at which a person asked again, the one that it was done in, and that its error was about.
 ASKED = ((None, 1, 1), (2, None, None), (2, 1, 1), (2, 2, 1), (2, 1, 2), (2, 3, 3))
@@ -29,8 +29,9 @@ def test_standing_is_what_the_domain_says_of_the_same_facts(store: SiteStore) ->
             "wanted_revision": 2 if wanted else None,
             "done_digest": done,
             "done_revision": 1 if done else None,
-            "status": status,
-            "error": "it broke" if status == "error" else None,
+            "status": "error" if status == "drifted" else status,
+            "error": "it broke" if status in ("error", "drifted") else None,
+            "error_action": "01A" if status == "error" else None,
             "error_revision": about,
             "doubt": doubt,
             "wanted_version": 3,
@@ -53,11 +54,12 @@ def test_standing_is_what_the_domain_says_of_the_same_facts(store: SiteStore) ->
             wanted=(2, wanted) if wanted else None,
             done=(1, done) if known and done else None,
             failed="it broke" if status == "error" else None,
-            failed_version=about,
+            failed_revision=about,
             wanted_version=3,
             touched=touched,
             done_version=done_version,
-            failed_at=error_version,
+            failed_version=error_version,
+            drifted="it broke" if status == "drifted" else None,
             at_work=status == "processing",
         )
         assert found[str(number)] == status_in_site(facts).status, cases[number]

@@ -304,7 +304,10 @@ def test_the_node_list() -> None:
             {"hostname": "twin", "status_name": "Deployed"},
         ]
     )
-    assert sorted(listed) == ["n1", "n2"]
+    assert sorted(listed) == ["n1", "n2", "twin"]
+    twin = listed["twin"]
+    assert (twin.condition, twin.power_state) == (NodeCondition.LISTED_TWICE, None)
+    assert twin.status_name == "listed twice, with different states: Deployed, Ready"
     assert (listed["n1"].condition, listed["n1"].status_name, listed["n1"].power_state) == (
         NodeCondition.READY,
         "Ready",

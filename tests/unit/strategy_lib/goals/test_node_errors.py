@@ -86,7 +86,13 @@ def test_rule_47_the_three_parts_of_a_report_are_independent(state: bool, remova
     parts = {
         "state": "error",
         "removal": {"step": "release", "ended": False},
-        "error": {"code": "provisioner", "message": "IPMI: no route"},
+        "error": {
+            "code": "provisioner",
+            "message": "IPMI: no route",
+            "action": FAILED.action,
+            "phase": FAILED.phase.value,
+            "provisioner_task": FAILED.provisioner_task,
+        },
     }
     given = {"state": state, "removal": removal, "error": error}
     assert report == {name: part for name, part in parts.items() if given[name]}

@@ -29,7 +29,7 @@ BLOCKED = blocked_by("control", "minimum_successful_nodes needs 3, 2 are")
         pytest.param("pending", {}, "pending", "", id="planned"),
         pytest.param("processing", {}, "processing", "", id="submitted, also while the provisioner queues it"),
         pytest.param("success", {}, "success", "", id="done"),
-        pytest.param("success", {"done_for": 3}, "success", "as wanted already, done for version 3", id="as wanted"),
+        pytest.param("success", {"done_for": 3}, "success", "as wanted already, done for revision 3", id="as wanted"),
         pytest.param("error", {"note": "IPMI"}, "error", "IPMI", id="failed"),
         pytest.param("unknown", {}, "error", "lost", id="unknown, nothing learnt"),
         pytest.param(
@@ -74,13 +74,13 @@ V1, V2 = (1, "aaa"), (2, "bbb")
         pytest.param(SiteNode(wanted=V1), "pending", "never done", id="27 never done"),
         pytest.param(SiteNode(wanted=V1, done=V1), "success", "", id="29 done as wanted"),
         pytest.param(
-            SiteNode(wanted=V2, done=V1), "pending", "done for version 1, wanted is version 2", id="29 a commit since"
+            SiteNode(wanted=V2, done=V1), "pending", "done for revision 1, wanted is revision 2", id="29 a commit since"
         ),
         pytest.param(SiteNode(wanted=(3, "aaa"), done=V1), "success", "", id="37 the same digest at a later version"),
         pytest.param(SiteNode(wanted=V1, done=V1, at_work=True), "processing", "", id="28 at work"),
-        pytest.param(SiteNode(wanted=V1, failed="IPMI", failed_version=1), "error", "IPMI", id="45 failed"),
+        pytest.param(SiteNode(wanted=V1, failed="IPMI", failed_revision=1), "error", "IPMI", id="45 failed"),
         pytest.param(
-            SiteNode(wanted=V2, failed="IPMI", failed_version=1),
+            SiteNode(wanted=V2, failed="IPMI", failed_revision=1),
             "pending",
             "never done",
             id="46 an error of an older wanted version is not shown",
@@ -90,6 +90,18 @@ V1, V2 = (1, "aaa"), (2, "bbb")
             "error",
             "drifted: power off, since 14:03",
             id="56 drifted",
+        ),
+        pytest.param(
+            SiteNode(wanted=V2, done=V1, wanted_version=2, done_version=1, touched=2, drifted="power off, since 14:03"),
+            "error",
+            "drifted: power off, since 14:03",
+            id="56 drifted, committed and touched since",
+        ),
+        pytest.param(
+            SiteNode(in_design=False, done=V1, drifted="power off, since 14:03"),
+            "error",
+            "drifted: power off, since 14:03",
+            id="56 drifted, and left the design",
         ),
         pytest.param(
             SiteNode(wanted=V1, done=V1, drifted="power off, since 14:03", at_work=True),
@@ -123,7 +135,6 @@ def test_the_site_view_compares_with_what_is_wanted_now(node: SiteNode, status: 
         pytest.param("processing", {"waiting": True}, False, id="queued, paused or at a gate"),
         pytest.param("success", {}, False, id="its result is stored"),
         pytest.param("error", {}, False, id="its failure is stored"),
-        pytest.param("success", {"monitored": True}, True, id="its result is stored and monitored"),
         pytest.param("success", {"current": False}, True, id="its result is of an older version"),
         pytest.param("success", {"current": False, "turn": False}, False, id="an older result, no action runs"),
     ],
