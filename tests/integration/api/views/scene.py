@@ -33,6 +33,7 @@ from site_store import SiteStore
 from site_store.node_states.user_states import lease_of
 from site_store.records import StepState
 from slipway_airflow import connections
+from slipway_api.monitoring import metrics
 from strategy_lib.phase import Phase
 from tests.support.driving import Driving
 from tests.support.led_sites import AT_ONCE
@@ -47,7 +48,7 @@ LOG = logging.getLogger("views")
 
 
 def design(other: Collection[str] = (), approval: str = "") -> str:
-    """Return the site's design; `other` nodes have another rack, and `approval` is the group that waits for a person."""
+    """Return the site's design: `other` nodes have a tag more, and the group `approval` waits for a person."""
     groups = [
         group("control", GROUPS["control"], percent_successful_nodes=100),
         group("compute", GROUPS["compute"], critical=False, after=["control"]),
@@ -171,6 +172,10 @@ class Scene:
             tx.execute(sql(f"UPDATE lease SET expires_at = expires_at {moved}"))
             tx.execute(sql(f"UPDATE provisioner_list SET read_at = read_at {moved}"))
             tx.execute(sql(f"UPDATE node SET listed_at = listed_at {moved}"))
+
+    def metrics_are_counted_anew(self) -> None:
+        """Have the next answer with metrics not be one of the last seconds."""
+        metrics._kept._text.clear()
 
     def machines(self) -> dict[str, tuple[bool, bool]]:
         """Return of each machine whether it is deployed, and whether it is powered on: the truth."""
