@@ -29,7 +29,7 @@ def _between(said: Mapping[str, Said]) -> Iterator[str]:
             if status != word:
                 yield f"{name}: {node} is {status}, in the tree {word}"
             # The table has in a field of its own what had to be fixed.
-            if message is not None and message != text and not text.startswith(FIXED):
+            if message is not None and message != text and not (text or "").startswith(FIXED):
                 yield f"{name}: {node} says {message!r}, in the tree {text!r}"
         if other.counts is not None and _some(other.counts) != _some(first.counts):
             yield f"{name}: {_some(other.counts)}, in the tree {_some(first.counts)}"
