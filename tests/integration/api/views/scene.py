@@ -26,14 +26,14 @@ from site_engine.controller.owner_jobs import check_owners, watch_owners
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.node_states.leader import SiteLeader
-from site_engine.plans.node_lists import read_list
 from site_engine.plans.planning import plan_action, strategy_of
 from site_engine.process import SharedClock
 from site_engine.redaction import redact_for_action
 from site_store import SiteStore
-from site_store.records import StepState
 from site_store.node_states.user_states import lease_of
+from site_store.records import StepState
 from slipway_airflow import connections
+from slipway_api.monitoring import metrics
 from strategy_lib.phase import Phase
 from tests.support.driving import Driving
 from tests.support.led_sites import AT_ONCE
@@ -48,7 +48,7 @@ LOG = logging.getLogger("views")
 
 
 def design(other: Collection[str] = (), approval: str = "") -> str:
-    """Return the site's design; `other` nodes have another rack, and `approval` is the group that waits for a person."""
+    """Return the site's design: `other` nodes have a tag more, and the group `approval` waits for a person."""
     groups = [
         group("control", GROUPS["control"], percent_successful_nodes=100),
         group("compute", GROUPS["compute"], critical=False, after=["control"]),
@@ -77,10 +77,14 @@ class Scene:
     _seconds: float = 0.0
 
     def __post_init__(self) -> None:
+        self.lead()
+
+    def lead(self) -> None:
+        """Have a controller begin that holds no lease yet."""
+        self._held: Any = None
         well = {name: SimpleNamespace(problem=None, silent_for=0.0) for name in ("scheduler", "triggerer")}
         jobs = [check_owners(lambda: well), watch_owners(), report_nodes()]
         self._controller = Controller(self.store, "host-1:1", jobs, monotonic=lambda: self._seconds)
-        self._held: Any = None
 
     def commit(self, other: Collection[str] = (), approval: str = "") -> None:
         """Commit a design as a person does."""
@@ -169,13 +173,13 @@ class Scene:
             tx.execute(sql(f"UPDATE provisioner_list SET read_at = read_at {moved}"))
             tx.execute(sql(f"UPDATE node SET listed_at = listed_at {moved}"))
 
+    def metrics_are_counted_anew(self) -> None:
+        """Have the next answer with metrics not be one of the last seconds."""
+        metrics._kept._text.clear()
+
     def machines(self) -> dict[str, tuple[bool, bool]]:
         """Return of each machine whether it is deployed, and whether it is powered on: the truth."""
         return {
-            one["name"]: (one["status"] == "Deployed", one["power_state"] == "on") for one in self.simulator.get("nodes")
+            one["name"]: (one["status"] == "Deployed", one["power_state"] == "on")
+            for one in self.simulator.get("nodes")
         }
-
-
-def listed(scene: Scene) -> Any:
-    """Return the provisioner's list as it is read now."""
-    return read_list(scene.store, SITE)

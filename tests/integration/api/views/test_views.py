@@ -30,7 +30,7 @@ def machine(name: str, **change: str) -> Step:
 def asks(what: str, *nodes: str) -> Step:
     """Ask for nodes again, or adopt them."""
     path = f"/api/v1.0/sites/{SITE}/{what}"
-    return lambda scene: scene.client.post(path, json={"nodes": list(nodes)}).raise_for_status()
+    return lambda scene: scene.client.post(path, json={"nodes": list(nodes)} if nodes else {}).raise_for_status()
 
 
 def nobody_looks(scene: Scene) -> None:
@@ -40,7 +40,7 @@ def nobody_looks(scene: Scene) -> None:
 
 def looked_at_again(scene: Scene) -> None:
     scene.watched = True
-    scene._held = None
+    scene.lead()
 
 
 STEPS: tuple[tuple[str, Step], ...] = (
@@ -65,8 +65,17 @@ STEPS: tuple[tuple[str, Step], ...] = (
 
 @pytest.mark.usefixtures("dags")
 def test_all_views_of_a_site_agree_whatever_happens(
-    admin: httpx.Client, store: SiteStore, connected: Simulator, tmp_path: Path
+    admin: httpx.Client,
+    store: SiteStore,
+    connected: Simulator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    origin: str,
+    tokens: dict[str, str],
 ) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("SLIPWAY_URL", origin)
+    monkeypatch.setenv("SLIPWAY_TOKEN", tokens["admin"])
     scene = Scene(store, connected, admin, tmp_path)
     found: list[str] = []
     for name, step in STEPS:

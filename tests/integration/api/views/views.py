@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from click.testing import CliRunner
+
+from slipway_cli.main import main
 from tests.integration.api.views.scene import GROUPS, NODES, SITE, Scene
 
 API = "/api/v1.0"
@@ -57,7 +60,9 @@ def words(source: str) -> str:
 def tree(scene: Scene) -> Said:
     root = get(scene, f"/sites/{SITE}/tree?depth=2")["root"]
     leaves = [leaf for group in root["children"] for leaf in group.get("children", ()) if group["name"] in GROUPS]
-    nodes = {leaf["name"]: (leaf["status"], next(iter(leaf["messages"]), "")) for leaf in leaves if leaf["kind"] == "node"}
+    nodes = {
+        leaf["name"]: (leaf["status"], next(iter(leaf["messages"]), "")) for leaf in leaves if leaf["kind"] == "node"
+    }
     groups = {one["name"]: one["counts"] for one in root["children"] if one["name"] in GROUPS}
     errors = frozenset(name for name, (status, _) in nodes.items() if status == "error")
     return Said(nodes, root["counts"], groups, errors, root["status"], text=str(root))
@@ -101,6 +106,7 @@ def plan(scene: Scene) -> Said:
 
 
 def metrics(scene: Scene) -> Said:
+    scene.metrics_are_counted_anew()
     text = scene.client.get("/metrics").text
     found = re.findall(rf'(?m)^slipway_nodes{{site="{SITE}",status="(\w+)"}} (\d+)', text)
     return Said(counts={status: int(number) for status, number in found})
@@ -142,6 +148,46 @@ def text_of(path: str) -> Callable[[Scene], Said]:
     return lambda scene: Said(text=words(page(scene, path)))
 
 
+def _command(*arguments: str) -> str:
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return re.sub(r"(?m)^\d{4}-\d\d-\d\dT\S+ \[.*\n", "", result.stdout)
+
+
+def command_nodes(scene: Scene) -> Said:
+    rows = {line.split()[0]: line for line in _command("get", "nodes", "--site", SITE).splitlines() if line[:1] == "n"}
+    nodes = {name: (_word(rows[name]), None) for name in NODES}
+    return Said(nodes, Counter(status for status, _ in nodes.values()), text="\n".join(rows.values()))
+
+
+def _word(line: str) -> str:
+    found = re.search(r"\b(success|deleted|pending|unresponsive|processing|error|undefined)\b", line)
+    assert found is not None, line
+    return found[1]
+
+
+def command_sites(scene: Scene) -> Said:
+    text = _command("get", "sites")
+    (line,) = (line for line in text.splitlines() if line.split()[:1] == [SITE])
+    return Said(status=_word(line), text=text)
+
+
+def command_errors(scene: Scene) -> Said:
+    lines = _command("get", "nodes", "--site", SITE, "--status", "error").splitlines()
+    return Said(errors=frozenset(line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in NODES))
+
+
+def published(scene: Scene) -> Said:
+    """Only what is on and deployed may be published as up."""
+    answer = scene.client.get(f"{API}/sites/{SITE}/state")
+    return Said(text=answer.text, facts={"published": answer.json().get("nodes", {})})
+
+
+def command_text(*arguments: str) -> Callable[[Scene], Said]:
+    """Return what reads a command of which only the words count; ACTION stands for the newest action."""
+    return lambda scene: Said(text=_command(*(scene.action if one == "ACTION" else one for one in arguments)))
+
+
 VIEWS: Mapping[str, Callable[[Scene], Said]] = {
     "tree": tree,
     "list of sites": site_list,
@@ -154,5 +200,13 @@ VIEWS: Mapping[str, Callable[[Scene], Said]] = {
     "page of the site": site_page,
     "page of nodes": table_page,
     "pages of each node": node_page,
+    "published states": published,
+    "slipway get nodes": command_nodes,
+    "slipway get nodes --status error": command_errors,
+    "slipway get sites": command_sites,
+    "slipway describe site": command_text("describe", f"site/{SITE}", "--depth", "2"),
+    "slipway get owners": command_text("get", "owners"),
+    "slipway get actions": command_text("get", "actions", "--site", SITE),
+    "slipway get workflows": command_text("get", "workflows", "--site", SITE),
     "page of the plan": text_of(f"/sites/{SITE}/plan"),
 }
