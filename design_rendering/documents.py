@@ -94,7 +94,7 @@ def load_documents(text: str | bytes, source: str = "<text>", limits: Limits | N
     Raises
     ------
     DocumentError : with every problem at once: syntax, broken limits, documents without schema or name, and duplicate
-        keys in documents of `READ_KINDS`.
+        keys with different values in documents of `READ_KINDS`.
     """
     bounds = limits or Limits()
     reader = YamlReader(_decoded(text, source, bounds), source, bounds)
@@ -201,7 +201,7 @@ def _document(raw: RawDocument, text: str, source: str, problems: list[Problem])
     for path, message in lacking:
         problems.append(Problem(f"$.{path}", message, marks.line_of(split(f"$.{path}")), source=source))
     if raw.repeated and schema in READ_KINDS:
-        problems.extend(raw.repeated)
+        problems.extend(one for one in raw.repeated if one.level == "error")
     if lacking or not isinstance(metadata, dict) or not isinstance(schema, str) or not isinstance(name, str):
         return None
     layering = metadata.get("layeringDefinition")
@@ -223,7 +223,12 @@ def _taken(repeated: Iterable[Problem], label: str) -> tuple[Problem, ...]:
     """Return the warnings that of each of these keys the last is taken."""
     return tuple(
         replace(
-            one, message=one.message.replace("keep one of them", "this one is taken"), document=label, level="warning"
+            one,
+            message=one.message
+            if one.level == "warning"
+            else one.message.replace("keep one of them", "this one is taken"),
+            document=label,
+            level="warning",
         )
         for one in repeated
     )

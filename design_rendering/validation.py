@@ -13,6 +13,7 @@ from design_rendering.kinds import slipway_kinds
 from design_rendering.kinds.drydock_kinds import PASSED_ON, READ
 from design_rendering.kinds.drydock_nodes import missing_parts
 from design_rendering.kinds.health_urls import refused_addresses
+from design_rendering.kinds.node_limits import node_limit_problems
 from design_rendering.kinds.provisioner_kinds import provisioner_problems
 from design_rendering.kinds.slipway_nodes import shape_problems
 from design_rendering.nodes import NODE_SCHEMAS, has_nodes, missing_makers, nodes_from_documents
@@ -162,7 +163,7 @@ def validate_rendering(
     counts = document_counts(documents)
     nodes = sum(counts[schema] for schema in NODE_SCHEMAS)
     found = [*_problems(documents), *(() if draft else missing_parts(documents))]
-    found += provisioner_problems(documents, provisioner)
+    found += [*provisioner_problems(documents, provisioner), *node_limit_problems(documents)]
     found += [replace(problem, level="warning" if draft else "error") for problem in _maker_warnings(documents)]
     design = None
     try:

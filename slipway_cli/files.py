@@ -12,6 +12,7 @@ from design_rendering.reading.yaml_reader import Limits
 from strategy_lib.errors import Problem
 
 STANDARD_INPUT = "-"
+_SUFFIXES = (".yaml", ".yml")
 MAX_BYTES = Limits().max_bytes
 
 
@@ -43,6 +44,25 @@ def read_sources(paths: Sequence[str]) -> list[Source]:
     if troubles:
         raise click.UsageError("Cannot read " + "; ".join(troubles) + ".")
     return list(sources.values())
+
+
+def files_in(directory: str, *, recurse: bool) -> list[str]:
+    """Return the files with documents that are in a directory, in order.
+
+    Parameters
+    ----------
+    recurse : also those in the directories below it.
+
+    Raises `click.UsageError`: it cannot be read, or has none.
+    """
+    try:
+        inside = Path(directory).rglob("*") if recurse else Path(directory).iterdir()
+        found = sorted(str(path) for path in inside if path.suffix in _SUFFIXES and path.is_file())
+    except OSError as error:
+        raise click.UsageError(f"{directory} cannot be read: {error.strerror or error}") from error
+    if not found:
+        raise click.UsageError(f"{directory} has no file that ends in {' or '.join(_SUFFIXES)}")
+    return found
 
 
 def _read(path: str) -> Source:

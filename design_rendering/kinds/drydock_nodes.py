@@ -17,6 +17,7 @@ from design_rendering.kinds.drydock_kinds import (
     part_names,
 )
 from design_rendering.kinds.node_metadata import depends_on_nodes
+from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import InventoryError, Problem
 from strategy_lib.node import NO_LABELS, NO_TAGS, Node, label_text, label_texts
 
@@ -97,7 +98,9 @@ def missing_profiles(documents: Iterable[Document]) -> list[Problem]:
     for document in find_documents(all_documents, NODE_SCHEMA).values():
         chain = profile_chain(document, profiles)
         if chain.missing is not None:
-            message = f"there is no host profile {chain.missing!r}; its labels and tags are not known"
+            hint = suggestion(chain.missing, list(profiles), most=1)
+            message = f"there is no host profile {chain.missing!r}; its labels and tags are not known.{hint}"
+            message = message if hint else message.rstrip(".")
         elif chain.cyclic is not None:
             message = f"host profile {chain.cyclic!r} is its own ancestor; name another parent"
         else:

@@ -5,9 +5,10 @@ It works on libyaml's events and never recurses, so that no input can exhaust th
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -69,8 +70,8 @@ class Limits:
 class RawDocument:
     """One YAML document: its value and its place in the text (`line` from 1, `start` and `end` in characters).
 
-    Of a key that stands twice in a mapping the value has the last; `repeated` has a problem for each such key. After a
-    thousand of them in a text it has only the first of each document.
+    Of a key that stands twice in a mapping the value has the last; `repeated` has a problem for each such key,
+    a warning where both have one value. After a thousand of them in a text it has only the first of each document.
     """
 
     value: Any
@@ -92,7 +93,7 @@ class _TooMuchError(Exception):
 class _Frame:
     """A list or mapping that is being read."""
 
-    __slots__ = ("anchor", "before", "container", "height", "key", "keys", "length_before", "merges")
+    __slots__ = ("again", "anchor", "before", "container", "height", "key", "keys", "length_before", "merges")
 
     def __init__(self, container: Any, anchor: str | None, before: int, length_before: int) -> None:
         self.container = container
@@ -103,6 +104,8 @@ class _Frame:
         self.key: Any = None
         self.keys: dict[str, int] | None = {} if isinstance(container, dict) else None
         self.merges: list[Any] = []
+        # The place among what stands twice of the key whose value comes next; None: it has not stood here before.
+        self.again: int | None = None
 
 
 @dataclass(slots=True)
@@ -245,12 +248,15 @@ class YamlReader:
                 value = event.value
             name = "<<" if value is _MERGE else value
             if name in keys:
-                self._repetition((*_steps(stack), name), keys[name], line)
+                frame.again = self._repetition((*_steps(stack), name), keys[name], line)
             keys[name] = line
             frame.key = value
             return
         frame.key = None
+        again, frame.again = frame.again, None
         if key is not _MERGE:
+            if again is not None and _is_same(frame.container.get(key), value):
+                self._repeated[again] = _harmless(self._repeated[again])
             frame.container[key] = value
             return
         parts = value if isinstance(value, list) else [value]
@@ -292,15 +298,29 @@ class YamlReader:
         line = self.text.count("\n", 0, position) + 1
         self._problem((), f"{what} may not stand in YAML; remove it or write it as an escape in double quotes", line)
 
-    def _repetition(self, steps: tuple[Step, ...], first: int, line: int) -> None:
+    def _repetition(self, steps: tuple[Step, ...], first: int, line: int) -> int | None:
+        """Note a key that stands twice; return its place among them, None where there are too many to note."""
         self._repetitions += 1
-        if self._repetitions <= MOST_PROBLEMS or not self._repeated:
-            message = f"the key {steps[-1]!r} is already there on line {first}; keep one of them"
-            self._repeated.append(Problem(path_of(steps), message, line, source=self.source))
+        if self._repetitions > MOST_PROBLEMS and self._repeated:
+            return None
+        message = f"the key {steps[-1]!r} is already there on line {first}; keep one of them"
+        self._repeated.append(Problem(path_of(steps), message, line, source=self.source))
+        return len(self._repeated) - 1
 
     def _problem(self, steps: tuple[Step, ...], message: str, line: int) -> None:
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(Problem(path_of(steps), message, line, source=self.source))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether two values are one as JSON: `1`, `1.0` and `true` are not."""
+    return type(one) is type(other) and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _harmless(problem: Problem) -> Problem:
+    """Return the warning that a key stands twice with one value."""
+    message = problem.message.replace("; keep", " with the same value; keep")
+    return replace(problem, message=message, level="warning")
 
 
 def _steps(stack: list[_Frame]) -> tuple[Step, ...]:

@@ -86,7 +86,10 @@ def _plain_list(source: Source) -> tuple[Node, ...]:
         raise Refused([Problem("$", "not UTF-8; save the file as UTF-8", line, source=source.name)]) from error
     reader = YamlReader(text, source.name, Limits())
     documents = [document for document in reader.documents() if document.value is not None]
-    problems = [*reader.problems, *(problem for document in documents for problem in document.repeated)]
+    problems = [
+        *reader.problems,
+        *(problem for document in documents for problem in document.repeated if problem.level == "error"),
+    ]
     if problems:
         raise Refused(problems)
     if len(documents) != 1:

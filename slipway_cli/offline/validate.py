@@ -8,7 +8,7 @@ from rich.text import Text
 
 from design_rendering.kinds import drydock_kinds, slipway_kinds
 from design_rendering.validation import document_counts, validate_files
-from slipway_cli.files import load_sources, read_sources
+from slipway_cli.files import files_in, load_sources, read_sources
 from slipway_cli.offline.policies import by_policy_data, policies, print_by_policy
 from slipway_cli.output import (
     OutputFormat,
@@ -40,17 +40,23 @@ NOUNS = {
 
 
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="[FILE...]", nargs=-1)
+@click.option(
+    "--directory", "-d", "directories", multiple=True, metavar="FOLDER", help="Check all *.yaml and *.yml below it too."
+)
 @click.option("--strict", is_flag=True, help="Let warnings fail as well.")
 @output_option
-def validate(files: tuple[str, ...], strict: bool, output: str) -> None:
+def validate(files: tuple[str, ...], directories: tuple[str, ...], strict: bool, output: str) -> None:
     """Check documents and show all problems at once, each with its file, line and path.
 
     FILE is any mixture of strategies, configurations and whole site designs; - is standard input. Documents of other
     kinds are read and not judged. Warnings do not fail, unless --strict is given. The policies that are installed here
     judge as they do in a commit, and what they change is named.
     """
-    documents, problems = load_sources(read_sources(files))
+    if not files and not directories:
+        raise click.UsageError("which documents? name files, or give --directory")
+    paths = [*files, *(path for each in directories for path in files_in(each, recurse=True))]
+    documents, problems = load_sources(read_sources(paths))
     found = validate_files(documents, policies(), draft=True, complete=not problems)
     problems += found.problems
     errors = [problem for problem in problems if problem.level == "error"]

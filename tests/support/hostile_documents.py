@@ -27,7 +27,7 @@ def _node(name: str) -> dict[str, Any]:
         "dest": {"path": ".oob.credential", "pattern": "PASS.*"},
     }
     data = {
-        "addressing": [{"network": "oob", "address": "10.0.0.9"}],
+        "addressing": [{"network": "oob", "address": f"10.0.0.{9 + ord(name[-1])}"}],
         "interfaces": {"eno1": {"device_link": "pxe", "slaves": ["eno1"], "networks": ["oob"]}},
         "metadata": {"rack": "r1", "tags": ["a"]},
         "oob": {"credential": "PASSWORD", "network": "oob"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -26,6 +27,12 @@ def document(schema: str, name: str, data: Any, **metadata: Any) -> dict[str, An
     }
 
 
+def _address(name: str) -> str:
+    """Return an address that no other node of a small site has."""
+    number = zlib.crc32(name.encode())
+    return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+
+
 def node(name: str, rack: str = "r1", tags: Iterable[str] = (), profile: str = "compute") -> dict[str, Any]:
     """Return a ``drydock/BaremetalNode/v1``."""
     return document(
@@ -33,7 +40,7 @@ def node(name: str, rack: str = "r1", tags: Iterable[str] = (), profile: str = "
         name,
         {
             "host_profile": profile,
-            "addressing": [{"network": "oob", "address": "10.0.0.9"}],
+            "addressing": [{"network": "oob", "address": _address(name)}],
             "metadata": {"rack": rack, "tags": list(tags)},
         },
     )

@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
-
 from slipway_cli.embedded.credentials import write_private
-from slipway_cli.files import Source, read_sources
+from slipway_cli.files import Source, files_in, read_sources
 from slipway_cli.online.server.profiles import Folder
 from slipway_cli.online.server.server_config import ServerConfig
 
-_SUFFIXES = (".yaml", ".yml")
 # A line that is neither blank nor a comment, nor only begins or ends a document.
 _SOMETHING = re.compile(rb"^(?!(?:---|\.\.\.)?[ \t]*(?:#.*)?\r?$)[^\r\n]+", re.MULTILINE)
 
@@ -51,10 +48,7 @@ def collection_of(filenames: Sequence[str], directories: Sequence[str], recurse:
     """
     found = [*filenames]
     for directory in directories:
-        inside = sorted(str(path) for path in _documents(Path(directory), recurse))
-        if not inside:
-            raise click.UsageError(f"{directory} has no file that ends in {' or '.join(_SUFFIXES)}")
-        found += inside
+        found += files_in(directory, recurse=recurse)
     return joined(read_sources(found))
 
 
@@ -72,14 +66,6 @@ def joined(sources: Iterable[Source]) -> Collection:
         starts.append(text.count(b"\n"))
         text += content
     return Collection(bytes(text), tuple(names), tuple(starts))
-
-
-def _documents(directory: Path, recurse: bool) -> Iterable[Path]:
-    try:
-        inside = directory.rglob("*") if recurse else directory.iterdir()
-        return [path for path in inside if path.suffix in _SUFFIXES and path.is_file()]
-    except OSError as error:
-        raise click.UsageError(f"{directory} cannot be read: {error.strerror or error}") from error
 
 
 _MOST = 50

@@ -19,6 +19,7 @@ from design_rendering.documents import (
 )
 from design_rendering.reading.yaml_reader import Limits
 from strategy_lib.errors import Problem
+from strategy_lib.strategy import STRATEGY_SCHEMA
 
 # What takes longer than this has no bound.
 pytestmark = pytest.mark.timeout(60)
@@ -139,6 +140,19 @@ def test_duplicate_keys_in_what_is_read_here_are_refused_each_with_both_lines(sc
     assert [(problem.line, problem.path) for problem in problems] == paths
     assert problems[1].message == "the key 'x' is already there on line 5; keep one of them"
     assert {problem.level for problem in problems} == {"error"}
+
+
+@pytest.mark.parametrize("schema", sorted(READ_KINDS))
+def test_a_key_that_stands_twice_with_one_value_is_a_warning_everywhere(schema: str) -> None:
+    (read,) = load_documents(document("  x: {a: [1, true]}\n  x: {a: [1, true]}", schema))
+    assert [(one.line, one.path, one.level, one.message) for one in read.warnings] == [
+        (6, "$.data.x", "warning", "the key 'x' is already there on line 5 with the same value; keep one of them")
+    ]
+
+
+@pytest.mark.parametrize("value", ["true", "1.0", "'1'"])
+def test_values_that_are_only_alike_are_not_the_same(value: str) -> None:
+    assert only_problem(document(f"  x: 1\n  x: {value}", STRATEGY_SCHEMA)).level == "error"
 
 
 def test_duplicate_keys_elsewhere_are_warned_about_and_the_last_one_is_taken() -> None:

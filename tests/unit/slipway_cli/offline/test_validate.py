@@ -238,3 +238,12 @@ def test_documents_of_a_site_on_maas(slipway: Slipway, write: Write) -> None:
     assert "drydock.yaml:1: $.schema: drydock/BaremetalNode/v1 is for Drydock, and the site's provisioner" in (
         mixed.stdout.replace("\n", " ")
     )
+
+
+def test_a_directory_is_checked_with_all_below_it(slipway: Slipway, tmp_path: Path) -> None:
+    (tmp_path / "site" / "below").mkdir(parents=True)
+    (tmp_path / "site" / "below" / "lax.yml").write_text(BROKEN)
+    (tmp_path / "site" / "configuration.yaml").write_text(CONFIGURATION % "broken")
+    result = slipway("validate", "-d", str(tmp_path / "site"))
+    assert (result.exit_code, "2 documents read" in result.output) == (1, True)
+    assert slipway("validate").exit_code == 2
