@@ -92,7 +92,7 @@ def test_rule_28_from_the_stored_to_the_shown(site: Scenario) -> None:
         "prepared": ("success", []),
         "fails": ("error", ["no answer of its BMC"]),
         "lost": ("error", ["timeout"]),
-        "wanted": ("success", []),
+        "wanted": ("success", ["as wanted already"]),
     }
     assert child(group(root, "one"), "deploy", "done")["messages"] == ["not started: its group ended with failure"]
     assert (group(root, "one")["counts"]["error"], group(root, "one")["not_started"]) == (4, 2)
