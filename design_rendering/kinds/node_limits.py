@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from design_rendering.documents import Document
@@ -16,7 +17,7 @@ LONGEST_HOST_NAME: Final = 32
 
 
 def node_limit_problems(documents: Sequence[Document]) -> list[Problem]:
-    """Return an error for each node of a rendered design whose name or address its provisioner cannot take.
+    """Return an error for each name that a provisioner cannot take, and a warning for each address that two nodes have.
 
     Names of Slipway's own nodes are judged by their shape. Documents that cannot be read are judged elsewhere.
     """
@@ -40,5 +41,5 @@ def node_limit_problems(documents: Sequence[Document]) -> list[Problem]:
                 where = f" in network {network}" if network != OWN_ADDRESS else ""
                 message = f"node {other} has the address {address}{where} too; give each node its own"
                 path = "$.data.addressing" if network != OWN_ADDRESS else "$.data.address"
-                problems.append(written[name].problem(path, message))
+                problems.append(replace(written[name].problem(path, message), level="warning"))
     return problems

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Float, Row, Select, and_, case, cast, func, literal, select
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from site_store.actions.action_rows import OPEN
 from site_store.sql.database import Repository
@@ -89,7 +90,7 @@ class Metrics(Repository):
             newest = (
                 select(action.c.site, action.c.left_alone)
                 .where(action.c.state.not_in(OPEN), action.c.dry_run.is_(False), action.c.targeted.is_(False))
-                .distinct(action.c.site)
+                .ext(distinct_on(action.c.site))
                 .order_by(action.c.site, action.c.id.desc())
             )
             attempts = _earlier_attempts(tx)

@@ -41,17 +41,17 @@ def test_a_name_that_drydock_would_lose_is_an_error_with_its_line(length: int, e
     assert [(one.level, one.line, one.path) for one in found] == [("error", 3, "$.metadata.name")] * errors
 
 
-def test_an_address_that_two_nodes_of_a_network_have_is_an_error_that_names_both() -> None:
+def test_an_address_that_two_nodes_of_a_network_have_is_a_warning_that_names_both() -> None:
     found = _found(NETWORK + _drydock("n1", "10.0.3.7") + _drydock("n2", "10.0.3.7"), "too; give each")
     assert [(one.level, one.line, one.message) for one in found] == [
-        ("error", 16, "node n1 has the address 10.0.3.7 in network oam too; give each node its own")
+        ("warning", 16, "node n1 has the address 10.0.3.7 in network oam too; give each node its own")
     ]
     assert _found(NETWORK + _drydock("n1", "10.0.3.7") + _drydock("n2", "dhcp") + _drydock("n3", "dhcp"), "too;") == []
 
 
-def test_an_address_that_two_nodes_on_maas_have_is_an_error() -> None:
+def test_an_address_that_two_nodes_on_maas_have_is_a_warning() -> None:
     found = _found(_maas("n1", "10.0.3.7/24") + _maas("n2", "10.0.3.7/24"), "too; give each")
-    assert [(one.level, one.line, one.path) for one in found] == [("error", 8, "$.data.address")]
+    assert [(one.level, one.line, one.path) for one in found] == [("warning", 8, "$.data.address")]
 
 
 def test_a_host_profile_that_does_not_exist_is_told_with_the_nearest() -> None:

@@ -47,7 +47,7 @@ def kinds(entry: dict[str, Any]) -> set[str]:
 def test_the_tree_of_a_site(viewer: httpx.Client, action: str) -> None:
     found = tree(viewer, f"{SITES}/default/tree")
     assert found["header"]["revision_committed"] == 1
-    assert [child["name"] for child in found["root"]["children"]] == ["control", "compute"]
+    assert [child["name"] for child in found["root"]["children"]] == ["control", "compute", "watching"]
     assert kinds(found["root"]) == {"site", "group"}
     assert kinds(tree(viewer, f"{SITES}/default/tree", depth="2")["root"]) == {"site", "group", "node"}
     assert "children" not in tree(viewer, f"{SITES}/default/tree", depth="0")["root"]

@@ -31,7 +31,7 @@ from tests.support.sites import group, node, site
 def why(store: SiteStore) -> set[str]:
     """What is said of n1 in the table of nodes, in its group in the tree, and under its own name there."""
     (row,) = [one["message"] for one in site_nodes(store, SITE)["nodes"] if one["node"] == "n1"]
-    (of_group,) = site_tree(store, SITE, depth=2).root.children
+    of_group = site_tree(store, SITE, depth=2).root.children[0]
     (own,) = [one.messages for one in of_group.children if one.name == "n1"]
     return {row, *own, *(text.removeprefix("n1: ") for text in of_group.messages)}
 

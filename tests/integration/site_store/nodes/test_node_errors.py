@@ -125,7 +125,13 @@ def test_rule_45_a_late_end_that_is_still_unknown_is_told_anew_only_with_other_w
     assert brief(site.store) == [("lost", words, "failed", "shown")]
     assert (record.acknowledged_by, record.error.time) == (None, site.clock.time)
     (second,) = [report.to_dict() for report in site.store.node_reports.of_site(SITE)]
-    assert second["error"] == {"code": "lost", "message": words}
+    assert second["error"] == {
+        "code": "lost",
+        "message": words,
+        "action": action.id,
+        "phase": "prepare",
+        "provisioner_task": "task-1",
+    }
     assert second["id"] != first["id"]
     (node,) = site.store.nodes.of_site(SITE)
     assert node.error == f"lost: {words}"

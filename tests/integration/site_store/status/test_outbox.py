@@ -47,6 +47,7 @@ def test_a_verdict_is_written_with_it_once(store: SiteStore, site: Scenario) -> 
         "user": "ann",
         "state": "failed",
         "verdict": "critical groups failed: a",
+        "left_alone": 0,
     }
     assert store.outbox.get(event.event_id) == event
 
