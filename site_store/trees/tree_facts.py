@@ -227,7 +227,10 @@ class SiteFacts:
 
 @dataclass(frozen=True, slots=True)
 class ActionBrief:
-    """An action in the header of its site. `dag_id` is that of its run in Airflow; None where it has none."""
+    """An action in the header of its site. `dag_id` is that of its run in Airflow; None where it has none.
+
+    `asks` is its first group that waits for a person's answer; None where none does, or where it is over.
+    """
 
     id: str
     kind: str
@@ -239,3 +242,4 @@ class ActionBrief:
     ended: datetime | None
     paused: datetime | None
     dag_id: str | None = None
+    asks: str | None = None

@@ -175,8 +175,8 @@ def reported_facts(site: str, action_id: str, item: Sequence[Any]) -> ReportedLe
 
 
 def action_brief(item: Sequence[Any]) -> ActionBrief:
-    """Return the columns `BRIEF`."""
-    action_id, kind, revision, state, verdict, user, created, ended, paused, dag_id, run_id = item
+    """Return the columns `BRIEF`, and of a running action its first group that waits for a person."""
+    action_id, kind, revision, state, verdict, user, created, ended, paused, dag_id, run_id, *asks = item
     return ActionBrief(
         action_id,
         kind,
@@ -188,6 +188,7 @@ def action_brief(item: Sequence[Any]) -> ActionBrief:
         moment_or_none(ended),
         moment_or_none(paused),
         None if run_id is None else dag_id,
+        next(iter(asks), None),
     )
 
 
