@@ -76,6 +76,7 @@ class GroupProgress:
     """Where a group stands. `counts` has total, prepared, success, failure, unknown and not_started.
 
     `map_index` is that of its task in Airflow; None where it has none.
+    `waits` says what it waits for that asks a person, with the command that answers.
     """
 
     name: str
@@ -86,6 +87,7 @@ class GroupProgress:
     counts: Mapping[str, int]
     map_index: int | None = None
     batch: str | None = None
+    waits: str | None = None
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> GroupProgress:
@@ -98,6 +100,7 @@ class GroupProgress:
             counts=data.get("counts") or {},
             map_index=data.get("map_index"),
             batch=data.get("batch"),
+            waits=data.get("waits"),
         )
 
 

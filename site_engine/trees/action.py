@@ -13,6 +13,7 @@ from site_engine.trees.action_steps import Steps
 from site_engine.trees.action_tasks import Tasks
 from site_engine.trees.owners import Owners
 from site_engine.trees.reported import Reports, by_parent
+from site_engine.trees.waiting import waits_for_person
 from site_store import ActionState
 from strategy_lib.phase import Phase
 from strategy_lib.status.entry import Entry, EntryKind
@@ -21,7 +22,7 @@ from strategy_lib.status.tree import parent_entry, unrecorded_entry
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
-    from site_store import ActionFacts
+    from site_store import ActionFacts, ApprovalRecord
 
 NO_FACTS = "no facts are kept about it: the action is from before its status was recorded"
 
@@ -103,7 +104,8 @@ def _node_step(steps: Steps, groups: Groups, phase: Phase) -> Entry:
 def action_header(facts: ActionFacts) -> dict[str, Any]:
     """Return what stands above the tree of an action, as plain data."""
     action = facts.action
-    steps, _ = judges_of(facts)
+    steps, groups = judges_of(facts)
+    tasks = groups.tasks
     begun = action.started or action.created
     superseded = ""
     if steps.over and action.revision is not None and facts.committed is not None:
@@ -122,6 +124,7 @@ def action_header(facts: ActionFacts) -> dict[str, Any]:
         "left_alone": action.left_alone,
         "paused": action.paused.isoformat() if action.paused is not None else None,
         "dry_run": action.dry_run,
+        "waits": None if steps.over else next(filter(None, map(_waits, tasks.gates.values())), None),
         "has_report": action.has_report,
         "elapsed": ((action.ended or facts.read_at) - begun).total_seconds(),
         "estimate": _estimate(facts),
@@ -130,6 +133,11 @@ def action_header(facts: ActionFacts) -> dict[str, Any]:
         "connection": action.connection,
         "superseded": superseded or None,
     }
+
+
+def _waits(gate: ApprovalRecord) -> str:
+    said = waits_for_person(gate)
+    return f"group {gate.group} {said}" if said else ""
 
 
 def _estimate(facts: ActionFacts) -> float | None:

@@ -13,6 +13,7 @@ from site_engine.trees.action_steps import LEFT_OUT, PENDING, Steps
 from site_engine.trees.action_tasks import JUDGED, Tasks, cause_of, stored_status
 from site_engine.trees.batches import batches_of, batches_to_dict
 from site_engine.trees.node_counts import NodeCounts
+from site_engine.trees.waiting import waits_for_person
 from site_store import StepState
 from site_store.trees.tree_facts import Times
 from strategy_lib.node import TaskStatus
@@ -158,13 +159,18 @@ class Groups:
             shown = Shown(Status.PROCESSING)
         elif at_work:
             shown = self.steps.shown(DEPLOY_GROUP, step)
-        gate = self.tasks.gates.get(group.name)
-        if waiting and gate is not None and gate.answered is None:
-            shown = Shown(Status.PROCESSING, f"waits for approval: {gate.text}")
+        asked = waits_for_person(self.tasks.gates.get(group.name))
+        if asked:
+            shown = Shown(Status.PROCESSING, asked)
         name = (step.owner if step is not None else None) or self.steps.airflow
         started = group.started
         record = self.steps.owners.record(name, shown, turn=turn, waiting=waiting, first=started, last=started)
-        if shown.status is Status.PROCESSING and record.alive and any(phase.status in _WAITED_FOR for phase in phases):
+        if (
+            not asked
+            and shown.status is Status.PROCESSING
+            and record.alive
+            and any(phase.status in _WAITED_FOR for phase in phases)
+        ):
             return []
         return [record]
 

@@ -310,4 +310,5 @@ def _brief(action: ActionBrief | None) -> dict[str, Any] | None:
         "created": action.created.isoformat(),
         "ended": action.ended.isoformat() if action.ended is not None else None,
         "paused": action.paused.isoformat() if action.paused is not None else None,
+        "asks": action.asks,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -48,6 +49,14 @@ class Tasks(Protocol):
         """Whether it is the turn of a phase."""
 
 
+def waits_for_person(gate: ApprovalRecord | None) -> str:
+    """Say what a group waits for that asks a person, with the command that answers; "" where it asks nobody."""
+    if gate is None or gate.answered is not None:
+        return ""
+    command = f"slipway approve action/{gate.action_id} --group {shlex.quote(gate.group)}"
+    return f"waits for approval: {command}: {gate.text}"
+
+
 def why_waiting(tasks: Tasks, group: str, phase: str) -> str:
     """Say what the pending nodes of a group wait for in a phase; "" where nothing holds them.
 
@@ -57,9 +66,9 @@ def why_waiting(tasks: Tasks, group: str, phase: str) -> str:
     if facts is None:
         ahead = tasks.steps.turn()
         return f"waits for the step {ahead}" if ahead is not None and ahead != phase else ""
-    gate = tasks.gates.get(group)
-    if gate is not None and gate.answered is None:
-        return f"waits for approval: {gate.text}"
+    asked = waits_for_person(tasks.gates.get(group))
+    if asked:
+        return asked
     if facts.state != GroupState.RUNNING:
         return _before_its_turn(tasks, facts)
     if phase == Phase.PREPARE:

@@ -230,7 +230,10 @@ class SiteFacts:
 
 @dataclass(frozen=True, slots=True)
 class ActionBrief:
-    """An action in the header of its site. `dag_id` is that of its run in Airflow; None where it has none."""
+    """An action in the header of its site. `dag_id` is that of its run in Airflow; None where it has none.
+
+    `asks` is its first group that waits for a person's answer; None where none does, or where it is over.
+    """
 
     id: str
     kind: str
@@ -243,3 +246,4 @@ class ActionBrief:
     paused: datetime | None
     dag_id: str | None = None
     left_alone: int = 0
+    asks: str | None = None

@@ -242,7 +242,11 @@ def sites_query(times: bool, given_clock: bool) -> Select[Any]:
     brief = [action.c[name] for name in BRIEF]
     of_site = (action.c.site == site, action.c.dry_run.is_(False))
     ended = select(*brief).where(*of_site, action.c.state.not_in(OPEN)).order_by(action.c.id.desc()).limit(1)
-    running = select(*brief).where(*of_site, action.c.state.in_(OPEN)).order_by(action.c.id).limit(1)
+    asks = select(func.min(approval.c.group_name)).where(
+        approval.c.action_id == action.c.id, approval.c.answer.is_(None)
+    )
+    asking = asks.correlate(action).scalar_subquery().label("asks")
+    running = select(*brief, asking).where(*of_site, action.c.state.in_(OPEN)).order_by(action.c.id).limit(1)
     depends_on = site_group.c.depends_on
     shares = [site_group.c.definition[name].as_string() for name in ("max_in_flight", "canary")]
     groups = select(site_group.c.name, site_group.c.position, site_group.c.critical, depends_on, *shares).where(

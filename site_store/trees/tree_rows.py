@@ -188,8 +188,8 @@ def reported_facts(site: str, action_id: str, item: Sequence[Any]) -> ReportedLe
 
 
 def action_brief(item: Sequence[Any]) -> ActionBrief:
-    """Return the columns `BRIEF`."""
-    action_id, kind, revision, state, verdict, user, created, ended, paused, dag_id, run_id, left_alone = item
+    """Return the columns `BRIEF`, and of a running action its first group that waits for a person."""
+    action_id, kind, revision, state, verdict, user, created, ended, paused, dag_id, run_id, left_alone, *asks = item
     return ActionBrief(
         action_id,
         kind,
@@ -202,6 +202,7 @@ def action_brief(item: Sequence[Any]) -> ActionBrief:
         moment_or_none(paused),
         None if run_id is None else dag_id,
         left_alone=left_alone,
+        asks=next(iter(asks), None),
     )
 
 

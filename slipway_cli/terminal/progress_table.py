@@ -62,6 +62,8 @@ def describe(group: GroupProgress) -> str:
     counts = group.counts
     total, failed, unknown = counts.get("total", 0), counts.get("failure", 0), counts.get("unknown", 0)
     prepared, deployed = counts.get("prepared", 0), counts.get("success", 0)
+    if group.waits:
+        return printable(group.waits)
     if group.state == "pending":
         return "pending"  # nodes of it may have failed already, in a group before it
     words = [group.state]

@@ -17,6 +17,7 @@ from site_engine.actions.reports import reported_node
 from site_engine.errors import AirflowApiError
 from site_engine.trees.action import action_header
 from site_engine.trees.batches import batches_of
+from site_engine.trees.waiting import waits_for_person
 from slipway_api import airflow_access as access
 from slipway_api.actions.notes import NODE
 from slipway_api.airflow_client import Airflow
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from site_store import ActionFacts, ActionRecord, GroupRecord, SiteStore, StatusCount
+    from site_store import ActionFacts, ActionRecord, ApprovalRecord, GroupRecord, SiteStore, StatusCount
 
 
 class Criterion(BaseModel):
@@ -62,6 +63,9 @@ class ShownGroup(BaseModel):
     ended: Moment | None = Field(examples=[None])
     map_index: int | None = Field(
         examples=[0], description="Of its task in Airflow; without one it had nothing to submit."
+    )
+    waits: str | None = Field(
+        examples=[None], description="What it waits for that asks a person, with the command that answers."
     )
     batch: str | None = Field(
         examples=["batch 3 of about 11"], description="Which batch it is at; nothing where it goes in none."
@@ -197,9 +201,17 @@ def run(
     view["action"]["estimate"] = header["estimate"]
     view["nodes"] = counts_of_nodes(facts.counts)
     batches = _batches(facts)
+    add_waits(view["groups"], facts.approvals, action)
     for group in view["groups"]:
         group["batch"] = batches.get(group["name"])
     return JSONResponse(view)
+
+
+def add_waits(groups: Iterable[dict[str, Any]], asked: Iterable[ApprovalRecord], action: ActionRecord) -> None:
+    """Add to shown groups for which person's answer they wait; in an action that is over nobody waits."""
+    waits = {} if action.state.is_end else {gate.group: said for gate in asked if (said := waits_for_person(gate))}
+    for group in groups:
+        group["waits"] = waits.get(group["name"])
 
 
 def _batches(facts: ActionFacts) -> dict[str, str]:
@@ -314,6 +326,7 @@ def _group(group: GroupRecord, states: Mapping[NodeState, int]) -> dict[str, Any
         "started": _time(group.started),
         "ended": _time(group.ended),
         "map_index": group.map_index,
+        "waits": None,
         "batch": None,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,7 @@ from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.trees.status_trees import action_trees
 from site_store import ActionState
 from slipway_api.actions.notes import Note, notes_by_subject
-from slipway_api.actions.run_view import ShownGroup, ShownNode, action_nodes, run_view
+from slipway_api.actions.run_view import ShownGroup, ShownNode, action_nodes, add_waits, run_view
 from slipway_api.actions.steps import ListedStep, derived_steps, shown_steps
 from slipway_api.http.answers import EXAMPLE_ID, Moment
 from slipway_api.http.api_errors import Finding
@@ -85,6 +85,7 @@ class ListedAction(ActionFacts):
     groups: list[ListedGroup]
     status: str | None = Field(default=None, examples=["processing"])
     last_updated: Moment | None = Field(default=None)
+    waits: str | None = Field(default=None, description="What its first group that asks a person waits for.")
 
 
 class Command(BaseModel):
@@ -168,6 +169,7 @@ def add_statuses(store: SiteStore, shown: Sequence[dict[str, Any]]) -> None:
         tree = trees.get(one["id"])
         one["status"] = None if tree is None or tree.root.status is None else tree.root.status.value
         one["last_updated"] = None if tree is None else _time(tree.root.last_updated)
+        one["waits"] = None if tree is None else tree.header["waits"]
 
 
 def listings_for_display(store: SiteStore, airflow: AirflowClient, page: list[ActionListing]) -> list[ActionListing]:
@@ -270,6 +272,7 @@ def _described(
     verbosity: int,
 ) -> dict[str, Any]:
     view = run_view(store, action, with_report=False)
+    add_waits(view["groups"], store.approvals.of_action(action.id), action)
     groups = [(group["name"], group["state"]) for group in view["groups"]]
     mapped = {group["name"]: group["map_index"] for group in view["groups"] if group["map_index"] is not None}
     steps = shown_steps(action, groups, instances, store.steps.of_action(action.id), mapped)
@@ -280,7 +283,7 @@ def _described(
         action,
         run_state=run_state,
         steps=steps,
-        notes=notes[f"action/{action.id}"],
+        notes=[*_waiting_notes(action, view["groups"]), *notes[f"action/{action.id}"]],
         groups=view["groups"],
         nodes=action_nodes(store, action, view["groups"], verbosity),
         audits=store.actions.commands(action.id),
@@ -316,16 +319,27 @@ def _facts(action: ActionRecord) -> dict[str, Any]:
     }
 
 
+def _waiting_notes(action: ActionRecord, groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what Shipyard's clients are told first of an action that waits for a person."""
+    said = "; ".join(f"group {group['name']} {group['waits']}" for group in groups if group["waits"])
+    return [_note(action, said, action.started, "")] if said else []
+
+
 def _verdict_note(action: ActionRecord) -> dict[str, Any]:
+    details = f"Details at notedetails/{action.id}" if action.has_report else ""
+    return _note(action, action.verdict, action.ended, details)
+
+
+def _note(action: ActionRecord, said: str | None, at: datetime | None, details: str) -> dict[str, Any]:
     return {
         "assoc_id": f"action/{action.id}",
         "subject": action.id,
         "sub_type": "action",
-        "note_val": action.verdict,
+        "note_val": said,
         "verbosity": 1,
         "note_id": action.id,
-        "note_timestamp": _time(action.ended),
-        "resolved_url_value": f"Details at notedetails/{action.id}" if action.has_report else None,
+        "note_timestamp": _time(at),
+        "resolved_url_value": details or None,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -62,6 +63,7 @@ def _environment() -> Environment:
         *(status_bar.bar, status_bar.count_words, status_bar.legend, group_graph.drawn_box),
     ):
         made.filters[filter_.__name__] = filter_
+    made.filters["quoted"] = shlex.quote
     made.globals["static_version"] = static_version
     made.globals["NOTHING"] = wording.NOTHING
     return made

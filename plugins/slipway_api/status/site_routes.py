@@ -39,6 +39,7 @@ class BriefAction(BaseModel):
     created: Moment
     ended: Moment | None
     paused: Moment | None = Field(examples=[None])
+    asks: str | None = Field(examples=[None], description="Its first group that waits for a person's approval.")
 
 
 class RepairStop(BaseModel):

@@ -180,6 +180,10 @@ def _step_path(step: Step) -> str:
 
 def _show_action(action: Any) -> None:
     target = console()
+    groups = action.get("groups") or []
+    for group in groups:
+        if group.get("waits"):
+            target.print(Text(printable(f"group {group['name']} {group['waits']}"), style="yellow"), soft_wrap=True)
     took = format_duration(action["started"], action["ended"])
     ended = f"{format_time(action['ended'])} UTC{f', after {took}' if took else ''}" if action["ended"] else None
     _facts(
@@ -195,7 +199,6 @@ def _show_action(action: Any) -> None:
             ("Ended", ended),
         ),
     )
-    groups = action.get("groups") or []
     if groups:
         _blank(target)
         columns = ("Group", "Critical", "State", "Nodes", "Succeeded", "Failed", "Unknown")

@@ -69,7 +69,7 @@ def get_actions(server: SiteServer, output: str, limit: int) -> None:
         result = table(*columns, "Verdict", right=("Rev",), folds=("Verdict",))
         sheet = new_sheet()
         for action in actions:
-            life = action.get("action_lifecycle") or ""
+            life = "Waits for approval" if action.get("waits") else action.get("action_lifecycle") or ""
             steps = [step.get("state") for step in action.get("steps") or []]
             good, bad = steps.count("success"), steps.count("failed")
             result.add_row(
@@ -82,7 +82,7 @@ def get_actions(server: SiteServer, output: str, limit: int) -> None:
                 format_time(action.get("last_updated")),
                 printable(action.get("user") or ""),
                 f"{good}/{len(steps)}" + (f", {bad} failed" if bad else ""),
-                printable(action.get("verdict") or ""),
+                printable(action.get("waits") or action.get("verdict") or ""),
             )
         _print(result, actions, f"site {server.where.site} has no action yet")
 

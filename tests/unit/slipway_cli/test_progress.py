@@ -239,3 +239,8 @@ def test_each_group_has_a_line_of_its_own_on_a_terminal(width: int) -> None:
     lines = screen.lines()
     assert [line.split()[1] for line in lines if "group-" in line] == ["group-0", "group-1", "group-2"]
     assert all(line.endswith("3 of 12 deployed") for line in lines if "group-" in line)
+
+
+def test_a_group_that_waits_for_a_person_says_so_and_nothing_else() -> None:
+    said = "waits for approval: slipway approve action/A --group racks: Go on?"
+    assert describe(replace(group("running", "prepare"), waits=said)) == said

@@ -23,6 +23,7 @@ _PHASES: Mapping[str, str] = {
     Phase.PREPARE: "prepare",
     Phase.DEPLOY: "deploy",
     Phase.READY: "ready",
+    Phase.RELEASE: "release",
     Phase.DESTROY: "destroy",
     Phase.RELABEL: "deploy",
 }
@@ -63,6 +64,11 @@ class Timeline:
     def destroys(self) -> bool:
         """Whether a group destroyed nodes, as a redeployment does."""
         return any(span.what == "destroy" for lane in self.lanes for span in lane.spans)
+
+    @property
+    def releases(self) -> bool:
+        """Whether a group released nodes before it prepared them."""
+        return any(span.what == "release" for lane in self.lanes for span in lane.spans)
 
     @property
     def asks(self) -> bool:

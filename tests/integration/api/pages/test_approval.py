@@ -47,6 +47,24 @@ def test_who_may_start_such_an_action_is_asked(action: str, pages: dict[str, htt
     assert (early.status_code, "try again in a moment" in early.text) == (409, True)
 
 
+def test_every_view_says_that_a_group_waits_for_a_person_and_with_which_command(
+    action: str, pages: dict[str, httpx.Client], user: httpx.Client, store: SiteStore
+) -> None:
+    ask(store, action)
+    command = f"slipway approve action/{action} --group control"
+    site = store.actions.get(action).site
+    for path in (f"/actions/{action}", f"/actions/{action}/group?name=control", f"/sites/{site}"):
+        assert command in text_of(pages["user"].get(path)), path
+    assert "waits for approval" in text_of(pages["user"].get("/"))
+    described = user.get(f"/api/v1.0/actions/{action}").json()
+    assert command in described["notes"][0]["note_val"]
+    assert command in next(one["waits"] for one in described["groups"] if one["name"] == "control")
+    listed = user.get("/api/v1.0/actions", params={"site": site, "status": True}).json()
+    assert command in next(one["waits"] for one in listed if one["id"] == action)
+    tree = user.get(f"/api/v1.0/actions/{action}/tree").json()["root"]
+    assert command in tree["messages"][0]
+
+
 def test_a_group_may_name_who_answers(action: str, pages: dict[str, httpx.Client], store: SiteStore) -> None:
     path = ask(store, action, "op")
     assert pages["user"].get(path).status_code == 403
