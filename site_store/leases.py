@@ -77,6 +77,7 @@ class Leases(Repository):
                 owner=owner,
                 epoch=least,
                 expires_at=now + timedelta(seconds=seconds),
+                renewed=now,
                 secret_hash=_hash(secret),
             )
             row = tx.execute(
@@ -91,6 +92,7 @@ class Leases(Repository):
                             else_=least,
                         ),
                         "expires_at": wanted.excluded.expires_at,
+                        "renewed": wanted.excluded.renewed,
                         "secret_hash": wanted.excluded.secret_hash,
                     },
                     where=(lease.c.expires_at <= now) | (lease.c.owner == owner),
@@ -121,7 +123,7 @@ class Leases(Repository):
             now = self._shared_now(tx)
             require_lease(tx, held, now)
             until = now + timedelta(seconds=seconds)
-            tx.execute(update(lease).where(lease.c.name == held.name).values(expires_at=until))
+            tx.execute(update(lease).where(lease.c.name == held.name).values(expires_at=until, renewed=now))
             return replace(held, expires_at=until)
 
         return self._database.write(work)
@@ -134,14 +136,15 @@ class Leases(Repository):
         by_name = {one.name: one for one in held}
 
         def work(tx: Connection) -> dict[str, Lease]:
-            until = self._shared_now(tx) + timedelta(seconds=seconds)
+            now = self._shared_now(tx)
+            until = now + timedelta(seconds=seconds)
             given = pairs({one.name: str(one.epoch) for one in held})
             mine = (lease.c.name == given.c.key, cast(lease.c.epoch, String) == given.c.value)
             # A long write under one of them delays no other.
             free = select(lease.c.name, lease.c.epoch).where(*mine).with_for_update(of=lease, skip_locked=True)
             there = {row.name: row.epoch for row in tx.execute(free)}
             still = (among(lease.c.name, there), lease.c.expires_at > self._shared_now(tx))
-            kept = tx.scalars(update(lease).where(*still).values(expires_at=until).returning(lease.c.name))
+            kept = tx.scalars(update(lease).where(*still).values(expires_at=until, renewed=now).returning(lease.c.name))
             return {name: replace(by_name[name], expires_at=until) for name in kept}
 
         return self._database.write(work) if held else {}
@@ -178,7 +181,7 @@ class Leases(Repository):
     def get(self, name: str) -> Lease | None:
         """Return who has a lease, or had it last; None when nobody ever has."""
         row = self._database.read(lambda tx: tx.execute(select(lease).where(lease.c.name == name)).one_or_none())
-        return None if row is None else Lease(row.name, row.owner, row.epoch, row.expires_at)
+        return None if row is None else Lease(row.name, row.owner, row.epoch, row.expires_at, renewed=row.renewed)
 
 
 class Checks(Repository):

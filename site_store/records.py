@@ -327,7 +327,8 @@ class Lease:
 
     `epoch` grows whenever the lease goes to another owner, or to the same one after it has run out. It is at least the
     time in seconds at which that happened. `secret` is known to the one who took the lease, and else empty: by it they
-    prove elsewhere that they hold it (rule 55).
+    prove elsewhere that they hold it (rule 55). `renewed`: when it was taken or prolonged
+    last; None: that was not read.
     """
 
     name: str
@@ -335,6 +336,7 @@ class Lease:
     epoch: int
     expires_at: datetime
     secret: str = field(default="", repr=False, compare=False)
+    renewed: datetime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

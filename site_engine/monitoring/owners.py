@@ -207,9 +207,9 @@ def list_owners(store: SiteStore, after: str | None = None, limit: int | None = 
     known = {owner.name: owner for owner in seen}
     works_of_all += [ExpectedWork(CONTROLLER, site) for site in store.sites.committed()]
     led = store.leases.get(CONTROLLER)
-    if led is not None:
-        # Nobody writes down when a lease was prolonged, but until when it is held.
-        known[CONTROLLER] = OwnerCheckIn(CONTROLLER, led.expires_at, 0.0, f"until then {led.owner} had its lease")
+    if led is not None and led.renewed is not None:
+        held = (led.expires_at - led.renewed).total_seconds()
+        known[CONTROLLER] = OwnerCheckIn(CONTROLLER, led.renewed, held, f"{led.owner} renewed its lease then")
     unled = led is None or led.expires_at < now
     expected: defaultdict[str, list[ExpectedWork]] = defaultdict(list)
     for work in works_of_all:

@@ -110,8 +110,9 @@ class Reports:
         if not current:
             said = f"reported of revision {one.revision}, wanted is revision {self.wanted}"
         shown = Shown(read_by_owner(one.status, current=current), said)
-        if not self.over:
-            shown = self.owners.judge(name, shown)
+        if not (self.over or self.owners.is_there(name) or shown.status is Status.UNDEFINED):
+            # Nobody else keeps its word true: also a success is as old as its last sign of life.
+            shown = Shown(Status.UNRESPONSIVE, self.owners.silence(name))
         record = OwnerRecord(
             name,
             one.status,

@@ -35,7 +35,7 @@ from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, clock
 from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import node, node_view, operation, site_group_node, status_count, user_state
-from site_store.trees.owner_queries import default_owner, owners_now
+from site_store.trees.owner_queries import default_owner, owners_now, watched, watched_from
 from site_store.trees.tree_queries import changes, dag_at_work, is_leased
 from site_store.trees.tree_rows import change_token, moment, owners_by_name, site_node_facts
 from strategy_lib.node_states.generated import NodeAvailability
@@ -80,8 +80,9 @@ class SiteNodes(Repository):
             ).one()
             now = moment(about.now) if given is None else given
             owners = owners_by_name(about.owners)
+            seen = watched_from(about.watched, now)
             return NodePage(
-                token=change_token(about.changes, owners, now),
+                token=change_token(about.changes, owners, now) + ("" if seen is None else seen.mark(now)),
                 read_at=now,
                 nodes=[site_node_facts(row, groups_in(row.groups)) for row in rows[:limit]],
                 total=int(about.total),
@@ -195,6 +196,7 @@ def _about(asked: tuple[str, NodeQuery] | None, given: datetime | None, *, is_kn
         default_owner(this_site).scalar_subquery().label("default_owner"),
         dag_at_work(this_site).label("dag_id"),
         is_leased(this_site, now).label("leased"),
+        watched(this_site),
         *owners_now(),
     )
 

@@ -229,7 +229,7 @@ def _expected_work() -> Select[Any]:
     promised = (
         select(reported.c.owner, reported.c.site, reported.c.action_id)
         .where(
-            reported.c.status.in_((Status.PENDING, Status.PROCESSING)),
+            reported.c.status != Status.UNDEFINED,
             or_(reported.c.action_id == "", reported.c.action_id.in_(open_actions)),
         )
         .distinct()

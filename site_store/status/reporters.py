@@ -18,6 +18,7 @@ from site_store.sql.postgresql import among, insert, one_at_a_time
 from site_store.sql.storable import require_names, require_text
 from site_store.status.status_records import ReportedLeaf, ReporterRecord
 from site_store.tables import owner, reported, reporter
+from strategy_lib.status.words import Status
 
 OWNER = "reporter:"
 """Begins the name of every reporter as an owner, so that none speaks for another kind of owner."""
@@ -25,6 +26,10 @@ MOST_LEAVES = 10_000
 """So many leaves a reporter has in one site or action."""
 SHORTEST_PAUSE = timedelta(seconds=1)
 """Between two requests of a reporter."""
+NOT_STARTED = "it was declared, and has not reported yet"
+"""The message of the leaf that stands for a reporter until its first word."""
+_TIME_TO_START = 120.0
+"""Seconds in which a reporter may begin to report, from when it was made."""
 _TOKEN_BYTES = 32
 
 
@@ -62,6 +67,8 @@ class Reporters(Repository):
     def create(self, site: str, name: str, user: str, version: int | None = None) -> NewReporter:
         """Make a reporter, and its token, of which only a digest is stored.
 
+        Until its first word it has a leaf below the site, under its own name, so that it is missed.
+
         Parameters
         ----------
         name : whom it speaks for, without the `reporter:` before it.
@@ -87,7 +94,9 @@ class Reporters(Repository):
                 created=now,
                 created_by=user,
             )
-            return _record(tx.execute(row.returning(reporter)).one())
+            made = _record(tx.execute(row.returning(reporter)).one())
+            _expect(tx, made)
+            return made
 
         return NewReporter(self._database.write(work), token)
 
@@ -113,6 +122,11 @@ class Reporters(Repository):
             row = tx.execute(select(reporter).where(*this)).one_or_none()
             if row is None:
                 raise ReporterNotFound(f"site {site} has no reporter {reporter_id!r}")
+            others = select(reporter.c.id).where(
+                reporter.c.site == site, reporter.c.owner == row.owner, reporter.c.revoked.is_(None)
+            )
+            if tx.execute(others.limit(1)).first() is None:
+                _expect_no_more(tx, site, row.owner)
             return _record(row)
 
         return self._database.write(work)
@@ -194,6 +208,7 @@ class Reporters(Repository):
             # One reporter may have several tokens.
             one_at_a_time(tx, f"leaves of {known.owner} in {site}")
             mine = (reported.c.site == site, reported.c.action_id == action_id, reported.c.owner == known.owner)
+            _expect_no_more(tx, site, known.owner)
             for parent, name in gone:
                 tx.execute(delete(reported).where(*mine, reported.c.parent == parent, reported.c.name == name))
             key = ["site", "action_id", "parent", "name", "owner"]
@@ -211,8 +226,10 @@ class Reporters(Repository):
             if (tx.scalar(select(func.count()).select_from(reported).where(*mine)) or 0) > MOST_LEAVES:
                 raise TooManyReports(f"a reporter has at most {MOST_LEAVES} leaves here: take some away", None)
             tx.execute(update(reporter).where(reporter.c.id == known.id).values(last_used=now))
-            seen = insert(owner).values(name=checks_in_as(known.owner, site), last_seen=now, interval_seconds=interval)
-            facts = {column: seen.excluded[column] for column in ("last_seen", "interval_seconds")}
+            seen = insert(owner).values(
+                name=checks_in_as(known.owner, site), last_seen=now, interval_seconds=interval, detail=None
+            )
+            facts = {column: seen.excluded[column] for column in ("last_seen", "interval_seconds", "detail")}
             tx.execute(seen.on_conflict_do_update(index_elements=["name"], set_=facts))
             return _record(known)
 
@@ -227,6 +244,23 @@ class Reporters(Repository):
             .limit(limit)
         )
         return self._database.read(lambda tx: [_leaf(row) for row in tx.execute(query)])
+
+
+def _expect(tx: Connection, made: ReporterRecord) -> None:
+    """Have a reporter that has never reported be missed from now on."""
+    name = checks_in_as(made.owner, made.site)
+    seen = insert(owner).values(name=name, last_seen=made.created, interval_seconds=_TIME_TO_START, detail=NOT_STARTED)
+    if tx.execute(seen.on_conflict_do_nothing().returning(owner.c.name)).first() is None:
+        return
+    leaf = NewLeaf("", made.owner, Status.PENDING.value, NOT_STARTED)._asdict()
+    times = {"first_updated": made.created, "last_updated": made.created}
+    tx.execute(insert(reported).values(site=made.site, action_id="", owner=made.owner, **times, **leaf))
+
+
+def _expect_no_more(tx: Connection, site: str, name: str) -> None:
+    """Take away the leaf that stands for a reporter until its first word."""
+    this = (reported.c.site == site, reported.c.action_id == "", reported.c.owner == name)
+    tx.execute(delete(reported).where(*this, reported.c.name == name, reported.c.message == NOT_STARTED))
 
 
 def _version(tx: Connection, site: str) -> int:

@@ -37,6 +37,7 @@ lease = Table(
     Column("owner", String, nullable=False),
     Column("epoch", Serial, nullable=False),
     Column("expires_at", UtcDateTime, nullable=False),
+    Column("renewed", UtcDateTime, nullable=False),
     Column("secret_hash", String),
 )
 

@@ -34,7 +34,7 @@ def default_owner(site: Any) -> Select[Any]:
 def watched(site: Any) -> ColumnElement[str]:
     """Return a column for `watched_from`, of a site: a column of another table, or a parameter."""
     kept = provisioner_list
-    led = select(lease.c.expires_at).where(lease.c.name == literal("site:") + site).scalar_subquery()
+    led = select(lease.c.expires_at).where(lease.c.name == "controller").scalar_subquery()
     first = select(revision.c.created).where(revision.c.site == site).order_by(revision.c.number).limit(1).subquery()
     listed = [select(kept.c[name]).where(kept.c.site == site).scalar_subquery() for name in _LISTED]
     row = select(first.c.created, *listed, default_owner(site).scalar_subquery(), led).select_from(first)

@@ -27,7 +27,7 @@ class Watched:
     answered : when the newest list of its nodes was asked for that was answered; None: none ever was.
     every : seconds between two questions now; None: not known.
     provisioner : the owner that answers; "" where none is known.
-    led : a controller leads the site now.
+    led : a controller runs now: it has its lease, by which the list of owners judges it too.
     """
 
     committed: datetime
@@ -63,9 +63,7 @@ def judge_watching(watched: Watched, now: datetime) -> Shown:
     never = f"nobody has looked at the nodes since the first commit at {moment}"
     if not watched.led:
         silent = never if watched.answered is None else f"nobody looks at the nodes since {moment}"
-        return Shown(
-            Status.UNRESPONSIVE, f"{silent}: no controller leads the site; start `slipway controller`, or read its log"
-        )
+        return Shown(Status.UNRESPONSIVE, f"{silent}: no controller runs; start `slipway controller`, or read its log")
     silent = f"{watched.provisioner or 'the provisioner'} has not listed the nodes since {moment}"
     if watched.answered is None:
         silent = f"{never}: {watched.provisioner or 'the provisioner'} has never listed them"
