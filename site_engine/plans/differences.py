@@ -81,7 +81,9 @@ def node_difference(
     """
     newest = record is not None and digest is not None and record.wanted_digest == digest
     wanted_version = record.wanted_version if record is not None and newest else None
-    wanted = None if digest is None else Wanted(wanted_version or 0, digest, record.touched if record else None)
+    wanted_revision = record.wanted_revision if record is not None and newest else None
+    touched = record.touched if record is not None else None
+    wanted = None if digest is None else Wanted(wanted_version or 0, digest, touched, wanted_revision)
     done = None if record is None else _done(record, digest)
     found = difference(wanted, done, condition)
     reason = _reason(found, record, newest=newest)
@@ -91,7 +93,7 @@ def node_difference(
         reason=reason,
         withheld=_withheld(found, record, reason, is_deployed=condition is NodeCondition.DEPLOYED),
         wanted_version=wanted_version,
-        wanted_revision=record.wanted_revision if record is not None and newest else None,
+        wanted_revision=wanted_revision,
         done_version=None if record is None else record.done_version,
         done_revision=None if record is None else record.done_revision,
     )
@@ -136,6 +138,7 @@ def _done(record: NodeRecord, digest: str | None) -> Done | None:
         has_failed(record),
         record.doubt,
         digest is not None and differ_in_labels_alone(record.done_digest, digest),
+        record.done_revision,
     )
 
 

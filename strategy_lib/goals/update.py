@@ -32,12 +32,13 @@ TO_DO = frozenset({Change.ADD, Change.CHANGE, Change.REDO})
 class Wanted:
     """What is wanted of a node: the version and digest of its design, and when a person asked for it again.
 
-    `touched` is the wanted version at which that was; None: nobody did.
+    `touched` is the wanted version at which that was; None: nobody did. `revision`: that brought the design, if known.
     """
 
     version: int
     digest: str
     touched: int | None = None
+    revision: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Done:
 
     A digest that is None means that nothing was ever done: such a row may only carry `failed`. `doubt` says why what
     is recorded is not believed. `labels_alone`: the wanted digest differs from this one by its labels only, where that
-    can be told.
+    can be told. `revision`: the revision of the site that it was done for, if known.
     """
 
     version: int | None
@@ -54,6 +55,7 @@ class Done:
     failed: bool = False
     doubt: str | None = None
     labels_alone: bool = False
+    revision: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def difference(wanted: Wanted | None, done: Done | None, condition: str | None) 
         return Difference(Change.REDO, f"not as it was left: {str(condition or 'not listed').replace('_', ' ')}")
     if asked_again:
         return Difference(Change.REDO, f"asked for again at version {wanted.touched}")
-    return Difference(Change.NONE, f"as wanted since version {done.version}")
+    return Difference(Change.NONE, f"as wanted since {_since(done)}")
 
 
 def plan_update(
@@ -143,7 +145,14 @@ def plan_update(
 
 
 def _versions(done: Done, wanted: Wanted) -> str:
+    """Name both by the site's revisions, as its page does; by the node's versions where a revision is not known."""
+    if done.revision is not None and wanted.revision is not None:
+        return f"done for revision {done.revision}, wanted is revision {wanted.revision}"
     return f"done for version {done.version}, wanted is version {wanted.version}"
+
+
+def _since(done: Done) -> str:
+    return f"version {done.version}" if done.revision is None else f"revision {done.revision}"
 
 
 def _wanted(entry: Entry | None) -> Wanted | None:

@@ -54,7 +54,7 @@ class ChangedNode(BaseModel):
 
     name: str = Field(examples=["r7-compute-01"])
     change: Change = Field(examples=["change"])
-    reason: str = Field(examples=["the design differs: done for version 1, wanted is version 2"])
+    reason: str = Field(examples=["the design differs: done for revision 1, wanted is revision 2"])
     submitted: bool = Field(examples=[False])
     withheld: str | None = Field(examples=["design changed, needs redeploy (redeploy_server)"])
     groups: list[str] = Field(examples=[["rack-7"]])

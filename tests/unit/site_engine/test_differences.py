@@ -13,7 +13,7 @@ from site_store import NodeRecord
 from strategy_lib.outcome import NodeCondition
 
 DEPLOYED, READY, OTHER = NodeCondition.DEPLOYED, NodeCondition.READY, NodeCondition.OTHER
-OTHER_DESIGN = "done for version 1, wanted is version 2"
+OTHER_DESIGN = "done for revision 1, wanted is revision 2"
 
 
 def known(done: str | None, doubt: str | None = None, **facts: Any) -> NodeRecord:
@@ -34,7 +34,7 @@ UNPROVEN = (
 @pytest.mark.parametrize(
     ("record", "condition", "change", "reason", "withheld"),
     [
-        pytest.param(known("1"), DEPLOYED, "none", "as wanted since version 1", None, id="same"),
+        pytest.param(known("1"), DEPLOYED, "none", "as wanted since revision 1", None, id="same"),
         pytest.param(
             known("0"),
             DEPLOYED,
@@ -106,7 +106,7 @@ UNPROVEN = (
             known("1", **{**FAILED, "error_revision": 1}),
             DEPLOYED,
             "none",
-            "as wanted since version 1",
+            "as wanted since revision 1",
             None,
             id="failed in an older version",
         ),
@@ -118,7 +118,7 @@ UNPROVEN = (
             "asked for again at version 2: it needs redeploy (allow_redeploy, or redeploy_server)",
             id="touched since",
         ),
-        pytest.param(known("1", touched=1), DEPLOYED, "none", "as wanted since version 1", None, id="touched before"),
+        pytest.param(known("1", touched=1), DEPLOYED, "none", "as wanted since revision 1", None, id="touched before"),
         pytest.param(known(None, **FAILED), READY, "add", "never done", None, id="failed before it was ever done"),
     ],
 )

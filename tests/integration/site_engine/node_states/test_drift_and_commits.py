@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.plans.differences import node_differences
+from site_engine.plans.differences import node_difference, node_differences
 from site_engine.trees.nodes import site_nodes
 from site_store import SiteStore
 from site_store.node_table.node_facts import NodeQuery
@@ -87,3 +87,16 @@ def test_rule_56_a_repair_never_deploys_a_newer_revision_than_the_one_that_the_n
     assert scene.look() == []
     scene.commit(profile="compute")
     assert scene.look() == [(("n1",), False)], "after the rollback it is repaired"
+
+
+def test_the_plan_and_the_site_name_the_same_revisions_of_a_node(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock)
+    store.wishes.touch(SITE, ["n1"], "ann")
+    scene.commit(profile="other")
+    scene.see(n1=ON, n2=ON)
+    (n1, _) = site_nodes(store, SITE)["nodes"]
+    record = next(one for one in store.nodes.of_site(SITE) if one.name == "n1")
+    assert record.wanted_version != record.wanted_revision, "a touch is a version, and no revision"
+    found = node_difference("n1", record.wanted_digest, record, NodeCondition.DEPLOYED)
+    assert n1["message"] == "done for revision 1, wanted is revision 2"
+    assert found.reason == f"the design differs: {n1['message']}"
