@@ -217,7 +217,9 @@ def reported_node(tasks: NodeTasks) -> ReportedNode:
     # Deploy comes later, so what was said of it counts more; what was said of the prepare of a deployed node is past.
     message = tasks.ready.error if tasks.ready is not None and tasks.ready.error else tasks.deploy.error
     if tasks.state is not NodeState.SUCCESS:
-        message = message or tasks.prepare.error
+        # A prepare that failed is the cause; the deploy only says what kept it from starting.
+        is_cause = tasks.deploy.op is None and tasks.prepare.status in (TaskStatus.ERROR, TaskStatus.UNKNOWN)
+        message = (tasks.prepare.error or message) if is_cause else (message or tasks.prepare.error)
     # A success that no operation brought about was one before (rule 21).
     as_wanted = tasks.state is NodeState.SUCCESS and tasks.prepare.op is None and tasks.deploy.op is None
     withheld = any(

@@ -218,3 +218,11 @@ def test_a_server_that_was_destroyed_and_not_deployed_is_no_success(airflow_stat
     assert (group.state, group.reason, group.counts.succeeded) == (GroupState.FAILURE, reason, 0)
     assert (made.nodes[0].state, made.nodes[0].message) == (NodeState.NOT_STARTED, "destroyed, and not deployed again")
     assert len(made.failed_steps) == (1 if airflow_state == "failed" else 0)
+
+
+@pytest.mark.parametrize("status", [TaskStatus.ERROR, TaskStatus.UNKNOWN])
+def test_a_node_whose_prepare_failed_says_so_and_not_what_kept_its_deploy_from_starting(status: TaskStatus) -> None:
+    prepare = TaskRecord(status, op=1, error="no answer of its BMC")
+    deploy = TaskRecord(TaskStatus.PENDING, error="not started: critical group storage failed")
+    state = NodeState.FAILURE if status is TaskStatus.ERROR else NodeState.UNKNOWN
+    assert reported_node(NodeTasks("a", ("all",), prepare, deploy, state)).message == "no answer of its BMC"
