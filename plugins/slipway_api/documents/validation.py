@@ -135,7 +135,7 @@ def _validate(
         design = found.design
         if design is not None:
             problems += unknown_connections([one.document for one in rendering.documents], design.notifications)
-        said = answer()
+        said = names_said_once(answer(), found.problems)
     messages = [*map(message_of, dict.fromkeys(problems)), *said]
     texts = secret_values(documents) if secrets is None else secrets.texts
     return Validated(
@@ -149,6 +149,12 @@ def _validate(
         by_policy=by_policy,
         judged=judged,
     )
+
+
+def names_said_once(said: Sequence[dict[str, Any]], problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    """Return what the provisioner's side says, without what a document with a wrong name has said with its line."""
+    told = any(problem.path == "$.metadata.name" and problem.level == "error" for problem in problems)
+    return [message for message in said if not told or message.get("name") != provisioner_check.NODE_NAMES]
 
 
 def unknown_connections(documents: Sequence[Document], notifications: Notifications) -> list[Problem]:

@@ -10,8 +10,16 @@ from provisioner_client.connection import ConnectionValues
 from site_engine.errors import ConnectionLookupFailed
 from slipway_api.documents import validation
 from slipway_api.documents.reading import read_collection
-from slipway_api.documents.validation import MOST_MESSAGES, _in_order, _without_secrets, unknown_connections
+from slipway_api.documents.validation import (
+    MOST_MESSAGES,
+    _in_order,
+    _without_secrets,
+    names_said_once,
+    unknown_connections,
+)
 from slipway_api.http.api_errors import plain_message
+from slipway_api.sites.provisioner_check import NODE_NAMES
+from strategy_lib.errors import Problem
 from strategy_lib.parsing.notifications import parse_notifications
 from tests.support.sites import document
 
@@ -90,3 +98,10 @@ def test_a_target_whose_connection_does_not_exist_is_a_warning(monkeypatch: pyte
         ("$.data.targets[4].notifier.connection", "warning"),
     ]
     assert "there is no Airflow connection 'chat_hok'" in found[0].message
+
+
+def test_a_name_that_is_too_long_is_said_once_and_with_its_line() -> None:
+    names, other = plain_message("x", "Error", "Drydock", NODE_NAMES), plain_message("y", "Error", "Drydock")
+    told = [Problem("$.metadata.name", "has 33 characters", 4)]
+    assert names_said_once([names, other], told) == [other]
+    assert names_said_once([names, other], []) == [names, other]
