@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from design_rendering.as_written import duplicates
 from design_rendering.changes.objects import ObjectKey
 from design_rendering.documents import Document, DocumentError, find_document
 from design_rendering.kinds.provisioner_kinds import provisioner_of
@@ -24,7 +25,7 @@ from site_engine.extensions import installed_policies
 from site_store import RevisionSecrets
 from slipway_api.airflow_client import longest_mapping
 from slipway_api.documents.garbage import garbage_put_off
-from slipway_api.documents.reading import READ_ONCE, duplicates
+from slipway_api.documents.reading import READ_ONCE
 from slipway_api.http.api_errors import message_of, plain_message
 from slipway_api.http.concurrency import JUDGING
 from slipway_api.http.dependencies import open_store, provisioners
