@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from design_rendering.as_written import duplicates, placeholders
 from design_rendering.changes.objects import ObjectKey
 from design_rendering.design import Design, read_design, unused_strategies, used_strategies
 from design_rendering.documents import Document, find_document, find_documents
@@ -120,6 +121,9 @@ def validate_files(
     """Validate documents as a commit with these policies would, in the order of the files; as for `validate`."""
     if not complete:
         return RenderedFiles((), tuple(_in_order(documents, unrendered_problems(documents))))
+    written = [*duplicates(documents), *(found for document in documents for found in placeholders(document))]
+    if written:
+        return RenderedFiles((), tuple(_in_order(documents, [*written, *unrendered_problems(documents)])))
     policed = None
     try:
         rendering = render(documents)

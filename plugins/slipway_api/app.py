@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Depends, FastAPI
+from fastapi.routing import APIRoute
 
 from site_engine.extensions import ExtensionError, check_installed
 from slipway_api.actions import again, dry_run, notes, report, run_view
@@ -80,10 +81,13 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
         # `slipway_api/http/error_answers.py` does it, and takes no host from the request.
         redirect_slashes=False,
     )
-    everywhere = [Depends(accept_verbosity), Depends(require_existing_site)]
-    api = APIRouter(prefix="/api/v1.0", dependencies=everywhere, responses=ERRORS)
+    api = APIRouter(prefix="/api/v1.0", dependencies=[Depends(accept_verbosity)], responses=ERRORS)
     for module in _ROUTERS:
         api.include_router(module.router)
+    # Behind the right that a route asks for: who does not have it is told no names of sites.
+    for route in api.routes:
+        if isinstance(route, APIRoute):
+            route.dependencies.append(Depends(require_existing_site))
     # A tree, or a plan, says by itself whether there is anything.
     trees = APIRouter(prefix="/api/v1.0", dependencies=[Depends(accept_verbosity)], responses=ERRORS)
     for module in (tree_routes, site_plans):

@@ -7,11 +7,11 @@ import uuid
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
+from design_rendering.kinds.node_limits import LONGEST_HOST_NAME
 from provisioner_client.errors import ProvisionerRefused, SubmissionRefused
 from strategy_lib.strategy import Label, Selector
 
 LONGEST_DESIGN_REF: Final = 128
-LONGEST_HOSTNAME: Final = 32
 
 
 def check_design_ref(design_ref: str) -> None:
@@ -36,10 +36,10 @@ def checked_names(nodes: Collection[str]) -> list[str]:
     names = sorted(set(nodes))
     if not names:
         raise SubmissionRefused("no nodes: Drydock would call a task without nodes a success")
-    bad = [name for name in names if not name or len(name) > LONGEST_HOSTNAME]
+    bad = [name for name in names if not name or len(name) > LONGEST_HOST_NAME]
     if bad:
         raise SubmissionRefused(
-            f"host names must have 1 to {LONGEST_HOSTNAME} characters, or Drydock loses them: {some(bad)}"
+            f"host names must have 1 to {LONGEST_HOST_NAME} characters, or Drydock loses them: {some(bad)}"
         )
     return names
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from design_rendering.as_written import duplicates, placeholders
 from design_rendering.documents import Document, DocumentError, load_documents
 from design_rendering.secrets import PLACEHOLDER
-from strategy_lib.errors import Problem
-from strategy_lib.parsing.json_path import Step, path_of
 
 SMALL = 64 * 1024
 """What has fewer bytes is not kept: to read it takes milliseconds."""
@@ -96,39 +94,7 @@ def read_collection(name: str, text: str | bytes) -> list[Document]:
     documents = load_documents(text, name)
     problems = [*duplicates(documents)]
     if PLACEHOLDER in (text if isinstance(text, str) else text.decode()):
-        problems += [problem for document in documents for problem in _placeholders(document)]
+        problems += [problem for document in documents for problem in placeholders(document)]
     if problems:
         raise DocumentError(problems)
     return documents
-
-
-def duplicates(documents: Sequence[Document]) -> Iterator[Problem]:
-    """Yield a problem for each document whose schema, layer and name another has before it."""
-    first: dict[tuple[str, str | None, str], Document] = {}
-    for document in documents:
-        other = first.setdefault((document.schema, document.layer, document.name), document)
-        if other is not document:
-            layer = f" of layer {document.layer!r}" if document.layer else ""
-            where = f"{other.source} line {other.line}" if other.source != document.source else f"line {other.line}"
-            yield document.problem(
-                "$", f"there is already a {document.schema} named {document.name!r}{layer} at {where}; keep one of them"
-            )
-
-
-def _placeholders(document: Document) -> Iterator[Problem]:
-    message = (
-        f"{PLACEHOLDER} stands for a secret that was left out when the document was read; "
-        "write the secret itself, or read the collection with cleartext-secrets=true"
-    )
-    left: list[tuple[Any, tuple[Step, ...]]] = [(document.data, ("data",))]
-    seen: set[int] = set()
-    while left:
-        value, steps = left.pop()
-        if isinstance(value, str):
-            if value == PLACEHOLDER:
-                yield document.problem(path_of(steps), message)
-        # Aliases share their values: each is looked at once.
-        elif isinstance(value, Mapping | list) and id(value) not in seen:
-            seen.add(id(value))
-            below = value.items() if isinstance(value, Mapping) else enumerate(value)
-            left.extend((item, (*steps, step)) for step, item in below)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from design_rendering.as_written import duplicates
 from design_rendering.changes.objects import ObjectKey
-from design_rendering.documents import Document, DocumentError
+from design_rendering.documents import Document, DocumentError, find_document
 from design_rendering.kinds.provisioner_kinds import provisioner_of
 from design_rendering.nodes import NODE_SCHEMAS
 from design_rendering.policies import PolicyError, police
@@ -18,21 +20,24 @@ from design_rendering.redaction import Redactor
 from design_rendering.rendering import Rendering, design_text, render, secret_texts
 from design_rendering.secrets import secret_values
 from design_rendering.validation import unrendered_problems, validate_rendering
+from site_engine.errors import ConnectionLookupFailed
 from site_engine.extensions import installed_policies
 from site_store import RevisionSecrets
 from slipway_api.airflow_client import longest_mapping
 from slipway_api.documents.garbage import garbage_put_off
-from slipway_api.documents.reading import READ_ONCE, duplicates
+from slipway_api.documents.reading import READ_ONCE
 from slipway_api.http.api_errors import message_of, plain_message
 from slipway_api.http.concurrency import JUDGING
-from slipway_api.http.dependencies import open_store
+from slipway_api.http.dependencies import open_store, provisioners
 from slipway_api.sites import provisioner_check
 from strategy_lib.errors import Problem
 from strategy_lib.parsing.node_networks import NETWORKS_VARIABLE
+from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA, Webhook
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
     from site_store import RevisionRecord, SiteStore
+    from strategy_lib.parsing.notifications import Notifications
 
 
 MOST_MESSAGES = 1000
@@ -129,7 +134,9 @@ def _validate(
         secrets = RevisionSecrets(found_secrets(), tuple(map(str, found.exposed)))
         problems += found.problems
         design = found.design
-        said = answer()
+        if design is not None:
+            problems += unknown_connections([one.document for one in rendering.documents], design.notifications)
+        said = names_said_once(answer(), found.problems)
     messages = [*map(message_of, dict.fromkeys(problems)), *said]
     texts = secret_values(documents) if secrets is None else secrets.texts
     return Validated(
@@ -143,6 +150,30 @@ def _validate(
         by_policy=by_policy,
         judged=judged,
     )
+
+
+def names_said_once(said: Sequence[dict[str, Any]], problems: Iterable[Problem]) -> list[dict[str, Any]]:
+    """Return what the provisioner's side says, without what a document with a wrong name has said with its line."""
+    told = any(problem.path == "$.metadata.name" and problem.level == "error" for problem in problems)
+    return [message for message in said if not told or message.get("name") != provisioner_check.NODE_NAMES]
+
+
+def unknown_connections(documents: Sequence[Document], notifications: Notifications) -> list[Problem]:
+    """Return a warning for each target of notifications whose connection certainly does not exist."""
+    document = find_document(documents, NOTIFICATIONS_SCHEMA)
+    found = []
+    for place, target in enumerate(notifications.targets):
+        way = "webhook" if isinstance(target.way, Webhook) else "notifier"
+        if document is not None and target.way.connection and _is_missing(target.way.connection):
+            message = f"there is no Airflow connection {target.way.connection!r}: create it, or nothing is sent"
+            found.append(document.problem(f"$.data.targets[{place}].{way}.connection", message))
+    return [replace(problem, level="warning") for problem in found]
+
+
+def _is_missing(connection: str) -> bool:
+    with suppress(ConnectionLookupFailed):
+        return provisioners().find(connection) is None
+    return False
 
 
 def _kind_of(rendering: Rendering) -> str | None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NAME = "ValidateDesign"
+NODE_NAMES = "NodeNames"
+"""The name of the message that the provisioner would lose nodes of such names."""
 NOT_ASKED = "ProvisionerNotAsked"
 """The name of the message that the provisioner could not be asked; the design itself may be right."""
 PATIENCE = 100.0
@@ -188,7 +190,7 @@ def names_problem(provisioner: Provisioner, nodes: Collection[str], source: str)
     try:
         provisioner.check_names(nodes)
     except SubmissionRefused as error:
-        return [plain_message(error.detail, "Error", source, "NodeNames")]
+        return [plain_message(error.detail, "Error", source, NODE_NAMES)]
     return []
 
 

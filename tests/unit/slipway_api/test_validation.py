@@ -5,10 +5,22 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from design_rendering.documents import DocumentError
+from design_rendering.documents import DocumentError, load_documents
+from provisioner_client.connection import ConnectionValues
+from site_engine.errors import ConnectionLookupFailed
+from slipway_api.documents import validation
 from slipway_api.documents.reading import read_collection
-from slipway_api.documents.validation import MOST_MESSAGES, _in_order, _without_secrets
+from slipway_api.documents.validation import (
+    MOST_MESSAGES,
+    _in_order,
+    _without_secrets,
+    names_said_once,
+    unknown_connections,
+)
 from slipway_api.http.api_errors import plain_message
+from slipway_api.sites.provisioner_check import NODE_NAMES
+from strategy_lib.errors import Problem
+from strategy_lib.parsing.notifications import parse_notifications
 from tests.support.sites import document
 
 
@@ -58,3 +70,38 @@ def test_the_layer_tells_documents_apart() -> None:
     assert len(read_collection("c", f"{site}---\n{kind}")) == 2
     with pytest.raises(DocumentError, match="of layer 'site' at line 1"):
         read_collection("c", f"{site}---\n{site}")
+
+
+class Connections:
+    """Knows the connection `there`, and cannot look up `unsure`."""
+
+    def find(self, conn_id: str) -> ConnectionValues | None:
+        if conn_id == "unsure":
+            raise ConnectionLookupFailed("the database does not answer")
+        return ConnectionValues("http", conn_id, "http://hooks.invalid") if conn_id == "there" else None
+
+
+def test_a_target_whose_connection_does_not_exist_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validation, "provisioners", Connections)
+    targets = [
+        {"name": "a", "webhook": {"connection": "there"}},
+        {"name": "b", "webhook": {"connection": "unsure"}},
+        {"name": "c", "webhook": {"connection": "chat_hok"}},
+        {"name": "d", "notifier": {"name": "smtp"}},
+        {"name": "e", "notifier": {"name": "smtp", "connection": "smpt"}},
+    ]
+    text = yaml.safe_dump(document("slipway/Notifications/v1", "n", {"targets": targets}))
+    documents = load_documents(text, "c")
+    found = unknown_connections(documents, parse_notifications(documents[0].data))
+    assert [(one.path, one.level) for one in found] == [
+        ("$.data.targets[2].webhook.connection", "warning"),
+        ("$.data.targets[4].notifier.connection", "warning"),
+    ]
+    assert "there is no Airflow connection 'chat_hok'" in found[0].message
+
+
+def test_a_name_that_is_too_long_is_said_once_and_with_its_line() -> None:
+    names, other = plain_message("x", "Error", "Drydock", NODE_NAMES), plain_message("y", "Error", "Drydock")
+    told = [Problem("$.metadata.name", "has 33 characters", 4)]
+    assert names_said_once([names, other], told) == [other]
+    assert names_said_once([names, other], []) == [names, other]

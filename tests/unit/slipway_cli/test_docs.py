@@ -227,3 +227,9 @@ data:
     path.write_text(broken, encoding="utf-8")
     result = slipway("validate", path)
     assert (result.stdout + result.stderr).replace(f"{tmp_path}/", "") == shown
+
+
+def test_the_first_table_of_the_commands_names_each_of_them() -> None:
+    table = CLI_DOC.partition("## What all commands share")[0]
+    named = set(re.findall(r"\[`([a-z-]+)`\]\(", table))
+    assert named == set(COMMANDS)

@@ -232,3 +232,10 @@ def test_secrets_need_the_right_to_read_connections(airflow_app: object, role: s
     from slipway_api.airflow_access import Caller
 
     assert Caller(role, SimpleAuthManagerUser(username=role, role=role)).may_read_cleartext() is may
+
+
+@pytest.mark.parametrize("route", [name for name in NAMES if ROUTES[name] == WRITE])
+def test_who_lacks_the_right_is_told_so_before_that_the_site_is_not_there(route: str, viewer: httpx.Client) -> None:
+    method, path = route.split(" ")
+    path = path.replace("{site}", "nowhere").replace("{", "").replace("}", "")
+    assert_failure(viewer.request(method, path, params={"site": "nowhere"}), 403, "Airflow does not let viewer")

@@ -48,8 +48,8 @@ def test_the_tree_of_a_site(viewer: httpx.Client, action: str) -> None:
     found = tree(viewer, f"{SITES}/default/tree")
     assert found["header"]["revision_committed"] == 1
     assert [child["name"] for child in found["root"]["children"]] == ["control", "compute", "watching"]
-    assert kinds(found["root"]) == {"site", "group"}
-    assert kinds(tree(viewer, f"{SITES}/default/tree", depth="2")["root"]) == {"site", "group", "node"}
+    assert kinds(found["root"]) == {"site", "group", "watching"}
+    assert kinds(tree(viewer, f"{SITES}/default/tree", depth="2")["root"]) == {"site", "group", "node", "watching"}
     assert "children" not in tree(viewer, f"{SITES}/default/tree", depth="0")["root"]
     assert_failure(viewer.get(f"{SITES}/defalt/tree"), 404, "there is no site 'defalt'")
     assert_failure(viewer.get(f"{SITES}/-/tree"), 400, "the request is not valid")

@@ -247,3 +247,20 @@ def test_a_directory_is_checked_with_all_below_it(slipway: Slipway, tmp_path: Pa
     result = slipway("validate", "-d", str(tmp_path / "site"))
     assert (result.exit_code, "2 documents read" in result.output) == (1, True)
     assert slipway("validate").exit_code == 2
+
+
+TWICE = """\
+schema: x/Y/v1
+metadata: {name: one, layeringDefinition: {layer: site}}
+data: {a: 1}
+"""
+
+
+def test_a_document_twice_in_a_layer_and_a_secret_left_out_are_found_as_by_a_commit(
+    slipway: Slipway, write: Write
+) -> None:
+    left_out = TWICE.replace("one", "two").replace("a: 1", "a: '[redacted]'")
+    result = slipway("validate", write("site.yaml", f"{TWICE}---\n{TWICE}---\n{left_out}"))
+    assert result.exit_code == 1
+    assert "there is already a x/Y/v1 named 'one' of layer 'site' at line 1" in result.stdout
+    assert "stands for a secret that was left out" in result.stdout
