@@ -50,7 +50,7 @@ class Leases:
     """A store's leases: a controller holds its own."""
 
     def get(self, name: str) -> Lease:
-        return Lease(name, "host:1", 1, NOW + timedelta(seconds=INTERVAL))
+        return Lease(name, "host:1", 1, NOW + timedelta(seconds=INTERVAL), renewed=NOW)
 
 
 class Clock:

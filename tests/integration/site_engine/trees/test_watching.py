@@ -18,8 +18,9 @@ def _root(site: Scenario) -> dict[str, Any]:
 
 
 def _watching(site: Scenario) -> dict[str, Any]:
-    (found,) = [one for one in _root(site)["children"] if one["kind"] == "watching"]
-    return found
+    found: list[dict[str, Any]] = [one for one in _root(site)["children"] if one["kind"] == "watching"]
+    (watching,) = found
+    return watching
 
 
 def test_rule_30_a_site_without_a_new_answer_is_unresponsive_and_its_nodes_keep_their_word(site: Scenario) -> None:
