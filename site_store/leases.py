@@ -18,6 +18,7 @@ import secrets
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Final
 
 from sqlalchemy import Connection, String, case, cast, select, update
 
@@ -27,6 +28,9 @@ from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, clock, insert, pairs
 from site_store.tables import check_result, lease
 from site_store.trees.tree_rows import moment
+
+CONTROLLER: Final = "controller"
+"""The lease of the one controller that is at work; also what it is called as an owner."""
 
 
 def require_lease(tx: Connection, held: Lease, now: datetime) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from site_engine.actions.dead_actions import reconcile_all
 from site_engine.errors import AccountRefused, EngineError
 from site_store import LeaseLost, StoreError
+from site_store.leases import CONTROLLER
 from strategy_lib.goals.actors import Registration, check_registrations
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("slipway.controller")
 
-NAME = "controller"
+NAME = CONTROLLER
 """The name of its lease."""
 USER = "slipway"
 """Who is named in the audits as having done what the controller does."""

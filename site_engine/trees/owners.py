@@ -15,8 +15,6 @@ from strategy_lib.status.words import Status
 GRACE = 60.0
 """Seconds in which an owner that has never checked in may still do so, from the moment on at which it is expected."""
 AIRFLOW = "airflow:"
-CONTROLLER = "controller"
-"""The owner that leads sites and looks at their nodes; also the name of its lease."""
 
 
 @dataclass(frozen=True)

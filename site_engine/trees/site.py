@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from site_engine.trees.batches import batches_to_dict
-from site_engine.trees.owners import AIRFLOW, CONTROLLER, Owners
+from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import Reports, by_parent
+from site_store.leases import CONTROLLER
 from site_store.trees.tree_facts import Times
 from strategy_lib.batches.batch_words import batches_so_far
 from strategy_lib.node_states.drift import DRIFTED

@@ -330,16 +330,10 @@ class Actions(Repository):
 
     def commands(self, action_id: str) -> list[AuditRecord]:
         """Return the commands that were given to an action, oldest first."""
-        query = (
-            select(action_audit)
-            .where(action_audit.c.action_id == action_id)
-            .order_by(action_audit.c.at, action_audit.c.id)
-        )
-        return self._database.read(
-            lambda tx: [
-                AuditRecord(row.id, row.action_id, row.command, row.created_by, row.at) for row in tx.execute(query)
-            ]
-        )
+        of_action = select(action_audit).where(action_audit.c.action_id == action_id)
+        query = of_action.order_by(action_audit.c.at, action_audit.c.id)
+        rows = self._database.read(lambda tx: tx.execute(query).all())
+        return [AuditRecord(row.id, row.action_id, row.command, row.created_by, row.at) for row in rows]
 
     def close(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, literal, select
 
+from site_store.leases import CONTROLLER
 from site_store.sql.postgresql import clock, json_rows
 from site_store.tables import action, lease, owner, provisioner_list, revision
 from site_store.trees.tree_rows import json_list, moment, moment_or_none
@@ -34,7 +35,7 @@ def default_owner(site: Any) -> Select[Any]:
 def watched(site: Any) -> ColumnElement[str]:
     """Return a column for `watched_from`, of a site: a column of another table, or a parameter."""
     kept = provisioner_list
-    led = select(lease.c.expires_at).where(lease.c.name == "controller").scalar_subquery()
+    led = select(lease.c.expires_at).where(lease.c.name == CONTROLLER).scalar_subquery()
     first = select(revision.c.created).where(revision.c.site == site).order_by(revision.c.number).limit(1).subquery()
     listed = [select(kept.c[name]).where(kept.c.site == site).scalar_subquery() for name in _LISTED]
     row = select(first.c.created, *listed, default_owner(site).scalar_subquery(), led).select_from(first)

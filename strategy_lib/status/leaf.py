@@ -122,14 +122,12 @@ def status_in_site(node: SiteNode) -> Shown:
     """Judge a node against what is wanted now (rules 29, 33, 46 and 56)."""
     if node.at_work:
         return Shown(Status.PROCESSING, f"repairing: {node.drifted}" if node.drifted else "")
-    if not node.in_design:
-        if node.done is None:
-            return Shown(Status.DELETED)
-        if node.drifted is not None:
-            return Shown(Status.ERROR, f"drifted: {node.drifted}")
-        return Shown(Status.ERROR, node.failed) if node.failed else Shown(Status.PENDING, "to be removed")
+    if not node.in_design and node.done is None:
+        return Shown(Status.DELETED)
     if node.drifted is not None:
         return Shown(Status.ERROR, f"drifted: {node.drifted}")
+    if not node.in_design:
+        return Shown(Status.ERROR, node.failed) if node.failed else Shown(Status.PENDING, "to be removed")
     if node.failed is not None and not _superseded(node):
         return Shown(Status.ERROR, node.failed)
     if node.done is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from site_engine.monitoring.owners import list_owners
-from site_engine.trees.owners import CONTROLLER
 from site_engine.trees.status_trees import site_tree
 from site_store import NodeQuery
+from site_store.leases import CONTROLLER
 from tests.integration.site_engine.trees.tree_scenario import commit
 from tests.integration.site_store.scenario import SITE, Scenario
 
