@@ -13,8 +13,6 @@ from site_store.tables import action, lease, owner, provisioner_list, revision
 from site_store.trees.tree_rows import json_list, moment, moment_or_none
 from strategy_lib.status.watching import Watched
 
-_LISTED = ("read_at", "every_seconds", "connection")
-
 
 def owners_now() -> list[ColumnElement[Any]]:
     """Return columns with all owners, and the time by the database's clock."""
@@ -32,24 +30,27 @@ def default_owner(site: Any) -> Select[Any]:
     )
 
 
-def watched(site: Any) -> ColumnElement[str]:
+def watched(site: ColumnElement[str]) -> ColumnElement[Any]:
     """Return a column for `watched_from`, of a site: a column of another table, or a parameter."""
     kept = provisioner_list
-    led = select(lease.c.expires_at).where(lease.c.name == CONTROLLER).scalar_subquery()
-    first = select(revision.c.created).where(revision.c.site == site).order_by(revision.c.number).limit(1).subquery()
-    listed = [select(kept.c[name]).where(kept.c.site == site).scalar_subquery() for name in _LISTED]
-    row = select(first.c.created, *listed, default_owner(site).scalar_subquery(), led).select_from(first)
-    return json_rows(row).label("watched")
+    # Each stands directly in the query that has the site: deeper down it would be asked of all sites.
+    facts = [
+        select(revision.c.created).where(revision.c.site == site).order_by(revision.c.number).limit(1),
+        *(select(kept.c[name]).where(kept.c.site == site) for name in ("read_at", "every_seconds", "connection")),
+        default_owner(site),
+        select(lease.c.expires_at).where(lease.c.name == CONTROLLER),
+    ]
+    return func.json_build_array(*(one.scalar_subquery() for one in facts)).label("watched")
 
 
-def watched_from(rows: Any, now: datetime) -> Watched | None:
+def watched_from(found: Any, now: datetime) -> Watched | None:
     """Return how a site is watched, None where nothing was committed for it."""
-    for committed, answered, every, connection, expected, until in json_list(rows):
-        provisioner = f"provisioner:{connection}" if connection else expected or ""
-        return Watched(
-            moment(committed), moment_or_none(answered), every, provisioner, until is not None and moment(until) > now
-        )
-    return None
+    committed, answered, every, connection, expected, until = json_list(found)
+    if committed is None:
+        return None
+    provisioner = f"provisioner:{connection}" if connection else expected or ""
+    is_led = until is not None and moment(until) > now
+    return Watched(moment(committed), moment_or_none(answered), every, provisioner, is_led)
 
 
 def gone_owners(given: datetime | None) -> Select[Any]:

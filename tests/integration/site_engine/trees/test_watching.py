@@ -6,8 +6,9 @@ from typing import Any
 
 from site_engine.monitoring.metric_samples import read_samples
 from site_engine.monitoring.owners import list_owners
-from site_engine.trees.status_trees import site_tree, tree_to_dict
+from site_engine.trees.status_trees import site_tree, site_trees, tree_to_dict
 from site_store.node_states.user_states import lease_of
+from strategy_lib.status.entry import EntryKind
 from tests.integration.site_engine.trees.tree_scenario import commit
 from tests.integration.site_store.scenario import SITE, Scenario
 
@@ -76,3 +77,25 @@ def test_rule_30_a_controller_that_is_gone_is_among_the_owners(site: Scenario) -
     assert site.store.leases.take("controller", "host:1", 10) is not None
     (controller,) = [one for one in list_owners(site.store).owners if one.name == "controller"]
     assert controller.alive
+
+
+def test_rule_30_each_of_several_sites_is_watched_for_itself(site: Scenario) -> None:
+    """Sites are read together by one statement."""
+    commit(site, 1, {"n1": "d1"}, one=["n1"])
+    site.clock.move(30)
+    for name in ("second", "third"):
+        site.store.revisions.commit(name, {"design": "x"}, [], "x", "ann")
+    site.store.provisioner_lists.save("second", "drydock", {})
+    site.clock.move(40)
+    names = [SITE, "second", "third"]
+    found = {}
+    for name, tree in zip(names, site_trees(site.store, names), strict=True):
+        (watching,) = [one for one in tree.own.children if one.kind is EntryKind.WATCHING]
+        found[name] = (str(watching.status), [owner.name for owner in watching.owners])
+    assert found == {
+        SITE: ("unresponsive", ["controller"]),
+        "second": ("success", ["controller", "provisioner:drydock"]),
+        "third": ("success", ["controller"]),
+    }
+    samples = {(one.metric.name, one.labels): one.value for one in read_samples(site.store)}
+    assert [samples["slipway_site_watched", (name,)] for name in names] == [0, 1, 1]
