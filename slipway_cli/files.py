@@ -56,6 +56,8 @@ def files_in(directory: str, *, recurse: bool) -> list[str]:
     Raises `click.UsageError`: it cannot be read, or has none.
     """
     try:
+        # `rglob` finds nothing below a folder that is not there.
+        Path(directory).stat()
         inside = Path(directory).rglob("*") if recurse else Path(directory).iterdir()
         found = sorted(str(path) for path in inside if path.suffix in _SUFFIXES and path.is_file())
     except OSError as error:

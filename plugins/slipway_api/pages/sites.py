@@ -133,6 +133,12 @@ def _site_values(
     return {
         "tree": tree,
         "groups": groups,
+        "unwatched": [
+            words
+            for child in tree.root.children
+            if child.kind is EntryKind.WATCHING and child.status is Status.UNRESPONSIVE
+            for words in child.messages
+        ],
         "reported": reported_leaves(tree),
         "repair": card.settings.repair if tree.header["revision_committed"] is not None else None,
         "stopped": card.switch,

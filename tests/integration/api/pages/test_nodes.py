@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from datetime import timedelta
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ from sqlalchemy import update
 from site_store import SiteStore
 from site_store.node_states.user_states import lease_of
 from site_store.tables import node as node_table
+from site_store.tables import revision
 from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
@@ -180,3 +182,14 @@ def test_what_the_owners_page_leaves_out_is_counted(pages: dict[str, httpx.Clien
         plan(store, action.id)
     shown = pages["viewer"].get("/owners").text.split("<tr>")
     assert (20, 20, 2) in [(row.count("/actions/"), row.count("/sites/"), row.count("and 3 more")) for row in shown]
+
+
+def test_a_site_in_error_says_that_nobody_looks_at_it(pages: dict[str, httpx.Client], store: SiteStore) -> None:
+    commit_design(store, "unwatched", site([node("n1"), node("n2")], [group("all")]))
+    failed = update(node_table).where(node_table.c.site == "unwatched", node_table.c.name == "n1")
+    told = {"status": "error", "error": "disk is broken", "done_digest": node_table.c.wanted_digest}
+    long_ago = update(revision).where(revision.c.site == "unwatched").values(created=store.now() - timedelta(hours=1))
+    store._database.write(lambda tx: (tx.execute(failed.values(told)), tx.execute(long_ago)))
+    shown = text_of(pages["viewer"].get("/sites/unwatched"))
+    assert "disk is broken" in shown
+    assert "Not watched : nobody has looked at the nodes since the first commit" in shown

@@ -247,6 +247,8 @@ def test_a_directory_is_checked_with_all_below_it(slipway: Slipway, tmp_path: Pa
     result = slipway("validate", "-d", str(tmp_path / "site"))
     assert (result.exit_code, "2 documents read" in result.output) == (1, True)
     assert slipway("validate").exit_code == 2
+    missing = slipway("validate", "-d", str(tmp_path / "missing"))
+    assert (missing.exit_code, "cannot be read: No such file or directory" in missing.output) == (2, True)
 
 
 TWICE = """\
