@@ -120,7 +120,7 @@ def has_failed(record: NodeRecord) -> bool:
     """
     if record.status != Status.ERROR:
         return False
-    if record.error_action is None:
+    if record.error is not None and record.error_action is None:
         return True
     if record.error_version is not None and record.wanted_version is not None:
         return record.error_version >= record.wanted_version

@@ -38,13 +38,16 @@ class Row:
     status: str | None
     error_revision: int | None
     error_version: int | None
+    error_action: str | None
     doubt: str | None
     touched: int | None
     condition: NodeCondition | None
 
     @property
     def failed(self) -> bool:
-        """Whether its newest operation failed, and nothing newer is wanted of it since."""
+        """Whether it has drifted, or its newest operation failed and nothing newer is wanted of it since."""
+        if self.status == "error" and self.error_action is None:
+            return True
         if self.error_version is not None:
             older = self.error_version < WANTED_VERSION
         else:
@@ -62,11 +65,15 @@ def rows() -> Iterator[Row]:
     for wanted, done, version, status in product(
         (WANTED, None), (None, SAME, OTHER, RELABELLED, OLDER_DIGEST), (None, 1, WANTED_VERSION), STATUSES
     ):
-        failures = product((None, 1, 2), (None, 1, WANTED_VERSION)) if status == "error" else ((None, None),)
-        for (about, at), doubt, touched, condition in product(
+        failures = (
+            product((None, 1, 2), (None, 1, WANTED_VERSION), (None, "01ACTION"))
+            if status == "error"
+            else ((None, None, None),)
+        )
+        for (about, at, by), doubt, touched, condition in product(
             failures, (None, "who knows"), (None, 1, 3, WANTED_VERSION), CONDITIONS
         ):
-            row = Row(wanted, done, version, status, about, at, doubt, touched, condition)
+            row = Row(wanted, done, version, status, about, at, by, doubt, touched, condition)
             if row.is_stored:
                 yield row
 
@@ -91,6 +98,7 @@ def filled(store: SiteStore) -> SiteStore:
             "error": "it broke" if row.status == "error" else None,
             "error_revision": row.error_revision,
             "error_version": row.error_version,
+            "error_action": row.error_action,
             "doubt": row.doubt,
             "touched": row.touched,
         }
