@@ -84,6 +84,11 @@ class AirflowRuns:
         found: dict[str, Any] = self._client.get(f"/dags/{dag_id}/dagRuns/{run_of(run_id)}").raise_for_status().json()
         return found
 
+    def start(self, dag_id: str, run_id: str, **conf: Any) -> None:
+        """Trigger a run, as Slipway does; nobody schedules it."""
+        body = {"dag_run_id": run_id, "logical_date": None, "conf": conf}
+        self._client.post(f"/dags/{dag_id}/dagRuns", json=body).raise_for_status()
+
     def end(self, dag_id: str, run_id: str, state: str = "failed") -> None:
         """Let a run be over, teardown and all."""
         run = f"/dags/{dag_id}/dagRuns/{run_of(run_id)}"

@@ -3,47 +3,69 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from tests.integration.api.views.scene import Scene
+from tests.integration.api.views.action_views import ACTION_VIEWS
+from tests.integration.api.views.scene import OTHER, OTHERS, Scene
 from tests.integration.api.views.views import VIEWS, Said, get
 
+WAITING = frozenset(
+    {
+        "page of sites",
+        "page of the site",
+        "page of the action",
+        "pages of the groups",
+        "tree of the action",
+        "action",
+        "list of actions",
+        "slipway get actions",
+        "slipway describe action",
+        "slipway describe action --tree",
+    }
+)
+"""Where an operator looks first."""
 FIXED = "had to be fixed: "
 
 
 def contradictions(scene: Scene) -> list[str]:
     """Return what of all views contradicts another one, or the machines."""
     said = {name: view(scene) for name, view in VIEWS.items()}
-    found = [*_between(said), *_of_machines(scene, said["tree"]), *_of_words(said), *_published(scene, said)]
-    return found if scene.watched else [*found, *_nobody_looks(scene, said)]
+    of_action = {name: view(scene) for name, view in ACTION_VIEWS.items()} if scene.action else {}
+    found = [*_between(said, said["tree"]), *_of_machines(scene, said["tree"]), *_published(scene, said)]
+    found += _of_words({**said, **of_action}, said["table of nodes"].facts["rows"])
+    found += _reported(said)
+    if of_action:
+        found += [*_between(of_action, of_action["tree of the action"])]
+        found += _of_action(scene, of_action["tree of the action"])
+    found += _waits(scene, {**said, **of_action})
+    return [*found, *_other(scene)] if scene.watched else [*found, *_nobody_looks(scene, said)]
 
 
-def _between(said: Mapping[str, Said]) -> Iterator[str]:
-    first = said["tree"]
+def _between(said: Mapping[str, Said], first: Said) -> Iterator[str]:
     assert first.nodes is not None
-    assert first.counts is not None
-    assert first.groups is not None
     for name, other in said.items():
         for node, (status, message) in (other.nodes or {}).items():
-            word, text = first.nodes[node]
+            word, text = first.nodes.get(node, ("not there", ""))
             if status != word:
                 yield f"{name}: {node} is {status}, in the tree {word}"
             # The table has in a field of its own what had to be fixed.
             if message is not None and message != text and not (text or "").startswith(FIXED):
                 yield f"{name}: {node} says {message!r}, in the tree {text!r}"
-        if other.counts is not None and _some(other.counts) != _some(first.counts):
+        if None not in (other.counts, first.counts) and _some(other.counts) != _some(first.counts):
             yield f"{name}: {_some(other.counts)}, in the tree {_some(first.counts)}"
         for group, counts in (other.groups or {}).items():
-            if _some(counts) != _some(first.groups[group]):
-                yield f"{name}: {group} has {_some(counts)}, in the tree {_some(first.groups[group])}"
+            of_tree = (first.groups or {})[group]
+            if _some(counts) != _some(of_tree):
+                yield f"{name}: {group} has {_some(counts)}, in the tree {_some(of_tree)}"
         if other.errors is not None and other.errors != first.errors:
             yield f"{name}: in error are {sorted(other.errors)}, in the tree {sorted(first.errors or ())}"
         if other.status is not None and other.status != first.status:
             yield f"{name}: the site is {other.status}, in the tree {first.status}"
 
 
-def _some(counts: Mapping[str, int]) -> dict[str, int]:
-    return {status: number for status, number in counts.items() if number}
+def _some(counts: Mapping[str, int] | None) -> dict[str, int]:
+    return {status: number for status, number in (counts or {}).items() if number}
 
 
 def _of_machines(scene: Scene, tree: Said) -> Iterator[str]:
@@ -61,6 +83,42 @@ def _of_machines(scene: Scene, tree: Said) -> Iterator[str]:
             yield f"tree: {node} has drifted, but the machine is deployed and on"
 
 
+def _of_action(scene: Scene, tree: Said) -> Iterator[str]:
+    """Right after an action's end, a node that it calls success is deployed and on."""
+    machines = scene.machines()
+    for node, (status, _) in (tree.nodes or {}).items():
+        if scene.ended and status == "success" and machines.get(node) != (True, True):
+            yield f"tree of the action: {node} is success, but the machine is not deployed and on"
+
+
+def _reported(said: Mapping[str, Said]) -> Iterator[str]:
+    """A node in error by an operation is in the reports (rule 48); a drift is told by the machine."""
+    for node, (status, message) in (said["tree"].nodes or {}).items():
+        told = node in said["reports"].facts["reported"]
+        if status == "error" and not told and not (message or "").startswith("drifted"):
+            yield f"reports: {node} is in error and not there: {message!r}"
+
+
+def _waits(scene: Scene, said: Mapping[str, Said]) -> Iterator[str]:
+    """A group that waits for a person is told as that, in each view of actions and sites."""
+    for name, other in said.items():
+        tells = "waits for approval" in other.text
+        if scene.waits and name in WAITING and not tells:
+            yield f"{name}: does not say that {scene.waits} waits for approval"
+        if not scene.waits and tells:
+            yield f"{name}: says that a group waits for approval, and none does"
+
+
+def _other(scene: Scene) -> Iterator[str]:
+    """What happens to one site is not told of another one."""
+    root = get(scene, f"/sites/{OTHER}/tree?depth=2")["root"]
+    listed = {one["name"]: one["status"] for one in get(scene, "/sites")}[OTHER]
+    if scene.is_restored:
+        return
+    if (root["status"], listed) != ("success", "success") or _some(root["counts"]) != {"success": len(OTHERS)}:
+        yield f"{OTHER}: is {root['status']}, {listed}, {root['counts']}, {root['messages']}"
+
+
 def _published(scene: Scene, said: Mapping[str, Said]) -> Iterator[str]:
     """What is published as up is deployed and on."""
     machines = scene.machines()
@@ -70,12 +128,11 @@ def _published(scene: Scene, said: Mapping[str, Said]) -> Iterator[str]:
             yield f"published states: {node} is up, but the machine is not deployed and on"
 
 
-def _of_words(said: Mapping[str, Said]) -> Iterator[str]:
+def _of_words(said: Mapping[str, Said], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """No version is a revision; no blocked group is called failed."""
-    rows = said["table of nodes"].facts["rows"]
     versions = {one[key] for one in rows for key in ("wanted_version", "done_version", "error_version", "touched")}
     for name, other in said.items():
-        for number in re.findall(r"\bversion (\d+)\b", other.text):
+        for number in re.findall(r"\bversion (\d+)\b(?!\.\d)", other.text):
             if int(number) not in versions:
                 yield f"{name}: there is no version {number} of a node"
         if re.search(r"groups? control, (compute|storage)[\w, ]* failed|group (compute|storage) failed", other.text):

@@ -1,4 +1,7 @@
-"""One site at a simulated Drydock: its design is committed, its actions are driven, and a controller looks at it."""
+"""Two sites at one simulated Drydock: designs are committed, actions are driven, and a controller looks at them.
+
+What happens, happens to the site `alpha`. The other one, `beta`, was deployed, and stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,13 @@ from site_engine.node_states.leader import SiteLeader
 from site_engine.plans.planning import plan_action, strategy_of
 from site_engine.process import SharedClock
 from site_engine.redaction import redact_for_action
-from site_store import SiteStore
+from site_store import ActionState, ApprovalAnswer, ApprovalRecord, SiteStore
 from site_store.node_states.user_states import lease_of
 from site_store.records import StepState
 from slipway_airflow import connections
 from slipway_api.monitoring import metrics
-from strategy_lib.phase import Phase
+from strategy_lib.phase import GroupState, Phase
+from tests.integration.api.airflow_runs import AirflowRuns
 from tests.support.driving import Driving
 from tests.support.led_sites import AT_ONCE
 from tests.support.revisions import commit_design
@@ -42,9 +46,24 @@ from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
 
 SITE = "alpha"
+OTHER = "beta"
 NODES = ("n1", "n2", "n3", "n4", "n5")
 GROUPS: Mapping[str, tuple[str, ...]] = {"control": ("n1", "n2"), "compute": ("n3", "n4"), "storage": ("n5",)}
 LOG = logging.getLogger("views")
+
+
+OTHERS = ("b1", "b2")
+
+
+def other_design() -> str:
+    """Return the design of the other site."""
+    groups = [group("control", OTHERS, percent_successful_nodes=100)]
+    return _with_settings(site(map(node, OTHERS), groups, region=OTHER))
+
+
+def _with_settings(text: str) -> str:
+    settings = document("slipway/SiteSettings/v1", "settings", {"node_states": dict(AT_ONCE)})
+    return f"{text}---\n{json.dumps(settings)}\n"
 
 
 def design(other: Collection[str] = (), approval: str = "") -> str:
@@ -58,111 +77,161 @@ def design(other: Collection[str] = (), approval: str = "") -> str:
         if one["name"] == approval:
             one["approval"] = "before"
     nodes = [node(name, tags=["other"] if name in other else []) for name in NODES]
-    settings = document("slipway/SiteSettings/v1", "settings", {"node_states": dict(AT_ONCE)})
-    return f"{site(nodes, groups, region=SITE)}---\n{json.dumps(settings)}\n"
+    return _with_settings(site(nodes, groups, region=SITE))
+
+
+class Led:
+    """A site that the controller leads, from its first look on."""
+
+    def __init__(self, scene: Scene, name: str) -> None:
+        self.name = name
+        held = scene.store.leases.take(lease_of(name), "host-1:1", 3600)
+        assert held is not None
+        self.held = held
+        self._leader = SiteLeader(scene.store, name, held, scene.store.now().timestamp())
+        self._watch = DriftWatch(scene.store, name, monotonic=lambda: scene.seconds)
+
+    def look(self, client: httpx.Client) -> None:
+        """Look at the list, and at the machines."""
+        body = {"epoch": self.held.epoch, "secret": self.held.secret}
+        client.post(f"/api/v1.0/sites/{self.name}/observe", json=body)
+        self._leader.look()
+        self._watch.look(self.held)
 
 
 @dataclass
 class Scene:
-    """The site, and what may happen to it. `watched` says whether somebody looks at its machines."""
+    """The sites, and what may happen to the first. `watched` says whether somebody looks at their machines.
+
+    `ended`: the newest action has just ended, and nothing happened to its machines since. `is_restored`: the store was
+    restored, and nobody took over what the machines are.
+    """
 
     store: SiteStore
     simulator: Simulator
     client: httpx.Client
+    airflow: AirflowRuns
     folder: Path
     watched: bool = True
     action: str = ""
-    revision: int = 0
+    ended: bool = False
+    _asked: ApprovalRecord | None = None
+    is_restored: bool = False
+    seconds: float = 0.0
     _runs: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    _seconds: float = 0.0
+    _revisions: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.lead()
+        self._commit(OTHER, other_design())
+        self.run("deploy_site", OTHER)
+        self.action = ""
 
     def lead(self) -> None:
         """Have a controller begin that holds no lease yet."""
-        self._held: Any = None
+        self._led: list[Led] = []
         well = {name: SimpleNamespace(problem=None, silent_for=0.0) for name in ("scheduler", "triggerer")}
         jobs = [check_owners(lambda: well), watch_owners(), report_nodes()]
-        self._controller = Controller(self.store, "host-1:1", jobs, monotonic=lambda: self._seconds)
+        self._controller = Controller(self.store, "host-1:1", jobs, monotonic=lambda: self.seconds)
 
     def commit(self, other: Collection[str] = (), approval: str = "") -> None:
         """Commit a design as a person does."""
-        text = design(other, approval)
-        self.revision = commit_design(self.store, SITE, text).number
-        self._file.write_text(text)
+        self._commit(SITE, design(other, approval))
 
-    @property
-    def _file(self) -> Path:
-        return self.folder / f"{self.revision}.yaml"
+    def _commit(self, name: str, text: str) -> None:
+        self._revisions[name] = commit_design(self.store, name, text).number
+        self._file(name).write_text(text)
 
-    def begin(self, kind: str, **parameters: Any) -> Driving:
+    def _file(self, name: str) -> Path:
+        return self.folder / f"{name}-{self._revisions[name]}.yaml"
+
+    def begin(self, kind: str, name: str = SITE, **parameters: Any) -> Driving:
         """Begin an action, and plan it as its task does."""
-        driving = self._created(kind, parameters)
+        driving = self._created(kind, name, parameters)
         for step in kind_of(kind).steps:
             self.store.steps.begin(driving.action.id, step, 1)
             self.store.steps.leave(driving.action.id, step, 1, StepState.SUCCESS)
         if kind == "redeploy_server":
             driving.node_step(Phase.DESTROY, parameters["target_nodes"])
-        self._plan(driving, kind, parameters)
+        self._plan(driving, kind, name, parameters)
         return driving
 
-    def run(self, kind: str, **parameters: Any) -> None:
+    def run(self, kind: str, name: str = SITE, **parameters: Any) -> None:
         """Carry an action out to its report."""
-        driving = self.begin(kind, **parameters)
-        for record in self.store.groups.of_action(driving.action.id):
-            driving.group(record.name)
-        self.end(driving)
+        self._driving = self.begin(kind, name, **parameters)
+        self.go_on()
 
-    def end(self, driving: Driving) -> None:
-        """Report, and free the site."""
+    def go_on(self) -> None:
+        """Drive the groups to their ends, or to one that waits for a person."""
+        self._asked = None
+        for record in self.store.groups.of_action(self._driving.action.id):
+            if record.state in (GroupState.SUCCESS, GroupState.FAILURE):
+                continue
+            ended = self._driving.group(record.name)
+            if isinstance(ended, ApprovalRecord):
+                self._asked = ended
+                return
+        self._end(self._driving)
+
+    @property
+    def waits(self) -> str:
+        """Return the group that waits for a person; "" if none does."""
+        return self._asked.group if self._asked else ""
+
+    def approve(self) -> None:
+        """Answer the group that waits, and go on."""
+        assert self._asked is not None
+        self.store.approvals.answer(self._asked, ApprovalAnswer.APPROVED, "ann")
+        self.go_on()
+
+    def _end(self, driving: Driving) -> None:
+        for step in ("after_success", "report", "release"):
+            self.store.steps.begin(driving.action.id, step, 1)
+            self.store.steps.leave(driving.action.id, step, 1, StepState.SUCCESS)
         states = dict.fromkeys(kind_of(driving.action.kind).steps, "success")
         finalize_action(self.store, driving.action, states, LOG, connections)
         self.store.locks.release(driving.action.id)
+        succeeded = self.store.actions.get(driving.action.id).state is ActionState.SUCCESS
+        self.airflow.end(driving.action.dag_id, driving.action.run_id, "success" if succeeded else "failed")
+        self.ended = True
 
-    def _created(self, kind: str, parameters: Mapping[str, Any]) -> Driving:
+    def _created(self, kind: str, name: str, parameters: Mapping[str, Any]) -> Driving:
         asked = parse_parameters(dict(parameters), kind_of(kind)).to_record()
-        run = f"{SITE}__run-{next(self._runs)}"
-        made = self.store.actions.ensure(kind, run, kind, SITE, self.revision, asked, "ann")
+        run = f"{name}__views-{next(self._runs)}"
+        self.airflow.start(kind, run, site=name, **parameters)
+        made = self.store.actions.ensure(kind, run, kind, name, self._revisions[name], asked, "ann")
         self.store.locks.acquire(made.id)
-        self.action = made.id
-        return Driving(self.store, made, self._file.as_uri(), self._connect, SharedClock(self.store))
+        self.action, self.ended = made.id, False
+        return Driving(self.store, made, self._file(name).as_uri(), self._connect, SharedClock(self.store))
 
     def _connect(self, driving: Driving) -> Provisioner:
         connection = connections.for_action(self.store, driving.action)
         observer = ProvisionerObserver(self.store, connection, driving.action.dag_id)
         return connection.connect(redact_for_action(self.store, driving.action), observer=observer)
 
-    def _plan(self, driving: Driving, kind_id: str, parameters: Mapping[str, Any]) -> None:
+    def _plan(self, driving: Driving, kind_id: str, name: str, parameters: Mapping[str, Any]) -> None:
         kind = kind_of(kind_id)
         asked = parse_parameters(dict(parameters), kind)
-        text = self._file.read_text()
-        read = read_design(load_documents(text, "site.yaml"))
-        records = self.store.nodes.of_site(SITE)
+        read = read_design(load_documents(self._file(name).read_text(), "site.yaml"))
+        records = self.store.nodes.of_site(name)
         provisioner = driving.connect()
-        conditions = {name: one.condition for name, one in provisioner.nodes().items()}
+        conditions = {node: one.condition for node, one in provisioner.nodes().items()}
         provisioner.close()
         strategy = strategy_of(kind, asked, read, records)
         plan = plan_action(kind, asked, read, strategy, records, conditions)
-        targets = set(asked.target_nodes or NODES)
-        digests = {name: digest for name, digest in read.digests.items() if name in targets}
+        other = () if asked.target_nodes else plan.other
         self.store.groups.save_plan(
-            driving.action.id, plan.groups, plan.done, digests, plan.other, plan.settled, group_step=kind.group_step
+            driving.action.id, plan.groups, plan.done, read.digests, other, plan.settled, group_step=kind.group_step
         )
 
     def look(self, times: int = 1) -> None:
-        """Have the controller look: at the list, the machines, the owners, and the reports."""
+        """Have the controller look: at the lists, the machines, the owners, and the reports."""
         for _ in range(times):
-            self._seconds += 60.0
+            self.seconds += 60.0
             self._controller.look()
-            if self._held is None:
-                self._held = self.store.leases.take(lease_of(SITE), "host-1:1", 3600)
-                self._leader = SiteLeader(self.store, SITE, self._held, self.store.now().timestamp())
-                self._watch = DriftWatch(self.store, SITE, monotonic=lambda: self._seconds)
-            body = {"epoch": self._held.epoch, "secret": self._held.secret}
-            self.client.post(f"/api/v1.0/sites/{SITE}/observe", json=body)
-            self._leader.look()
-            self._watch.look(self._held)
+            self._led = self._led or [Led(self, name) for name in (SITE, OTHER)]
+            for led in self._led:
+                led.look(self.client)
 
     def passes(self, seconds: float) -> None:
         """Let this long pass since anybody was seen, and since anything was listed."""

@@ -10,8 +10,9 @@ import pytest
 
 from site_store import SiteStore
 from site_store.restoring import Restoring
+from tests.integration.api.airflow_runs import AirflowRuns
 from tests.integration.api.views.comparison import contradictions
-from tests.integration.api.views.scene import SITE, Scene
+from tests.integration.api.views.scene import OTHER, SITE, Scene
 from tests.support.simulators import Simulator
 
 Step = Callable[[Scene], object]
@@ -22,15 +23,31 @@ def fails_first(scene: Scene) -> None:
     scene.run("deploy_site")
 
 
+def adopts_all(scene: Scene) -> None:
+    scene.is_restored = False
+    for name in (SITE, OTHER):
+        scene.client.post(f"/api/v1.0/sites/{name}/adopt", json={}).raise_for_status()
+
+
 def machine(name: str, **change: str) -> Step:
     """Have somebody change a machine."""
-    return lambda scene: scene.simulator.post(f"nodes/{name}", change)
+
+    def changes(scene: Scene) -> None:
+        scene.ended = False
+        scene.simulator.post(f"nodes/{name}", change)
+
+    return changes
 
 
 def asks(what: str, *nodes: str) -> Step:
     """Ask for nodes again, or adopt them."""
     path = f"/api/v1.0/sites/{SITE}/{what}"
     return lambda scene: scene.client.post(path, json={"nodes": list(nodes)} if nodes else {}).raise_for_status()
+
+
+def restore(scene: Scene) -> None:
+    scene.is_restored = True
+    Restoring(scene.store._database).settle(doubt=True)
 
 
 def nobody_looks(scene: Scene) -> None:
@@ -56,9 +73,12 @@ STEPS: tuple[tuple[str, Step], ...] = (
     ("adopt", asks("adopt", "n1")),
     ("redeploy", lambda scene: scene.run("redeploy_server", target_nodes=["n3"])),
     ("repair", lambda scene: scene.run("repair_site", target_nodes=["n5"])),
-    ("restore", lambda scene: Restoring(scene.store._database).settle(doubt=True)),
+    ("commit with an approval", lambda scene: scene.commit(other=["n4"], approval="compute")),
+    ("update that waits for a person", lambda scene: scene.run("update_site", allow_redeploy=True)),
+    ("approval", lambda scene: scene.approve()),
+    ("restore", restore),
     ("looked at after the restore", looked_at_again),
-    ("adopt after the restore", asks("adopt")),
+    ("adopt after the restore", adopts_all),
     ("provisioner and controller silent", nobody_looks),
 )
 
@@ -66,6 +86,7 @@ STEPS: tuple[tuple[str, Step], ...] = (
 @pytest.mark.usefixtures("dags")
 def test_all_views_of_a_site_agree_whatever_happens(
     admin: httpx.Client,
+    airflow_runs: AirflowRuns,
     store: SiteStore,
     connected: Simulator,
     tmp_path: Path,
@@ -76,7 +97,7 @@ def test_all_views_of_a_site_agree_whatever_happens(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("SLIPWAY_URL", origin)
     monkeypatch.setenv("SLIPWAY_TOKEN", tokens["admin"])
-    scene = Scene(store, connected, admin, tmp_path)
+    scene = Scene(store, connected, admin, airflow_runs, tmp_path)
     found: list[str] = []
     for name, step in STEPS:
         step(scene)

@@ -115,11 +115,12 @@ def metrics(scene: Scene) -> Said:
 def table_page(scene: Scene) -> Said:
     source = page(scene, f"/sites/{SITE}/nodes")
     rows = {name: re.search(rf'(?s)<tr id="node-{name}">(.*?)</tr>', source) for name in NODES}
-    nodes = {name: (_badge(row[1]), None) for name, row in rows.items() if row is not None}
+    nodes = {name: (badge(row[1]), None) for name, row in rows.items() if row is not None}
     return Said(nodes, Counter(status for status, _ in nodes.values()), text=words(source))
 
 
-def _badge(source: str) -> str:
+def badge(source: str) -> str:
+    """Return the first status word of a page."""
     found = re.search(r'class="badge s-(\w+)"', source)
     assert found is not None, source
     return found[1]
@@ -129,18 +130,19 @@ def site_page(scene: Scene) -> Said:
     source = page(scene, f"/sites/{SITE}")
     legend = re.search(r'(?s)<div class="wide-bar">.*?</ul>', source)
     counts = re.findall(r"<b>([\d,]+)</b> (\w+)", legend[0]) if legend else []
-    return Said(counts={word: int(number) for number, word in counts}, status=_badge(source), text=words(source))
+    return Said(counts={word: int(number) for number, word in counts}, status=badge(source), text=words(source))
 
 
 def node_page(scene: Scene) -> Said:
     sources = {name: page(scene, f"/sites/{SITE}/nodes/{name}") for name in NODES}
-    nodes = {name: (_badge(source), None) for name, source in sources.items()}
+    nodes = {name: (badge(source), None) for name, source in sources.items()}
     return Said(nodes, text=" ".join(map(words, sources.values())))
 
 
 def sites_page(scene: Scene) -> Said:
     source = page(scene, "/")
-    return Said(status=_badge(source), text=words(source))
+    (row,) = re.findall(rf'(?s)<tr[^>]*>(?:(?!</tr>).)*/sites/{SITE}"(?:(?!</tr>).)*</tr>', source)
+    return Said(status=badge(row), text=words(source))
 
 
 def text_of(path: str) -> Callable[[Scene], Said]:
@@ -148,14 +150,15 @@ def text_of(path: str) -> Callable[[Scene], Said]:
     return lambda scene: Said(text=words(page(scene, path)))
 
 
-def _command(*arguments: str) -> str:
+def command(*arguments: str) -> str:
+    """Return what a command prints, without its notes."""
     result = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return re.sub(r"(?m)^\d{4}-\d\d-\d\dT\S+ \[.*\n", "", result.stdout)
 
 
 def command_nodes(scene: Scene) -> Said:
-    rows = {line.split()[0]: line for line in _command("get", "nodes", "--site", SITE).splitlines() if line[:1] == "n"}
+    rows = {line.split()[0]: line for line in command("get", "nodes", "--site", SITE).splitlines() if line[:1] == "n"}
     nodes = {name: (_word(rows[name]), None) for name in NODES}
     return Said(nodes, Counter(status for status, _ in nodes.values()), text="\n".join(rows.values()))
 
@@ -167,14 +170,26 @@ def _word(line: str) -> str:
 
 
 def command_sites(scene: Scene) -> Said:
-    text = _command("get", "sites")
+    text = command("get", "sites")
     (line,) = (line for line in text.splitlines() if line.split()[:1] == [SITE])
     return Said(status=_word(line), text=text)
 
 
 def command_errors(scene: Scene) -> Said:
-    lines = _command("get", "nodes", "--site", SITE, "--status", "error").splitlines()
+    lines = command("get", "nodes", "--site", SITE, "--status", "error").splitlines()
     return Said(errors=frozenset(line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in NODES))
+
+
+def command_describe(scene: Scene) -> Said:
+    texts = {name: command("describe", "node", name, "--site", SITE) for name in NODES}
+    nodes = {name: (_word(text.splitlines()[0]), None) for name, text in texts.items()}
+    return Said(nodes, text="\n".join(texts.values()))
+
+
+def reports(scene: Scene) -> Said:
+    """Each node that is in error by an operation is in the reports; a drift is none."""
+    found = get(scene, f"/sites/{SITE}/reports")["reports"]
+    return Said(text=str(found), facts={"reported": {one["node"] for one in found}})
 
 
 def published(scene: Scene) -> Said:
@@ -183,9 +198,9 @@ def published(scene: Scene) -> Said:
     return Said(text=answer.text, facts={"published": answer.json().get("nodes", {})})
 
 
-def command_text(*arguments: str) -> Callable[[Scene], Said]:
+def text_of_command(*arguments: str) -> Callable[[Scene], Said]:
     """Return what reads a command of which only the words count; ACTION stands for the newest action."""
-    return lambda scene: Said(text=_command(*(scene.action if one == "ACTION" else one for one in arguments)))
+    return lambda scene: Said(text=command(*(scene.action if one == "ACTION" else one for one in arguments)))
 
 
 VIEWS: Mapping[str, Callable[[Scene], Said]] = {
@@ -201,12 +216,17 @@ VIEWS: Mapping[str, Callable[[Scene], Said]] = {
     "page of nodes": table_page,
     "pages of each node": node_page,
     "published states": published,
+    "reports": reports,
+    "page of owners": text_of("/owners"),
+    "page of states": text_of(f"/sites/{SITE}/states"),
     "slipway get nodes": command_nodes,
     "slipway get nodes --status error": command_errors,
     "slipway get sites": command_sites,
-    "slipway describe site": command_text("describe", f"site/{SITE}", "--depth", "2"),
-    "slipway get owners": command_text("get", "owners"),
-    "slipway get actions": command_text("get", "actions", "--site", SITE),
-    "slipway get workflows": command_text("get", "workflows", "--site", SITE),
+    "slipway describe node": command_describe,
+    "slipway get site-state": text_of_command("get", "site-state", "--site", SITE),
+    "slipway describe site": text_of_command("describe", f"site/{SITE}", "--depth", "2"),
+    "slipway get owners": text_of_command("get", "owners"),
+    "slipway get actions": text_of_command("get", "actions", "--site", SITE),
+    "slipway get workflows": text_of_command("get", "workflows", "--site", SITE),
     "page of the plan": text_of(f"/sites/{SITE}/plan"),
 }
