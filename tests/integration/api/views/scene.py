@@ -191,8 +191,9 @@ class Scene:
         states = dict.fromkeys(kind_of(driving.action.kind).steps, "success")
         finalize_action(self.store, driving.action, states, LOG, connections)
         self.store.locks.release(driving.action.id)
-        succeeded = self.store.actions.get(driving.action.id).state is ActionState.SUCCESS
-        self.airflow.end(driving.action.dag_id, driving.action.run_id, "success" if succeeded else "failed")
+        ended = self.store.actions.get(driving.action.id)
+        assert ended.run_id is not None
+        self.airflow.end(ended.dag_id, ended.run_id, "success" if ended.state is ActionState.SUCCESS else "failed")
         self.ended = True
 
     def _created(self, kind: str, name: str, parameters: Mapping[str, Any]) -> Driving:
