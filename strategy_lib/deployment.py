@@ -6,7 +6,7 @@ O(nodes x overlap + edges). It can be rebuilt from a store at any time: that is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 
@@ -173,21 +173,19 @@ class Deployment:
         good, bad = set(succeeded), set(failed)
         phase, states = step.phase, self._states
         done = _DONE[phase]
-        for name in step.nodes:
+        states.update(dict.fromkeys(step.nodes, done))
+        lost = [name for name in step.nodes if name in bad or name not in good]
+        for name in lost:
+            states[name] = NodeState.FAILURE if name in bad else NodeState.UNKNOWN
             if name in bad:
-                states[name] = NodeState.FAILURE
                 self._known.errors.setdefault(name, f"{phase} failed")
-            elif name in good:
-                states[name] = done
-            else:
-                states[name] = NodeState.UNKNOWN
         if phase is Phase.DEPLOY:
-            self._lost_in_deploy.update(name for name in step.nodes if states[name] is not done)
+            self._lost_in_deploy.update(lost)
             if self._to_be_ready:
                 self._awaited.update(name for name in step.nodes if name in self._to_be_ready and name in good - bad)
         if phase is Phase.READY:
             self._awaited.difference_update(step.nodes)
-            self._not_ready.update(name for name in step.nodes if states[name] is not done)
+            self._not_ready.update(lost)
         if phase is Phase.RELEASE:
             self._serving.difference_update(step.nodes)
         self._pending = None
@@ -202,10 +200,14 @@ class Deployment:
         """Return the state of a node (rule 10)."""
         return self._states.get(node, NodeState.NOT_STARTED)
 
+    def states_of(self, nodes: Iterable[str]) -> Iterator[NodeState]:
+        """Yield the states of nodes, in their order."""
+        return map(self._states.get, nodes, repeat(NodeState.NOT_STARTED))
+
     def group(self, name: str) -> GroupView:
         """Return a group as it stands; its counts take time linear in its nodes."""
         run = self._runs[name]
-        counts = counts_of(self._states_of(run.nodes))
+        counts = counts_of(self.states_of(run.nodes))
         lost = self._lost_in_deploy | self._not_ready
         if run.group.has_batches:
             lost |= {each for each in run.rounds.deployed if self.state_of(each) in _LOST}
@@ -275,7 +277,8 @@ class Deployment:
             again = prepare_again(run, self._known)
             if again:
                 return Due(Phase.PREPARE, again)
-            self._require_known(name for name in run.nodes if self._beside.get(name) is Phase.PREPARE)
+            if self._beside:
+                self._require_known(name for name in run.nodes if self._beside.get(name) is Phase.PREPARE)
             if not self._meets(run, Phase.PREPARE):
                 self._judge(run, False, Reason.PREPARE_CRITERIA)
                 return None
@@ -285,7 +288,7 @@ class Deployment:
             self._require_known(name for name in run.plan.named if name in self._beside)
         due = next_due(run, self._known)
         self._known.held.update(run.held)
-        if due is None or due.phase is Phase.READY:
+        if self._beside and (due is None or due.phase is Phase.READY):
             self._require_known(name for name in run.nodes if name in self._beside)
         return due
 
@@ -339,9 +342,12 @@ class Deployment:
         if run.group.has_batches:
             due = self._due_in_batches(run)
             return due.nodes if due is not None and due.phase is Phase.PREPARE else ()
+        found = self._in_state(run, NodeState.NOT_STARTED)
+        if not (self._withheld or run.plan.redeploy or self._serving):
+            return found
         return tuple(
             name
-            for name in self._in_state(run, NodeState.NOT_STARTED)
+            for name in found
             if name not in self._withheld and name not in run.plan.redeploy and name not in self._serving
         )
 
@@ -366,9 +372,6 @@ class Deployment:
         if state is NodeState.NOT_STARTED:
             return tuple(name for name in run.nodes if get(name, state) is state)
         return tuple(name for name in run.nodes if get(name) is state)
-
-    def _states_of(self, nodes: Iterable[str]) -> Iterable[NodeState]:
-        return map(self._states.get, nodes, repeat(NodeState.NOT_STARTED))
 
 
 def _go_on(run: GroupRun, phases_done: Collection[Phase], rounds: Sequence[Round]) -> None:

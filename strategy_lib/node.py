@@ -101,18 +101,25 @@ def nodes_from_inventory(inventory: Sequence[Mapping[str, Any]]) -> list[Node]:
         raise InventoryError(problems)
     nodes: dict[str, Node] = {}
     tag_sets: dict[tuple[str, ...], frozenset[str]] = {(): NO_TAGS}
+    texts: dict[tuple[Any, ...], Mapping[str, str]] = {(): NO_LABELS}
     for position, entry in enumerate(inventory):
         name = entry["name"]
         if name in nodes:
             message = f"there is already a node {name!r}; names must be unique"
             problems.append(Problem(extend("$", position, "name"), message))
         tags = tuple(entry.get("tags") or ())
-        # Thousands of nodes have the same few tags; one set serves them all.
+        # Thousands of nodes have the same few tags and labels; one set serves them all.
         tag_set = tag_sets.get(tags)
         if tag_set is None:
             tag_set = tag_sets[tags] = frozenset(tags)
+        labels = entry.get("labels") or {}
+        # The types belong to it: 1 and true are equal, and have different texts.
+        of_labels = (*labels.items(), *map(type, labels.values()))
+        label_set = texts.get(of_labels)
+        if label_set is None:
+            label_set = texts[of_labels] = label_texts(labels)
         needed = tuple(entry.get("depends_on_nodes") or ())
-        nodes[name] = Node(name, tag_set, label_texts(entry.get("labels")), entry.get("rack"), needed)
+        nodes[name] = Node(name, tag_set, label_set, entry.get("rack"), needed)
     if problems:
         raise InventoryError(problems)
     return list(nodes.values())

@@ -16,11 +16,12 @@ from strategy_lib.node import Node, NodeState, nodes_from_inventory
 from strategy_lib.ordering import order_groups
 from strategy_lib.parsing.json_path import extend
 from strategy_lib.parsing.strategy_parser import parse_strategy
-from strategy_lib.phase import GROUP_PHASES, Phase, Reason, Verdict
+from strategy_lib.phase import GROUP_PHASES, Phase, Reason
 from strategy_lib.rounds import RoundDeployment, require_at_once
 from strategy_lib.selectors import resolve
 from strategy_lib.steps import Finished, Step
 from strategy_lib.strategy import Strategy
+from strategy_lib.verdict import GroupView, verdict_on
 
 
 class NodeOutcome(StrEnum):
@@ -33,9 +34,10 @@ class NodeOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A deployment at its end, what would have been sent to the provisioner, in order, and the rounds of groups."""
+    """A deployment at its end, its groups, what would have been sent to the provisioner, in order, and the rounds."""
 
     deployment: Deployment
+    groups: tuple[GroupView, ...]
     submissions: tuple[Step, ...] = field(default=())
     waves: tuple[tuple[str, ...], ...] = field(default=())
 
@@ -80,13 +82,12 @@ def rehearse(
             succeeded = tuple(name for name in step.nodes if fates.get(name) in (None, NodeOutcome.SUCCESS))
             failed = [name for name in step.nodes if fates.get(name) is NodeOutcome.FAILURE]
         deployment.record(step, succeeded, failed)
-    return Rehearsal(deployment, tuple(submissions), _waves(deployment))
-
-
-def _waves(deployment: Deployment) -> tuple[tuple[str, ...], ...]:
+    views = deployment.groups
     if isinstance(deployment, RoundDeployment):
-        return deployment.waves
-    return tuple((group.name,) for group in deployment.groups if group.reason is not Reason.DEPENDENCY)
+        waves = deployment.waves
+    else:
+        waves = tuple((group.name,) for group in views if group.reason is not Reason.DEPENDENCY)
+    return Rehearsal(deployment, views, tuple(submissions), waves)
 
 
 def simulate(
@@ -142,10 +143,10 @@ def simulate(
 
 def rehearsal_to_dict(rehearsal: Rehearsal, nodes: Sequence[Node]) -> dict[str, Any]:
     """Return a rehearsal as the plain data that `simulate` returns."""
-    deployment = rehearsal.deployment
-    groups = deployment.groups
+    deployment, groups = rehearsal.deployment, rehearsal.groups
     # Plain text: callers need not know our enumerations.
     states = {state: str(state) for state in NodeState}
+    names = [node.name for node in nodes]
     held = {
         name: reason
         for group in groups
@@ -154,7 +155,7 @@ def rehearsal_to_dict(rehearsal: Rehearsal, nodes: Sequence[Node]) -> dict[str, 
     }
     return {
         **({"held": held} if held else {}),
-        "verdict": str(deployment.verdict or Verdict.FAILURE),
+        "verdict": str(verdict_on(groups).verdict),
         "order": [group.name for group in groups],
         "groups": {
             group.name: {
@@ -174,7 +175,7 @@ def rehearsal_to_dict(rehearsal: Rehearsal, nodes: Sequence[Node]) -> dict[str, 
             }
             for group in groups
         },
-        "nodes": {node.name: states[deployment.state_of(node.name)] for node in nodes},
+        "nodes": dict(zip(names, map(states.__getitem__, deployment.states_of(names)), strict=True)),
         "submissions": [
             {"group": step.group, "phase": str(step.phase), "nodes": list(step.nodes)} for step in rehearsal.submissions
         ],

@@ -133,7 +133,7 @@ def used_edges(depends_on: Edges, doing: Collection[str]) -> list[tuple[str, str
 
 def find_node_cycles(nodes: Collection[str], depends_on: Edges) -> list[tuple[str, ...]]:
     """Return cycles that have no node in common, each with its first node repeated at the end; [] without a cycle."""
-    return _cycles(_graph(nodes, depends_on))
+    return _cycles(_graph(nodes, depends_on)) if any(depends_on.values()) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +198,8 @@ def order_between_groups(members: Mapping[str, Collection[str]], depends_on: Edg
     members : group to its nodes.
     depends_on : node to the nodes it depends on.
     """
+    if not any(depends_on.values()):
+        return {}
     groups_of: defaultdict[str, list[str]] = defaultdict(list)
     for group, names in members.items():
         for name in names:

@@ -12,7 +12,7 @@ from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.groups.rounds_of_group import Rounds
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import NO_RETRIES, Group
 from strategy_lib.verdict import SUCCESSFUL
 
 States = Mapping[str, NodeState]
@@ -89,7 +89,10 @@ class Due:
 
 def prepare_again(run: GroupRun, known: Known) -> tuple[str, ...]:
     """Return the nodes that are prepared again: those that failed and may be, and those that were released for it."""
-    return tuple(name for name in run.nodes if is_tried_again(run, known, name)) if run.rounds.numbers else ()
+    rounds = run.rounds
+    if not rounds.numbers or (run.group.retries == NO_RETRIES and not rounds.released):
+        return ()
+    return tuple(name for name in run.nodes if is_tried_again(run, known, name))
 
 
 def is_tried_again(run: GroupRun, known: Known, name: str) -> bool:
@@ -150,6 +153,15 @@ def is_prepared(run: GroupRun, known: Known, name: str) -> bool:
         return False
     first = not run.rounds.numbers[Phase.DEPLOY]
     return first or name in run.plan.waits_for or run.rounds.was_prepared_late(name)
+
+
+def prepared_nodes(run: GroupRun, known: Known) -> tuple[str, ...]:
+    """Return the prepared nodes that may be sent for deploy, as far as each alone is concerned."""
+    get = known.states.get
+    prepared = tuple(name for name in run.nodes if get(name) is NodeState.PREPARED)
+    if not known.withheld and run.rounds.is_whole and not run.rounds.numbers[Phase.DEPLOY]:
+        return prepared
+    return tuple(name for name in prepared if is_prepared(run, known, name))
 
 
 def may_be_taken(run: GroupRun, known: Known, name: str) -> bool:

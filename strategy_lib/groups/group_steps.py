@@ -12,10 +12,10 @@ from strategy_lib.groups.group_run import (
     GroupRun,
     Known,
     find_submittable,
-    is_prepared,
     may_be_taken,
     nodes_to_ask,
     prepare_again,
+    prepared_nodes,
 )
 from strategy_lib.phase import Phase
 
@@ -28,7 +28,7 @@ def next_due(run: GroupRun, known: Known) -> Due | None:
     which stay as they are.
     """
     asked = nodes_to_ask(run, known)
-    prepared = tuple(name for name in run.nodes if is_prepared(run, known, name))
+    prepared = prepared_nodes(run, known)
     again = prepare_again(run, known)
     if run.plan == NO_PLAN:
         ready = prepared

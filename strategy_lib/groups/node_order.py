@@ -108,9 +108,11 @@ def require_order(strategy: Strategy, nodes: Sequence[Node]) -> None:
 def order_cycles(strategy: Strategy, nodes: Sequence[Node]) -> tuple[Problem, ...]:
     """Return each cycle of nodes, and through groups and nodes together, among the names that nodes have (rule 39)."""
     edges = node_edges(strategy, nodes)
+    if not edges:
+        return ()
     groups = {group.name: group.depends_on for group in strategy.groups}
     try:
-        check_order(groups, resolve(strategy, nodes) if edges else {}, edges, [node.name for node in nodes])
+        check_order(groups, resolve(strategy, nodes), edges, [node.name for node in nodes])
     except StrategyError as error:
         return tuple(error.problems)
     return ()

@@ -62,8 +62,9 @@ class Rounds:
         if this.phase is Phase.DEPLOY:
             self._deploys.update(this.nodes)
             self.deployed.update(this.nodes)
-            for name in this.nodes:
-                self._prepares.pop(name, None)
+            if self._prepares:
+                for name in this.nodes:
+                    self._prepares.pop(name, None)
         elif this.phase is Phase.PREPARE:
             self._prepares.update(this.nodes)
             if self.numbers[Phase.PREPARE] > 1 or self.numbers[Phase.DEPLOY]:
@@ -76,6 +77,11 @@ class Rounds:
         """Return the number of the round of a phase that is under way, or comes next; the first is 0."""
         under_way = self.under_way is not None and self.under_way.phase is phase
         return self.numbers[phase] - under_way
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all nodes that were due could be sent, in each round."""
+        return not self._left_out
 
     def is_left_out(self, phase: Phase, name: str) -> bool:
         """Whether the node was due for the phase and could not be sent."""
