@@ -354,7 +354,7 @@ def known_site_query() -> Select[Any]:
 def _cells(of: FromClause, *conditions: ColumnElement[bool]) -> ColumnElement[str]:
     """Return a column of `of`: the cells of a scope of the roll-up, summed over their parts."""
     cell = status_count.c
-    key = (cell.group_name, cell.phase, cell.owner, cell.status, cell.fresh)
+    key = (cell.group_name, cell.phase, cell.owner, cell.status, cell.serves)
     # A number that may be large is a decimal in PostgreSQL, and that is a text in JSON.
     records = func.sum(cell.records).cast(BigInteger).label("records")
     summed = select(*key, records).where(*conditions).group_by(*key).correlate(of).subquery()
