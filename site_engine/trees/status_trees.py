@@ -83,7 +83,8 @@ def site_trees(store: SiteStore, sites: Collection[str], *, messages: bool = Tru
 
 def _of_site(facts: SiteFacts) -> StatusTree:
     own, reports = site_entry(facts), reports_of_site(facts)
-    return StatusTree(facts.token, facts.read_at, site_header(facts), _with(own, reports), own, reports)
+    root = _with(own, reports)
+    return StatusTree(facts.token, facts.read_at, site_header(facts, root), root, own, reports)
 
 
 def _with(own: Entry, reports: Reports) -> Entry:

@@ -189,7 +189,9 @@ def _as_cells(members: Select[Any]) -> Select[Any]:
     each = members.subquery().c
     said = func.coalesce(each.error, "")
     nothing = literal("", String())
-    return select(nothing, each.site, each.group_name, "node " + each.node, said, each.standing, nothing.label("serves"))
+    return select(
+        nothing, each.site, each.group_name, "node " + each.node, said, each.standing, nothing.label("serves")
+    )
 
 
 # Built once, like all queries here that are asked again: to build them takes several times as long as to execute them.

@@ -43,8 +43,8 @@ CASE
 END
 """.strip()
 
-#: What it serves, as `strategy_lib.status.serves.serves_of` says; the same test compares the two. An error that names no
-#: action is a drift: the machine is not as it was left.
+#: What `strategy_lib.status.serves.serves_of` says of the columns beside it; the same test compares the two. An error
+#: that names no action is a drift: the machine is not as it was left.
 SERVES = """
 CASE
   WHEN done_digest IS NULL OR doubt IS NOT NULL THEN 'nothing'

@@ -90,7 +90,7 @@ class Serving:
         return oldest_of(self.counts)
 
     def of_status(self, status: Status | None) -> Serves:
-        """Return what colour and text of an entry come from beside its status: of a pending one what its nodes serve."""
+        """Return what an entry of this status takes its colour and text from: nothing unless it is pending."""
         return oldest_of(self.pending) if status is Status.PENDING else Serves.NOTHING
 
 
