@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from site_engine.trees.batches import batches_to_dict
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import Reports, by_parent
+from site_engine.trees.site_sentences import first_line_of
 from site_store.leases import CONTROLLER
 from site_store.trees.tree_facts import Times
 from strategy_lib.batches.batch_words import batches_so_far
 from strategy_lib.node_states.drift import DRIFTED
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, OwnerSeen
-from strategy_lib.status.first_line import TROUBLES, FirstLine, first_line
 from strategy_lib.status.leaf import OwnerRecord, Shown, SiteNode, status_in_site
 from strategy_lib.status.serves import Serves, Serving
 from strategy_lib.status.tree import (
@@ -174,37 +174,6 @@ class SiteView:
         """Return how many nodes of the design show which status, each once."""
         return self.tally(self.of_design)[0]
 
-    def first_line(self, root: Entry) -> FirstLine:
-        """Say how the site stands against its design, and whether it is healthy.
-
-        Parameters
-        ----------
-        root : its entry, with what reporters say.
-        """
-        if self.facts.committed is None:
-            return FirstLine()
-        # Nodes in no group do not count in how the site stands (rule 33).
-        grouped = [cell for cell in self.of_design if cell.phase != NO_GROUP]
-        leaving = self.cells.get(TO_BE_REMOVED, ())
-        again = (cell for cell in grouped if cell.status == Status.PENDING and cell.serves == Serves.WANTED)
-        return first_line(
-            self.serving(grouped).counts,
-            self.tally([*grouped, *leaving])[0],
-            asked_again=sum(cell.records for cell in again),
-            to_be_removed=sum(cell.records for cell in leaving if cell.status != Status.DELETED),
-            since=self.facts.behind_since,
-            others=[words for child in root.children for words in _other_trouble(child)],
-        )
-
-
-def _other_trouble(child: Entry) -> Sequence[str]:
-    """Return what is wrong with a child of a site beside its nodes: what stands below a group, or the child itself."""
-    if child.status not in TROUBLES or not child.rolls_up or child.counts.get(child.status, 0):
-        return ()
-    name = f"group {child.name}" if child.kind is EntryKind.GROUP else child.name
-    said = next(iter(child.messages), child.status.value).removeprefix(f"{child.name}: ")
-    return (f"{name}: {said}",)
-
 
 def site_view(facts: SiteFacts) -> SiteView:
     """Return what judges a site."""
@@ -350,7 +319,7 @@ def site_header(facts: SiteFacts, root: Entry) -> dict[str, Any]:
     counts = view.whole()
     return {
         "name": facts.site,
-        **view.first_line(root).to_data(),
+        **first_line_of(view, root).to_data(),
         "revision_committed": facts.committed,
         "revision_done": facts.done,
         "nodes": sum(counts.values()),
