@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from site_engine.trees.batches import batches_to_dict
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import Reports, by_parent
-from site_engine.trees.site_sentences import first_line_of
 from site_store.leases import CONTROLLER
 from site_store.trees.tree_facts import Times
 from strategy_lib.batches.batch_words import batches_so_far
@@ -308,18 +307,11 @@ def _revision(revision: int | None, digest: str | None) -> tuple[int | None, str
     return None if digest is None else (revision, digest)
 
 
-def site_header(facts: SiteFacts, root: Entry) -> dict[str, Any]:
-    """Return what stands above the tree of a site, as plain data.
-
-    Parameters
-    ----------
-    root : its entry, with what reporters say.
-    """
-    view = site_view(facts)
-    counts = view.whole()
+def site_header(facts: SiteFacts) -> dict[str, Any]:
+    """Return what stands above the tree of a site, as plain data."""
+    counts = site_view(facts).whole()
     return {
         "name": facts.site,
-        **first_line_of(view, root).to_data(),
         "revision_committed": facts.committed,
         "revision_done": facts.done,
         "nodes": sum(counts.values()),

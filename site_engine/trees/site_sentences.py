@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from site_engine.trees.site import site_view
 from strategy_lib.status.entry import Entry, EntryKind
 from strategy_lib.status.first_line import TROUBLES, FirstLine, first_line
 from strategy_lib.status.serves import Serves
@@ -12,19 +13,19 @@ from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
-    from site_engine.trees.site import SiteView
+    from site_store import SiteFacts
 
 
-def first_line_of(view: SiteView, root: Entry) -> FirstLine:
+def first_line_of(facts: SiteFacts, root: Entry) -> FirstLine:
     """Say how a site stands against its design, and whether it is healthy.
 
     Parameters
     ----------
     root : its entry, with what reporters say.
     """
-    facts = view.facts
     if facts.committed is None:
         return FirstLine()
+    view = site_view(facts)
     # Nodes in no group do not count in how the site stands (rule 33).
     grouped = [cell for cell in view.of_design if cell.phase != NO_GROUP]
     leaving = view.cells.get(TO_BE_REMOVED, ())
