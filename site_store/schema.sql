@@ -3,14 +3,15 @@
 --
 -- How a status is counted
 -- -----------------------
--- `status_count` has a number of rows (`records`) for each cell: action_id, site, group_name, phase, owner, status, fresh.
+-- `status_count` has a number of rows (`records`) for each cell: action_id, site, group_name, phase, owner, status and
+-- serves.
 --
 -- * Of an action, each row of `task` counts: once in the group '', which is the whole, and once in each group that its
---   node is in (`group_node`). `phase` and `status` are the task's, and `fresh` is always true.
+--   node is in (`group_node`). `phase` and `status` are the task's, and `serves` is ''.
 -- * Of a site (action_id ''), each row of `node` counts that is wanted, was done or has a status: once in the group '',
 --   and once in each group of the design that it is in (`site_group_node`). `status` is the node's `standing`. `phase`
---   says where it stands: 'grouped', 'no group', or 'to be removed' (it left the design). `fresh` says that it was done
---   in the digest that is wanted, or that one of the two is not known.
+--   says where it stands: 'grouped', 'no group', or 'to be removed' (it left the design). `serves` is the node's: what
+--   it serves, nothing, an older revision or the wanted one.
 --
 -- A cell's number is the sum of its parts. A transaction writes a part of its own, so that no two ever wait for each
 -- other. `status/counting.py` adds up the parts of transactions that are over, and compares all counts with the rows.
@@ -25,8 +26,8 @@
 -- What has changed: a row of the phase ~touch, in the part of the transaction. A tree is read again where one is new.
 
 CREATE FUNCTION slipway_touch(the_action text, the_site text) RETURNS void LANGUAGE sql AS $$
-    INSERT INTO status_count (action_id, site, group_name, phase, owner, status, fresh, part, records)
-    SELECT the_action, the_site, '', '~touch', '', '', true, pg_current_xact_id()::text::bigint, 1
+    INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
+    SELECT the_action, the_site, '', '~touch', '', '', '', pg_current_xact_id()::text::bigint, 1
     WHERE the_action IS NOT NULL AND the_site IS NOT NULL
     ON CONFLICT DO NOTHING
 $$;
@@ -100,23 +101,23 @@ BEGIN
         PERFORM set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
     END IF;
     EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, fresh, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, fresh, pg_current_xact_id()::text::bigint, sum(n)
+        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
+        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
         FROM (
             SELECT t.action_id AS action_id, a.site AS site, '' AS group_name, t.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, true AS fresh, t.n AS n
+                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, t.n AS n
             FROM (SELECT *, 1 AS n FROM new_rows) t
             JOIN action a ON a.id = t.action_id
             UNION ALL
             SELECT t.action_id AS action_id, a.site AS site, g.group_name AS group_name, t.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, true AS fresh, t.n AS n
+                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, t.n AS n
             FROM (SELECT *, 1 AS n FROM new_rows) t
             JOIN action a ON a.id = t.action_id
             JOIN group_node g ON g.action_id = t.action_id AND g.node = t.node
         ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, fresh
+        GROUP BY action_id, site, group_name, phase, owner, status, serves
         HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, fresh, part)
+        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
         DO UPDATE SET records = status_count.records + excluded.records
     $q$;
     PERFORM set_config('enable_hashjoin', enable_hashjoin_was, true),
@@ -139,11 +140,11 @@ BEGIN
         RETURN NULL;
     END IF;
     EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, fresh, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, fresh, pg_current_xact_id()::text::bigint, sum(n)
+        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
+        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
         FROM (
             SELECT k.action_id AS action_id, a.site AS site, place.name AS group_name, k.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, true AS fresh, t.n AS n
+                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, t.n AS n
             FROM (
                 SELECT o.action_id, o.phase, o.owner AS owner_was, o.status AS status_was, n.owner, n.status, ARRAY(
                     SELECT m.group_name
@@ -159,9 +160,9 @@ BEGIN
             CROSS JOIN LATERAL (VALUES (k.owner_was, k.status_was, -k.n), (k.owner, k.status, k.n)) t(owner, status, n)
             CROSS JOIN LATERAL unnest(array_prepend('', k.names::text[])) place(name)
         ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, fresh
+        GROUP BY action_id, site, group_name, phase, owner, status, serves
         HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, fresh, part)
+        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
         DO UPDATE SET records = status_count.records + excluded.records
     $q$;
     PERFORM slipway_touch(action_id, site)
@@ -189,23 +190,23 @@ BEGIN
         PERFORM set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
     END IF;
     EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, fresh, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, fresh, pg_current_xact_id()::text::bigint, sum(n)
+        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
+        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
         FROM (
             SELECT t.action_id AS action_id, a.site AS site, '' AS group_name, t.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, true AS fresh, t.n AS n
+                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, t.n AS n
             FROM (SELECT *, -1 AS n FROM old_rows) t
             JOIN action a ON a.id = t.action_id
             UNION ALL
             SELECT t.action_id AS action_id, a.site AS site, g.group_name AS group_name, t.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, true AS fresh, t.n AS n
+                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, t.n AS n
             FROM (SELECT *, -1 AS n FROM old_rows) t
             JOIN action a ON a.id = t.action_id
             JOIN group_node g ON g.action_id = t.action_id AND g.node = t.node
         ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, fresh
+        GROUP BY action_id, site, group_name, phase, owner, status, serves
         HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, fresh, part)
+        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
         DO UPDATE SET records = status_count.records + excluded.records
     $q$;
     PERFORM set_config('enable_hashjoin', enable_hashjoin_was, true),
@@ -236,18 +237,18 @@ BEGIN
         ORDER BY t.action_id, t.node, t.phase FOR UPDATE
     $q$;
     EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, fresh, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, fresh, pg_current_xact_id()::text::bigint, sum(n)
+        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
+        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
         FROM (
             SELECT t.action_id AS action_id, a.site AS site, g.group_name AS group_name, t.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, true AS fresh, 1 AS n
+                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, 1 AS n
             FROM task t
             JOIN action a ON a.id = t.action_id
             JOIN new_rows g ON g.action_id = t.action_id AND g.node = t.node
         ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, fresh
+        GROUP BY action_id, site, group_name, phase, owner, status, serves
         HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, fresh, part)
+        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
         DO UPDATE SET records = status_count.records + excluded.records
     $q$;
     RETURN NULL;
@@ -270,18 +271,18 @@ BEGIN
         ORDER BY t.action_id, t.node, t.phase FOR UPDATE
     $q$;
     EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, fresh, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, fresh, pg_current_xact_id()::text::bigint, sum(n)
+        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
+        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
         FROM (
             SELECT t.action_id AS action_id, a.site AS site, g.group_name AS group_name, t.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, true AS fresh, -1 AS n
+                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, -1 AS n
             FROM task t
             JOIN action a ON a.id = t.action_id
             JOIN old_rows g ON g.action_id = t.action_id AND g.node = t.node
         ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, fresh
+        GROUP BY action_id, site, group_name, phase, owner, status, serves
         HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, fresh, part)
+        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
         DO UPDATE SET records = status_count.records + excluded.records
     $q$;
     RETURN NULL;
@@ -306,8 +307,8 @@ BEGIN
         PERFORM set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
     END IF;
     EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, fresh, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, fresh, pg_current_xact_id()::text::bigint, sum(n)
+        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
+        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
         FROM (
             SELECT '' AS action_id, t.site AS site, '' AS group_name,
                 CASE
@@ -317,22 +318,22 @@ BEGIN
                     ELSE 'no group'
                 END AS phase,
                 coalesce(t.owner, '') AS owner, t.standing AS status,
-                (t.done_digest IS NULL OR t.wanted_digest IS NULL OR t.done_digest = t.wanted_digest) AS fresh,
+                t.serves AS serves,
                 t.n AS n
             FROM (SELECT *, 1 AS n FROM new_rows) t
             WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
             UNION ALL
             SELECT '' AS action_id, t.site AS site, g.group_name AS group_name, 'grouped' AS phase,
                 coalesce(t.owner, '') AS owner, t.standing AS status,
-                (t.done_digest IS NULL OR t.wanted_digest IS NULL OR t.done_digest = t.wanted_digest) AS fresh,
+                t.serves AS serves,
                 t.n AS n
             FROM (SELECT *, 1 AS n FROM new_rows) t
             JOIN site_group_node g ON g.site = t.site AND g.node = t.name
             WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
         ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, fresh
+        GROUP BY action_id, site, group_name, phase, owner, status, serves
         HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, fresh, part)
+        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
         DO UPDATE SET records = status_count.records + excluded.records
     $q$;
     PERFORM set_config('enable_hashjoin', enable_hashjoin_was, true),
@@ -352,8 +353,8 @@ BEGIN
         RETURN NULL;
     END IF;
     EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, fresh, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, fresh, pg_current_xact_id()::text::bigint, sum(n)
+        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
+        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
         FROM (
             SELECT '' AS action_id, k.site AS site, place.name AS group_name,
                 CASE
@@ -362,14 +363,14 @@ BEGIN
                     WHEN cardinality(k.names) > 0 THEN 'grouped'
                     ELSE 'no group'
                 END AS phase,
-                coalesce(t.owner, '') AS owner, t.standing AS status, t.fresh AS fresh, t.n AS n
+                coalesce(t.owner, '') AS owner, t.standing AS status, t.serves AS serves, t.n AS n
             FROM (
                 SELECT o.site,
                     o.standing, o.owner, o.wanted_digest IS NULL,
-                    (o.done_digest IS NULL OR o.wanted_digest IS NULL OR o.done_digest = o.wanted_digest),
+                    o.serves,
                     (o.wanted_digest IS NOT NULL OR o.done_digest IS NOT NULL OR o.status IS NOT NULL),
                     n.standing, n.owner, n.wanted_digest IS NULL,
-                    (n.done_digest IS NULL OR n.wanted_digest IS NULL OR n.done_digest = n.wanted_digest),
+                    n.serves,
                     (n.wanted_digest IS NOT NULL OR n.done_digest IS NOT NULL OR n.status IS NOT NULL),
                     ARRAY(
                         SELECT m.group_name FROM site_group_node m WHERE m.site = o.site AND m.node = o.name
@@ -377,22 +378,22 @@ BEGIN
                     count(*)
                 FROM old_rows o
                 JOIN new_rows n ON n.site = o.site AND n.name = o.name
-                    AND (n.standing, n.owner, n.status, n.wanted_digest, n.done_digest)
-                        IS DISTINCT FROM (o.standing, o.owner, o.status, o.wanted_digest, o.done_digest)
+                    AND (n.standing, n.serves, n.owner, n.status, n.wanted_digest, n.done_digest)
+                        IS DISTINCT FROM (o.standing, o.serves, o.owner, o.status, o.wanted_digest, o.done_digest)
                 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-            ) k(site, standing_was, owner_was, gone_was, fresh_was, counted_was, standing_is, owner_is, gone_is,
-                fresh_is, counted_is, names, n)
+            ) k(site, standing_was, owner_was, gone_was, serves_was, counted_was, standing_is, owner_is, gone_is,
+                serves_is, counted_is, names, n)
             CROSS JOIN LATERAL (
                 VALUES
-                    (k.standing_was, k.owner_was, k.gone_was, k.fresh_was, k.counted_was, -k.n),
-                    (k.standing_is, k.owner_is, k.gone_is, k.fresh_is, k.counted_is, k.n)
-            ) t(standing, owner, gone, fresh, counted, n)
+                    (k.standing_was, k.owner_was, k.gone_was, k.serves_was, k.counted_was, -k.n),
+                    (k.standing_is, k.owner_is, k.gone_is, k.serves_is, k.counted_is, k.n)
+            ) t(standing, owner, gone, serves, counted, n)
             CROSS JOIN LATERAL unnest(array_prepend('', k.names::text[])) place(name)
             WHERE t.counted
         ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, fresh
+        GROUP BY action_id, site, group_name, phase, owner, status, serves
         HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, fresh, part)
+        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
         DO UPDATE SET records = status_count.records + excluded.records
     $q$;
     GET DIAGNOSTICS moved = ROW_COUNT;
@@ -441,8 +442,8 @@ BEGIN
         PERFORM set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
     END IF;
     EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, fresh, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, fresh, pg_current_xact_id()::text::bigint, sum(n)
+        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
+        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
         FROM (
             SELECT '' AS action_id, t.site AS site, '' AS group_name,
                 CASE
@@ -452,22 +453,22 @@ BEGIN
                     ELSE 'no group'
                 END AS phase,
                 coalesce(t.owner, '') AS owner, t.standing AS status,
-                (t.done_digest IS NULL OR t.wanted_digest IS NULL OR t.done_digest = t.wanted_digest) AS fresh,
+                t.serves AS serves,
                 t.n AS n
             FROM (SELECT *, -1 AS n FROM old_rows) t
             WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
             UNION ALL
             SELECT '' AS action_id, t.site AS site, g.group_name AS group_name, 'grouped' AS phase,
                 coalesce(t.owner, '') AS owner, t.standing AS status,
-                (t.done_digest IS NULL OR t.wanted_digest IS NULL OR t.done_digest = t.wanted_digest) AS fresh,
+                t.serves AS serves,
                 t.n AS n
             FROM (SELECT *, -1 AS n FROM old_rows) t
             JOIN site_group_node g ON g.site = t.site AND g.node = t.name
             WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
         ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, fresh
+        GROUP BY action_id, site, group_name, phase, owner, status, serves
         HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, fresh, part)
+        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
         DO UPDATE SET records = status_count.records + excluded.records
     $q$;
     PERFORM set_config('enable_hashjoin', enable_hashjoin_was, true),
@@ -493,19 +494,19 @@ BEGIN
         ORDER BY t.site, t.name COLLATE "C" FOR UPDATE
     $q$;
     EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, fresh, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, fresh, pg_current_xact_id()::text::bigint, sum(n)
+        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
+        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
         FROM (
             SELECT '' AS action_id, t.site AS site, g.group_name AS group_name, 'grouped' AS phase,
                 coalesce(t.owner, '') AS owner, t.standing AS status,
-                (t.done_digest IS NULL OR t.wanted_digest IS NULL OR t.done_digest = t.wanted_digest) AS fresh, 1 AS n
+                t.serves AS serves, 1 AS n
             FROM node t
             JOIN new_rows g ON g.site = t.site AND g.node = t.name
             WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
             UNION ALL
             SELECT '' AS action_id, t.site AS site, '' AS group_name, 'grouped' AS phase,
                 coalesce(t.owner, '') AS owner, t.standing AS status,
-                (t.done_digest IS NULL OR t.wanted_digest IS NULL OR t.done_digest = t.wanted_digest) AS fresh, 1 AS n
+                t.serves AS serves, 1 AS n
             FROM node t
             WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
                 AND t.wanted_digest IS NOT NULL
@@ -520,7 +521,7 @@ BEGIN
             UNION ALL
             SELECT '' AS action_id, t.site AS site, '' AS group_name, 'no group' AS phase,
                 coalesce(t.owner, '') AS owner, t.standing AS status,
-                (t.done_digest IS NULL OR t.wanted_digest IS NULL OR t.done_digest = t.wanted_digest) AS fresh,
+                t.serves AS serves,
                 -1 AS n
             FROM node t
             WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
@@ -534,9 +535,9 @@ BEGIN
                     HAVING count(r.node) = count(*)
                 )
         ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, fresh
+        GROUP BY action_id, site, group_name, phase, owner, status, serves
         HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, fresh, part)
+        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
         DO UPDATE SET records = status_count.records + excluded.records
     $q$;
     RETURN NULL;
@@ -559,12 +560,12 @@ BEGIN
         ORDER BY t.site, t.name COLLATE "C" FOR UPDATE
     $q$;
     EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, fresh, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, fresh, pg_current_xact_id()::text::bigint, sum(n)
+        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
+        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
         FROM (
             SELECT '' AS action_id, t.site AS site, g.group_name AS group_name, 'grouped' AS phase,
                 coalesce(t.owner, '') AS owner, t.standing AS status,
-                (t.done_digest IS NULL OR t.wanted_digest IS NULL OR t.done_digest = t.wanted_digest) AS fresh,
+                t.serves AS serves,
                 -1 AS n
             FROM node t
             JOIN old_rows g ON g.site = t.site AND g.node = t.name
@@ -572,7 +573,7 @@ BEGIN
             UNION ALL
             SELECT '' AS action_id, t.site AS site, '' AS group_name, 'grouped' AS phase,
                 coalesce(t.owner, '') AS owner, t.standing AS status,
-                (t.done_digest IS NULL OR t.wanted_digest IS NULL OR t.done_digest = t.wanted_digest) AS fresh,
+                t.serves AS serves,
                 -1 AS n
             FROM node t
             WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
@@ -582,16 +583,16 @@ BEGIN
             UNION ALL
             SELECT '' AS action_id, t.site AS site, '' AS group_name, 'no group' AS phase,
                 coalesce(t.owner, '') AS owner, t.standing AS status,
-                (t.done_digest IS NULL OR t.wanted_digest IS NULL OR t.done_digest = t.wanted_digest) AS fresh, 1 AS n
+                t.serves AS serves, 1 AS n
             FROM node t
             WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
                 AND t.wanted_digest IS NOT NULL
                 AND EXISTS (SELECT 1 FROM old_rows g WHERE g.site = t.site AND g.node = t.name)
                 AND NOT EXISTS (SELECT 1 FROM site_group_node m WHERE m.site = t.site AND m.node = t.name)
         ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, fresh
+        GROUP BY action_id, site, group_name, phase, owner, status, serves
         HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, fresh, part)
+        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
         DO UPDATE SET records = status_count.records + excluded.records
     $q$;
     RETURN NULL;

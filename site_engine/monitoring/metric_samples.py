@@ -18,6 +18,7 @@ from site_engine.monitoring.metrics import (
     NODE_CRASHES,
     NODE_STATES,
     NODES,
+    NODES_SERVING,
     NOTIFICATIONS_WAITING,
     OWNER_UNRESPONSIVE,
     PHASE_SECONDS,
@@ -39,6 +40,7 @@ from site_engine.trees.status_trees import site_trees
 from site_store.node_states.repair_switches import ALL_SITES
 from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
 from strategy_lib.status.entry import EntryKind
+from strategy_lib.status.serves import Serves, Serving
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ def read_samples(store: SiteStore) -> list[Sample]:
     sites = store.sites.committed()
     for site, tree in zip(sites, site_trees(store, sites, messages=False), strict=True):
         found += [Sample(NODES, (site, status.value), number) for status, number in tree.root.counts.items()]
+        served = (tree.root.serving or Serving()).counts
+        found += [Sample(NODES_SERVING, (site, word.value), served.get(word, 0)) for word in Serves]
         watching = [child.status for child in tree.own.children if child.kind is EntryKind.WATCHING]
         found += [Sample(SITE_WATCHED, (site,), int(status is Status.SUCCESS)) for status in watching]
     found += _calls(store)

@@ -43,6 +43,12 @@ _WORK = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400)
 _CALL = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 NODES = Metric("slipway_nodes", Shape.GAUGE, "Nodes by the status that their site shows.", ("site", "status"))
+NODES_SERVING = Metric(
+    "slipway_nodes_serving",
+    Shape.GAUGE,
+    "Nodes by what they serve: nothing, an older revision, or the wanted one.",
+    ("site", "serves"),
+)
 ACTIONS_RUNNING = Metric(
     "slipway_actions_running", Shape.GAUGE, "Actions that are pending or running.", ("site", "kind")
 )
@@ -156,6 +162,7 @@ REPAIR_STOPPED = Metric(
 )
 METRICS: Final = (
     NODES,
+    NODES_SERVING,
     ACTIONS_RUNNING,
     ACTION_OUTCOMES,
     LEFT_ALONE,

@@ -68,6 +68,7 @@ def node_to_dict(node: SiteNodeFacts, owners: Owners, default_owner: str = "", a
     return {
         "node": node.node,
         "status": shown.status.value,
+        "serves": node.serves,
         "message": shown.message,
         "groups": list(node.groups),
         "rack": node.rack,

@@ -17,6 +17,7 @@ from strategy_lib.batches.batch_words import batches_so_far
 from strategy_lib.node_states.drift import DRIFTED
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, OwnerSeen
 from strategy_lib.status.leaf import OwnerRecord, Shown, SiteNode, status_in_site
+from strategy_lib.status.serves import Serves, Serving
 from strategy_lib.status.tree import (
     MOST_MESSAGES,
     NO_GROUP,
@@ -107,6 +108,7 @@ class SiteView:
             own_leaves=total,
             messages=self.messages(name, status, children),
             counts=tally,
+            serving=self.serving(self.cells.get(name, ())),
             rolls_up=name != NO_GROUP,
             group=details,
             children=children,
@@ -119,13 +121,28 @@ class SiteView:
         tally: dict[Status, int] = {}
         stored: set[Status] = set()
         for cell in cells:
-            status = self._judged.get((cell.status, cell.owner))
-            if status is None:
-                status = self._judged[cell.status, cell.owner] = self.judge(cell.status, cell.owner).status
+            status = self._judged_cell(cell)
             tally[status] = tally.get(status, 0) + cell.records
             if cell.status != Status.PENDING:
                 stored.add(status_from(cell.status))
         return in_order(tally), stored
+
+    def _judged_cell(self, cell: StatusCount) -> Status:
+        status = self._judged.get((cell.status, cell.owner))
+        if status is None:
+            status = self._judged[cell.status, cell.owner] = self.judge(cell.status, cell.owner).status
+        return status
+
+    def serving(self, cells: Sequence[StatusCount]) -> Serving:
+        """Return how many nodes serve what, and how many of those that are pending do."""
+        counts: dict[Serves, int] = {}
+        pending: dict[Serves, int] = {}
+        for cell in cells:
+            word = Serves(cell.serves)
+            counts[word] = counts.get(word, 0) + cell.records
+            if word is not Serves.NOTHING and self._judged_cell(cell) is Status.PENDING:
+                pending[word] = pending.get(word, 0) + cell.records
+        return Serving(counts, pending)
 
     def messages(self, name: str, status: Status, children: Sequence[Entry]) -> tuple[str, ...]:
         """Return the first messages of the worst nodes."""
@@ -147,9 +164,14 @@ class SiteView:
             found = [self.owners.silence(owner) for owner in sorted(gone) if not self.owners.is_there(owner)]
         return tuple(found[:MOST_MESSAGES])
 
+    @cached_property
+    def of_design(self) -> Sequence[StatusCount]:
+        """The cells of all nodes of the design, each node once."""
+        return [cell for cell in self.facts.counts if not cell.group and cell.phase != TO_BE_REMOVED]
+
     def whole(self) -> dict[Status, int]:
         """Return how many nodes of the design show which status, each once."""
-        return self.tally([cell for cell in self.facts.counts if not cell.group and cell.phase != TO_BE_REMOVED])[0]
+        return self.tally(self.of_design)[0]
 
 
 def site_view(facts: SiteFacts) -> SiteView:
@@ -167,6 +189,7 @@ def site_entry(facts: SiteFacts) -> Entry:
     if facts.watched is not None:
         children.append(watching_entry(facts.watched, view.owners))
     root = parent_entry(EntryKind.SITE, facts.site, children, counts=view.whole())
+    root = replace(root, serving=view.serving(view.of_design))
     leaves = sum(cell.records for cell in facts.counts if not cell.group)
     root = replace(root, last_updated=latest([root.last_updated, facts.last_updated]))
     return replace(root, leaves=leaves, own_leaves=leaves)
@@ -229,6 +252,7 @@ def node_entry(node: SiteNodeFacts, owners: Owners, default_owner: str = "", air
         owners=tuple(owners.seen(name, judged.status) for name in _owners_of(node, owner, airflow)),
         op=node.op,
         fixed=node.fixed or "",
+        serves=Serves(node.serves),
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from site_engine.trees.action import action_entry, action_header, judges_of, reports_of_action
 from site_engine.trees.nodes import TROUBLED, leaves_to_dict, place_of
 from site_engine.trees.site import reports_of_site, site_entry, site_header
+from site_engine.trees.site_sentences import first_line_of
 from site_store.trees.tree_facts import LeafPage
 from strategy_lib.status.entry import Entry, entry_to_dict
 
@@ -83,7 +84,9 @@ def site_trees(store: SiteStore, sites: Collection[str], *, messages: bool = Tru
 
 def _of_site(facts: SiteFacts) -> StatusTree:
     own, reports = site_entry(facts), reports_of_site(facts)
-    return StatusTree(facts.token, facts.read_at, site_header(facts), _with(own, reports), own, reports)
+    root = _with(own, reports)
+    header = {**site_header(facts), **first_line_of(facts, root).to_data()}
+    return StatusTree(facts.token, facts.read_at, header, root, own, reports)
 
 
 def _with(own: Entry, reports: Reports) -> Entry:

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 class SiteNodeFacts:
     """A node of a site: what is wanted, what was done, and how the two stand.
 
-    `groups` are those of the committed strategy; `standing` is one of the seven words.
+    `groups` are those of the committed strategy; `standing` is one of the seven words, and
+    `serves` what it serves meanwhile.
     """
 
     node: str
     standing: str
+    serves: str
     groups: tuple[str, ...]
     rack: str | None
     wanted_revision: int | None

@@ -19,6 +19,7 @@ NODE_COLUMNS = {
     "node": node.c.name,
     "rack": node.c.rack,
     "standing": node.c.standing,
+    "serves": node.c.serves,
     "wanted_revision": node.c.wanted_revision,
     "done_revision": node.c.done_revision,
     "provisioner_status": node.c.provisioner_status,
@@ -27,10 +28,13 @@ NODE_COLUMNS = {
     "last_updated": node.c.last_updated,
 }
 """The columns of the table."""
-FILTERED_BY = ("node", "rack", "standing", "wanted_revision", "done_revision", "provisioner_status", "power", "error")
+FILTERED_BY = (
+    *("node", "rack", "standing", "serves", "wanted_revision", "done_revision", "provisioner_status", "power"),
+    "error",
+)
 """Those that it can be filtered by."""
 _IN_VIEW = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None), node.c.status.is_not(None))
-_EQUAL = ("rack", "provisioner_status", "power")
+_EQUAL = ("rack", "serves", "provisioner_status", "power")
 _NUMBERS = ("wanted_revision", "done_revision")
 LARGEST_NUMBER = 2**31 - 1
 # Statuses that are shown as unresponsive where the owner is gone: in all others it owes nothing.

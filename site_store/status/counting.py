@@ -41,7 +41,7 @@ from site_store.tables import action, group_node, node, site_group_node, site_tr
 from strategy_lib.node import TaskStatus
 from strategy_lib.status.words import Status
 
-_KEYS = ("action_id", "site", "group_name", "phase", "owner", "status", "fresh")
+_KEYS = ("action_id", "site", "group_name", "phase", "owner", "status", "serves")
 _TROUBLED = (Status.ERROR.value, Status.UNDEFINED.value)
 _FAILED = (TaskStatus.ERROR.value, TaskStatus.UNKNOWN.value)
 _COUNTED_TABLES = (task, group_node, node, site_group_node, action)
@@ -64,7 +64,8 @@ class CountDifference:
     def __str__(self) -> str:
         scope = f"action {self.action_id}" if self.action_id else f"site {self.site}"
         where = f"group {self.count.group}" if self.count.group else "the whole"
-        what = f"{self.count.phase} {self.count.status}" + ("" if self.count.fresh else " (not fresh)")
+        serves = f" (serves {self.count.serves})" if self.count.serves else ""
+        what = f"{self.count.phase} {self.count.status}{serves}"
         owner = self.count.owner or "nobody"
         return f"{scope}, {where}: {what} of {owner}: the roll-up says {self.count.records}, there are {self.found}"
 
@@ -141,13 +142,13 @@ def touch_site(tx: Connection, site: str) -> None:
 _MERGE = """
 WITH parts AS (DELETE FROM status_count WHERE part <> 0 RETURNING *),
 sums AS (
-  SELECT action_id, site, group_name, phase, owner, status, fresh, sum(records) AS records FROM parts
-  GROUP BY action_id, site, group_name, phase, owner, status, fresh
+  SELECT action_id, site, group_name, phase, owner, status, serves, sum(records) AS records FROM parts
+  GROUP BY action_id, site, group_name, phase, owner, status, serves
 ),
 kept AS (
-  INSERT INTO status_count (action_id, site, group_name, phase, owner, status, fresh, part, records)
-  SELECT action_id, site, group_name, phase, owner, status, fresh, 0, records FROM sums
-  ON CONFLICT (action_id, site, group_name, phase, owner, status, fresh, part)
+  INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
+  SELECT action_id, site, group_name, phase, owner, status, serves, 0, records FROM sums
+  ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
   DO UPDATE SET records = status_count.records + excluded.records
 )
 SELECT count(*) FROM parts
@@ -187,7 +188,10 @@ def _as_cells(members: Select[Any]) -> Select[Any]:
     """Return members of groups as cells of one record: the node stands for the phase, and its error for the owner."""
     each = members.subquery().c
     said = func.coalesce(each.error, "")
-    return select(literal("", String()), each.site, each.group_name, "node " + each.node, said, each.standing, true())
+    nothing = literal("", String())
+    return select(
+        nothing, each.site, each.group_name, "node " + each.node, said, each.standing, nothing.label("serves")
+    )
 
 
 # Built once, like all queries here that are asked again: to build them takes several times as long as to execute them.
@@ -214,14 +218,15 @@ def _as_cells_of_actions(tasks: Select[Any]) -> Select[Any]:
     """Return tasks as cells of one record: the node stands for the owner."""
     each = tasks.subquery().c
     said = "task " + each.phase
-    return select(each.action_id, literal("", String()), each.owner_group, said, each.node, each.status, true())
+    nothing = literal("", String())
+    return select(each.action_id, nothing, each.owner_group, said, each.node, each.status, nothing.label("serves"))
 
 
 def _touches() -> Select[Any]:
     """Return a touch for each scope that was ever touched."""
     scopes = select(status_count.c.action_id, status_count.c.site).where(status_count.c.phase == TOUCH).distinct()
     each = scopes.subquery()
-    facts = [literal(""), literal(TOUCH), literal(""), literal(""), true(), literal(0), literal(1)]
+    facts = [literal(""), literal(TOUCH), literal(""), literal(""), literal(""), literal(0), literal(1)]
     return select(each.c.action_id, each.c.site, *facts).where(true())
 
 
@@ -262,13 +267,12 @@ def _task_facts() -> dict[str, ColumnElement[Any]]:
         "phase": task.c.phase,
         "owner": func.coalesce(task.c.owner, ""),
         "status": task.c.status,
-        "fresh": true(),
+        "serves": literal("", String()),
     }
 
 
 def _node_facts() -> dict[str, ColumnElement[Any]]:
     has_group = exists().where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
-    same = or_(node.c.done_digest.is_(None), node.c.wanted_digest.is_(None), node.c.done_digest == node.c.wanted_digest)
     return {
         "action_id": literal("", String()),
         "site": node.c.site,
@@ -279,7 +283,7 @@ def _node_facts() -> dict[str, ColumnElement[Any]]:
         ),
         "owner": func.coalesce(node.c.owner, ""),
         "status": node.c.standing,
-        "fresh": same,
+        "serves": node.c.serves,
     }
 
 
@@ -306,5 +310,5 @@ def _cells(
 
 
 def _difference(key: tuple[Any, ...], kept: int, found: int) -> CountDifference:
-    action_id, site, group, phase, owner, status, fresh = key
-    return CountDifference(action_id, site, StatusCount(group, phase, owner, status, bool(fresh), kept), found)
+    action_id, site, group, phase, owner, status, serves = key
+    return CountDifference(action_id, site, StatusCount(group, phase, owner, status, serves, kept), found)

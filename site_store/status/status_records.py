@@ -24,15 +24,15 @@ class StatusCount(NamedTuple):
     """How many records of a scope share all of this.
 
     `group` "" is the whole, in which each record counts once. `phase` is that of an action's tasks; of a site it is a
-    `SitePart`. `status` is the stored word of a task, and the standing of a node. `fresh` is False where a node is done
-    in another version than the one that is wanted.
+    `SitePart`. `status` is the stored word of a task, and the standing of a node. `serves` is what a node serves; of
+    a task it is "".
     """
 
     group: str
     phase: str
     owner: str
     status: str
-    fresh: bool
+    serves: str
     records: int
 
 

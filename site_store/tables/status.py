@@ -43,6 +43,17 @@ CASE
 END
 """.strip()
 
+#: What `strategy_lib.status.serves.serves_of` says of the columns beside it; the same test compares the two. An error
+#: that names no action is a drift: the machine is not as it was left.
+SERVES = """
+CASE
+  WHEN done_digest IS NULL OR doubt IS NOT NULL THEN 'nothing'
+  WHEN status IN ('error', 'processing') AND error IS NOT NULL AND error_action IS NULL THEN 'nothing'
+  WHEN done_digest = wanted_digest THEN 'wanted'
+  ELSE 'older'
+END
+""".strip()
+
 node = Table(
     "node",
     metadata,
@@ -99,7 +110,11 @@ node = Table(
     Column("listed_at", UtcDateTime),
     # How it stands in its site, of the seven words: computed by the database, so that it can be counted and sorted.
     Column("standing", String, Computed(STANDING, persisted=True), nullable=False),
+    # What it serves beside that: nothing, older or wanted.
+    Column("serves", String, Computed(SERVES, persisted=True), nullable=False),
     Index("ix_node_site_standing_name", "site", "standing", "name"),
+    # The first revision that one of those waits for is found at once.
+    Index("ix_node_site_serves_wanted_revision", "site", "serves", "wanted_revision"),
     Index("ix_node_site_rack_name", "site", "rack", "name"),
     Index("ix_node_site_done_revision_name", "site", "done_revision", "name"),
     Index("ix_node_site_provisioner_status_name", "site", "provisioner_status", "name"),
@@ -276,7 +291,8 @@ status_count = Table(
     Column("owner", String, primary_key=True),
     # The stored word of a task; the standing of a node.
     Column("status", String, primary_key=True),
-    Column("fresh", Boolean, primary_key=True),
+    # Of a site: what the node serves, as `node.serves`. Of an action: "".
+    Column("serves", String, primary_key=True),
     Column("part", BigInteger, primary_key=True, autoincrement=False),
     Column("records", BigInteger, nullable=False),
 )

@@ -206,6 +206,7 @@ class SiteFacts:
     times : of the nodes of each group, and of the parts beside them; of its tasks, where there are too many nodes.
     troubles : the first failed nodes of each group and part, and of each status.
     watched : the newest answer about its nodes; None where nothing was committed for it.
+    behind_since : when the first revision was committed that a node waits for while it serves an older one; None: none.
     """
 
     token: str
@@ -226,6 +227,7 @@ class SiteFacts:
     times: Mapping[str, Times] = field(default_factory=dict)
     leased: bool = False
     watched: Watched | None = None
+    behind_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from site_store.tables import (
     approval,
     event,
     group_run,
+    node,
     operation,
     reported,
     revision,
@@ -48,6 +49,7 @@ from site_store.trees.tree_rows import APPROVAL, BRIEF, REPORTED, STEP
 from site_store.trees.tree_times import last_update, node_times, operation_spans, operation_times
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import Phase
+from strategy_lib.status.serves import Serves
 
 # To make these statements takes longer than to carry them out: each is made once, and has parameters.
 _THIS_SITE = bindparam("site", type_=site_group.c.site.type)
@@ -266,11 +268,20 @@ def sites_query(times: bool, given_clock: bool) -> Select[Any]:
         .limit(1)
     )
     committed = select(func.max(revision.c.number)).where(revision.c.site == site)
+    waited_for = and_(node.c.site == revision.c.site, node.c.wanted_revision == revision.c.number)
+    behind = (
+        select(revision.c.created)
+        .join(node, waited_for)
+        .where(node.c.site == site, node.c.serves == Serves.OLDER)
+        .order_by(node.c.wanted_revision)
+        .limit(1)
+    )
     return select(
         site.label("site"),
         is_leased(site, now).correlate(these).label("leased"),
         committed.correlate(these).scalar_subquery().label("committed"),
         done.correlate(these).scalar_subquery().label("done"),
+        behind.correlate(these).scalar_subquery().label("behind_since"),
         default_owner(site).correlate(these).scalar_subquery().label("owner"),
         _one_row(ended.correlate(these)).label("ended"),
         _one_row(running.correlate(these)).label("running"),
@@ -354,7 +365,7 @@ def known_site_query() -> Select[Any]:
 def _cells(of: FromClause, *conditions: ColumnElement[bool]) -> ColumnElement[str]:
     """Return a column of `of`: the cells of a scope of the roll-up, summed over their parts."""
     cell = status_count.c
-    key = (cell.group_name, cell.phase, cell.owner, cell.status, cell.fresh)
+    key = (cell.group_name, cell.phase, cell.owner, cell.status, cell.serves)
     # A number that may be large is a decimal in PostgreSQL, and that is a text in JSON.
     records = func.sum(cell.records).cast(BigInteger).label("records")
     summed = select(*key, records).where(*conditions).group_by(*key).correlate(of).subquery()

@@ -101,11 +101,11 @@ def counts_of(value: Any) -> tuple[list[StatusCount], int]:
     """Return the cells of a scope of the roll-up, and how often it was changed."""
     counts: list[StatusCount] = []
     changes = 0
-    for group, phase, owner, status, fresh, records in json_zip(value):
+    for group, phase, owner, status, serves, records in json_zip(value):
         if phase == TOUCH:
             changes += int(records)
         elif records:
-            counts.append(StatusCount(group, phase, owner, status, bool(fresh), int(records)))
+            counts.append(StatusCount(group, phase, owner, status, serves, int(records)))
     return counts, changes
 
 
@@ -234,6 +234,7 @@ def site_node_facts(row: Row[*tuple[Any, ...]], groups: Iterable[str]) -> SiteNo
     return SiteNodeFacts(
         node=row.name,
         standing=row.standing,
+        serves=row.serves,
         groups=tuple(groups),
         rack=row.rack,
         wanted_revision=row.wanted_revision,

@@ -344,6 +344,7 @@ class Trees(Repository):
             },
             leased=bool(row.leased),
             watched=watched_from(row.watched, now),
+            behind_since=moment_or_none(row.behind_since),
         )
 
     def _action_rows(

@@ -14,6 +14,7 @@ from api_client.slipway import GroupProgress, RunProgress
 from slipway_cli.output import counted, printable
 from strategy_lib.duration import duration_words
 from strategy_lib.phase import GroupState
+from strategy_lib.status.serves import Serves
 from strategy_lib.status.words import Status
 
 TERMINAL_STYLES = {"grey": "dim", "blue": "cyan"}
@@ -50,6 +51,13 @@ _DOING = {"prepare": "preparing", "deploy": "deploying", "ready": "asking whethe
 def status_style(status: Status) -> str:
     """Return the style in which a terminal shows a status."""
     return TERMINAL_STYLES.get(status.colour, status.colour)
+
+
+def serving_style(status: Status, serves: Serves) -> str:
+    """Return the same of nodes that serve something while their status is pending: the style of what they serve."""
+    if serves is Serves.NOTHING:
+        return status_style(status)
+    return TERMINAL_STYLES.get(serves.colour, serves.colour)
 
 
 def is_over(group: GroupProgress) -> bool:

@@ -53,13 +53,22 @@ def action_header_lines(header: Mapping[str, Any], since: float = 0.0) -> Iterat
 
 
 def site_header_lines(header: Mapping[str, Any]) -> Iterator[Text]:
-    """Yield the lines above the tree of a site."""
+    """Yield the lines above the tree of a site: in sync or behind, healthy or not; then its revisions and actions."""
+    if header.get("sync"):
+        line = Text(printable(f"site {header['name']}: "), "bold")
+        line.append(printable(str(header["sync"])), "bold green" if header["in_sync"] else "bold cyan")
+        line.append("; ", "bold")
+        line.append(printable(str(header["health"])), "bold green" if header["healthy"] else "bold red")
+        yield line
     committed, done = header.get("revision_committed"), header.get("revision_done")
     revisions = f"revision {committed} is committed" if committed is not None else "nothing is committed"
     if done is not None:
         revisions += ", and done" if done == committed else f", {done} is done"
-    nodes = f"{header['nodes_as_wanted']} of {counted(header['nodes'], 'node')} as wanted"
-    yield Text(printable(f"site {header['name']}: {revisions}; {nodes}"), "bold")
+    revisions += f"; {counted(header['nodes'], 'node')}"
+    if header.get("sync"):
+        yield Text(printable(revisions), "dim")
+    else:
+        yield Text(printable(f"site {header['name']}: {revisions}"), "bold")
     for title, action in (("running", header.get("running")), ("last", header.get("last"))):
         if action:
             verdict = f": {action['verdict']}" if action.get("verdict") else ""

@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.output import printable
-from slipway_cli.terminal.progress_table import status_style
+from slipway_cli.terminal.progress_table import serving_style, status_style
 from strategy_lib.duration import duration_words
+from strategy_lib.status.serves import Part, Serves, oldest_of, parts_of, words_of
 from strategy_lib.status.words import UNRECORDED_SYMBOL, Status, status_from
 
 Data = Mapping[str, Any]
@@ -54,11 +55,17 @@ class Sheet:
     ref: str = ""
     paper: Console = field(default_factory=Console)
 
-    def symbol(self, status: Status | None) -> str:
-        """Return the character for a status; None: nothing is kept about the entry."""
+    def symbol(self, status: Status | None, serves: Serves = Serves.NOTHING) -> str:
+        """Return the character for a status; None: nothing is kept about the entry.
+
+        Parameters
+        ----------
+        serves : what a pending node serves meanwhile.
+        """
         if status is None:
             return UNRECORDED_SYMBOL
-        return status.ascii_symbol if self.ascii_only else status.symbol
+        part = Part(status, serves, 1)
+        return part.ascii_symbol if self.ascii_only else part.symbol
 
     def folded(self, text: Text, first: str, rest: str) -> Iterator[Text]:
         """Yield the lines of a text that begin with `first`, and with `rest` from the second on."""
@@ -87,13 +94,33 @@ def status_of(entry: Data) -> Status | None:
     return None if value is None else status_from(str(value))
 
 
+def serves_of_entry(entry: Data) -> Serves:
+    """Return what an entry serves while it is pending; of several nodes the oldest that a pending one serves."""
+    if status_of(entry) is not Status.PENDING:
+        return Serves.NOTHING
+    found = entry.get("pending_serves")
+    return _word(entry.get("serves")) if found is None else oldest_of(_words(found))
+
+
+def _word(value: Any) -> Serves:
+    return Serves(value) if value in tuple(Serves) else Serves.NOTHING
+
+
+def _words(found: Mapping[str, Any]) -> dict[Serves, int]:
+    return {_word(name): int(number) for name, number in found.items()}
+
+
 def status_counts(entry: Data, sheet: Sheet) -> str:
-    """Return how many leaves of an entry have which status, the highest first: `✗ 2 ▶ 3 ✓ 800`."""
+    """Return how many leaves of an entry have which status, the highest first: `✗ 2 ▶ 3 ✓ 800`.
+
+    Pending nodes that serve something meanwhile have a symbol of their own: `↑ 12`.
+    """
     found = entry.get("counts") or {}
     numbers: Counter[Status] = Counter()
     for name, number in found.items():
         numbers[status_from(str(name))] += int(number)
-    return " ".join(f"{sheet.symbol(status)} {numbers[status]}" for status in reversed(Status) if numbers[status])
+    parts = parts_of(numbers, _words(entry.get("pending_serves") or {}), tuple(reversed(Status)))
+    return " ".join(f"{sheet.symbol(part.status, part.serves)} {part.number}" for part in parts)
 
 
 def tree_changes(root: Data, before: dict[tuple[str, ...], str]) -> Iterator[str]:
@@ -121,15 +148,16 @@ def _walk(entry: Data, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
 def entry_text(entry: Data, sheet: Sheet) -> Text:
     """Return the line of an entry: symbol, name, status, what its leaves show."""
     status = status_of(entry)
-    style = status_style(status) if status is not None else "dim"
+    serves = serves_of_entry(entry)
+    style = serving_style(status, serves) if status is not None else "dim"
     group = entry.get("group") or {}
     victim = (entry.get("blame") or {}).get("role") == "victim"
     if victim:
         style = f"dim {style}"
-    text = Text(f"{sheet.symbol(status)} {printable(str(entry['name']))}", style)
+    text = Text(f"{sheet.symbol(status, serves)} {printable(str(entry['name']))}", style)
     if group.get("critical"):
         text.append(" *", "bold")
-    text.append(f"  {status if status is not None else 'not known'}", style)
+    text.append(f"  {words_of(status, serves) if status is not None else 'not known'}", style)
     parts = ["not run"] if victim else []
     if (group.get("attempt") or 1) > 1:
         parts.append(f"attempt {group['attempt']}")
@@ -277,9 +305,13 @@ class _Rows:
 
     def _fold(self, places: Sequence[int]) -> Text:
         """Return the line that stands for entries in a row."""
-        numbers = Counter(status_of(self.entries[place]) for place in places)
+        entries = [self.entries[place] for place in places]
+        numbers = Counter((status_of(entry), serves_of_entry(entry)) for entry in entries)
         words = " ".join(
-            f"{self._sheet.symbol(status)} {numbers[status]}" for status in (*reversed(Status), None) if numbers[status]
+            f"{self._sheet.symbol(status, serves)} {numbers[status, serves]}"
+            for status in (*reversed(Status), None)
+            for serves in (Serves.WANTED, Serves.OLDER, Serves.NOTHING)
+            if numbers[status, serves]
         )
         return Text(f"{self._guides.dots} {len(places)} more: {words}", "dim")
 

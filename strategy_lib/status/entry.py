@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from strategy_lib.status.serves import Serves, Serving
 from strategy_lib.status.words import Status
 
 
@@ -141,6 +142,7 @@ class Entry:
         processed it.
     messages : the first messages of its worst children, at most `MOST_MESSAGES`.
     counts : how many nodes below it show which status.
+    serving : what it serves, or how many nodes below it serve what; None in an action.
     rolls_up : it counts in the status of its parent: what stands under `NO_GROUP` does not (rule 33).
     processed_by : of a task: the other group that processed the node (rule 34).
     blame : of a failed group: culprit or victim.
@@ -179,6 +181,7 @@ class Entry:
     children: tuple[Entry, ...] = ()
     left_out: int = 0
     not_started: int = 0
+    serving: Serving | None = None
 
 
 def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> dict[str, Any]:
@@ -205,6 +208,8 @@ def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> d
     }
     if not is_task:
         shown["counts"] = {_WORDS[status]: number for status, number in entry.counts.items() if number}
+    if entry.serving is not None:
+        shown |= serving_to_dict(entry.serving, is_task=is_task)
     if entry.not_started:
         shown["not_started"] = entry.not_started
     if entry.reason:
@@ -232,6 +237,20 @@ def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> d
         shown["children"] = [entry_to_dict(child, now=now, depth=below) for child in entry.children]
         if entry.left_out:
             shown["left_out"] = entry.left_out
+    return shown
+
+
+def serving_to_dict(serving: Serving, *, is_task: bool = False) -> dict[str, Any]:
+    """Return what an entry serves as plain data.
+
+    Parameters
+    ----------
+    is_task : it has no counts.
+    """
+    shown: dict[str, Any] = {"serves": serving.word.value}
+    if not is_task:
+        shown["serves_counts"] = {word.value: serving.counts[word] for word in Serves if serving.counts.get(word)}
+        shown["pending_serves"] = {word.value: serving.pending[word] for word in Serves if serving.pending.get(word)}
     return shown
 
 

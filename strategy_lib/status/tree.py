@@ -11,6 +11,7 @@ from itertools import chain, islice
 from strategy_lib.phase import GroupState, Reason
 from strategy_lib.status.entry import Blame, Entry, EntryKind, EntryType, GroupDetails, OwnerSeen, Role
 from strategy_lib.status.leaf import OwnerRecord, blocked_by, status_of_record, status_of_records
+from strategy_lib.status.serves import Serves, serving_of_node
 from strategy_lib.status.words import Status, highest, status_from, status_of_parent
 
 MOST_MESSAGES = 10
@@ -31,6 +32,7 @@ def task_entry(
     provisioner_task: str | None = None,
     tries: int = 0,
     fixed: str = "",
+    serves: Serves | None = None,
 ) -> Entry:
     """Return the entry of a task from what its expected owners have stored.
 
@@ -42,6 +44,7 @@ def task_entry(
     processed_by : the group that processed the node, if it is not the one that this entry stands under (rule 34).
     tries : the number of its present try in its action, from 1.
     fixed : what had to be fixed before it succeeded, and when; said where it is a success.
+    serves : of a node in the view of its site: what it serves.
     """
     status = status_of_records(records, over=over)
     worst = (record for record in records if status_of_record(record, over=over) is status)
@@ -65,6 +68,7 @@ def task_entry(
         provisioner_task=provisioner_task,
         tries=tries,
         fixed=fixed,
+        serving=None if serves is None else serving_of_node(serves, status),
     )
 
 

@@ -56,7 +56,7 @@ COLUMNS = (
     Column("power", "Power"),
     Column("error", "What is wrong"),
 )
-_BY_TEXT = ("wanted_revision", "done_revision", "provisioner_status", "power", "error")
+_BY_TEXT = ("serves", "wanted_revision", "done_revision", "provisioner_status", "power", "error")
 _KEPT = ("sort", "order", "actions_before", "revisions_before")
 _ASKED = ("q", "standing", "group", "rack", *_BY_TEXT)
 

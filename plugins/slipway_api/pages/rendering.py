@@ -58,6 +58,7 @@ def _environment() -> Environment:
             wording.due,
             wording.duration,
             wording.elapsed,
+            wording.entry_badge,
         ),
         *(wording.by_phase, wording.minute, wording.number, wording.segment, wording.short_criterion, wording.symbol),
         *(status_bar.bar, status_bar.count_words, status_bar.legend, group_graph.drawn_box),

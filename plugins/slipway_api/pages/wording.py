@@ -6,13 +6,17 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from markupsafe import Markup
 
 from strategy_lib.phase import GROUP_PHASES, Phase
+from strategy_lib.status.serves import Serves
 from strategy_lib.status.words import UNRECORDED_SYMBOL, Status, status_from
+
+if TYPE_CHECKING:
+    from strategy_lib.status.entry import Entry
 
 REPLACEMENT = "�"
 _SPACES = "\n\t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
@@ -147,13 +151,28 @@ def known(status: str) -> Status:
 
 
 @lru_cache(maxsize=64)
-def badge(status: str | None) -> Markup:
-    """Return a status as symbol and word: the colour says nothing that they do not."""
+def badge(status: str | None, serves: str = Serves.NOTHING) -> Markup:
+    """Return a status as symbol and word: the colour says nothing that they do not.
+
+    Parameters
+    ----------
+    serves : what a node serves meanwhile; it matters where the status is pending.
+    """
     word = "not recorded" if status is None else known(status).value
     kind = "unrecorded" if status is None else known(status).value
+    if status == Status.PENDING and serves != Serves.NOTHING:
+        meanwhile = Serves(serves)
+        return Markup(
+            '<span class="badge s-{}" data-serves="{}"><span aria-hidden="true">{}</span> {}, serves {}</span>'
+        ).format(kind, meanwhile.value, meanwhile.symbol, word, meanwhile.value)
     return Markup('<span class="badge s-{}"><span aria-hidden="true">{}</span> {}</span>').format(
         kind, symbol(status), word
     )
+
+
+def entry_badge(entry: Entry) -> Markup:
+    """Return the status of an entry of the tree of a site in the same way."""
+    return badge(entry.status, entry.serving.of_status(entry.status) if entry.serving else Serves.NOTHING)
 
 
 def segment(text: object) -> str:

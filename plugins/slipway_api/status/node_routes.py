@@ -47,6 +47,10 @@ class NodeStanding(BaseModel):
     touched_by: str | None = Field(examples=[None], description="Who asked for it again.")
     done_revision: int | None = Field(examples=[3])
     as_wanted: bool = Field(examples=[True])
+    serves: str = Field(
+        examples=["wanted"],
+        description="What it serves meanwhile: `nothing`, an `older` revision, or the `wanted` one.",
+    )
     done_at: Moment | None
     provisioner_status: str | None = Field(examples=["Deployed"])
     power: str | None = Field(examples=["on"])

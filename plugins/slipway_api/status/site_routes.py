@@ -14,6 +14,8 @@ from slipway_api import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, Store, link_to_next
+from strategy_lib.status.entry import serving_to_dict
+from strategy_lib.status.serves import Serving
 
 if TYPE_CHECKING:
     from site_store.node_states.repair_switches import RepairSwitch
@@ -61,7 +63,17 @@ class SiteStanding(BaseModel):
     revision_done: int | None = Field(examples=[3])
     nodes: int = Field(examples=[3])
     nodes_as_wanted: int = Field(examples=[3])
+    in_sync: bool | None = Field(examples=[True], description="Whether it serves its design; null: it has none.")
+    sync: str = Field(examples=["in sync with the design"], description="The same in words: since when, how many not.")
+    healthy: bool | None = Field(examples=[True], description="Whether nothing of it is in trouble.")
+    health: str = Field(examples=["healthy"], description="The same in words: what is in trouble.")
     counts: dict[str, int] = Field(examples=[{"success": 3}])
+    serves: str = Field(examples=["wanted"], description="The oldest that a node serves: see `serves_counts`.")
+    serves_counts: dict[str, int] = Field(
+        examples=[{"wanted": 3}],
+        description="How many nodes serve `nothing`, an `older` revision, or the `wanted` one.",
+    )
+    pending_serves: dict[str, int] = Field(examples=[{}], description="The same of the pending ones that serve.")
     messages: list[str] = Field(examples=[[]])
     running: BriefAction | None = Field(examples=[None])
     last: BriefAction | None
@@ -127,6 +139,7 @@ def site_standing(tree: Any) -> dict[str, Any]:
         "status": root.status.value if root.status is not None else None,
         "reason": root.reason or None,
         "counts": {status.value: number for status, number in root.counts.items() if number},
+        **serving_to_dict(root.serving or Serving()),
         "messages": list(root.messages),
     }
 

@@ -17,8 +17,9 @@ from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.sites.status_lists import new_sheet, status_text
 from slipway_cli.options import examples
 from slipway_cli.output import console, printable
-from slipway_cli.terminal.tree_text import Sheet, tree_lines
+from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, tree_lines
 from strategy_lib.duration import duration_words
+from strategy_lib.status.serves import Serves
 
 _MOST_ACTIONS = 200
 """Actions in which an operation is looked for."""
@@ -96,7 +97,7 @@ def _lines(body: Mapping[str, Any], sheet: Sheet) -> Iterator[Text]:
     node = body["node"]
     heading = Text(printable(f"{body['name']} of site {body['site']}"), "bold")
     if node is not None:
-        heading.append("  ").append_text(status_text(node["status"], sheet))
+        heading.append("  ").append_text(status_text(node["status"], sheet, serves_of_entry(node)))
     yield heading
     if node is not None:
         yield from _standing(node, body["retry"])
@@ -114,6 +115,7 @@ def _standing(node: Mapping[str, Any], retry: Mapping[str, Any] | None) -> Itera
     facts = (
         ("Message", node["message"]),
         ("Wanted", f"since revision {wanted}" if wanted is not None else "no more"),
+        ("Serves", Serves(node["serves"]).words if node.get("serves") else None),
         ("Done", f"in revision {done}, {format_time(node['done_at'])} UTC" if done is not None else "never"),
         ("Groups", ", ".join(node["groups"])),
         ("Rack", node["rack"]),

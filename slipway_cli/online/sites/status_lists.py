@@ -15,10 +15,11 @@ from slipway_cli.online.server.online_command import format_duration, format_tim
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
-from slipway_cli.terminal.progress_table import status_style
-from slipway_cli.terminal.tree_text import Sheet, status_counts
+from slipway_cli.terminal.progress_table import serving_style, status_style
+from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, status_counts
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.duration import duration_words
+from strategy_lib.status.serves import Serves
 from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
 from strategy_lib.status.words import Status, status_from
 
@@ -28,12 +29,18 @@ _ROWS = 100
 """Nodes in a table, unless more are asked for."""
 
 
-def status_text(value: str | None, sheet: Sheet) -> Text:
-    """Return a status with its symbol and colour; None: nothing is kept."""
+def status_text(value: str | None, sheet: Sheet, serves: Serves = Serves.NOTHING) -> Text:
+    """Return a status with its symbol and colour; None: nothing is kept.
+
+    Parameters
+    ----------
+    serves : what a site or node serves while it is pending (`serves_of_entry`).
+    """
     if value is None:
         return Text("not known", "dim")
     status = status_from(value)
-    return Text(f"{sheet.symbol(status)} {status}", status_style(status))
+    meanwhile = "" if serves is Serves.NOTHING else f", serves {serves}"
+    return Text(f"{sheet.symbol(status, serves)} {status}{meanwhile}", serving_style(status, serves))
 
 
 def new_sheet() -> Sheet:
@@ -61,7 +68,7 @@ def get_sites(server: SiteServer, output: str) -> None:
             verdict = f"{last['kind']}: {last['verdict'] or last['state']}" if last else ""
             rows.add_row(
                 site["name"],
-                status_text(site["status"], sheet),
+                status_text(site["status"], sheet, serves_of_entry(site)),
                 str(site["revision_committed"] or ""),
                 str(site["revision_done"] or ""),
                 f"{site['nodes_as_wanted']}/{site['nodes']}",
@@ -146,7 +153,7 @@ def _show_nodes(found: Mapping[str, Any]) -> None:
     for node in nodes:
         rows.add_row(
             Text(printable(node["node"])),
-            status_text(node["status"], sheet),
+            status_text(node["status"], sheet, serves_of_entry(node)),
             Text(printable(node["rack"] or "")),
             str(node["wanted_revision"] or ""),
             str(node["done_revision"] or ""),

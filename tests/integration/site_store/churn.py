@@ -102,6 +102,8 @@ def _node_values(dice: random.Random) -> dict[str, Any]:
         "status": STANDINGS,
         "error_revision": (None, 1, 2),
         "doubt": (None, None, "somebody else"),
+        "error": (None, "it broke"),
+        "error_action": (None, "a1"),
         "owner": OWNERS,
         "condition": ("deployed", "ready"),
         "power": ("on", "off"),

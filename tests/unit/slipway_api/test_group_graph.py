@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from slipway_api.pages.drawings.group_graph import draw
-from slipway_api.pages.drawings.status_bar import bar, count_words
+from slipway_api.pages.drawings.group_graph import draw, drawn_box
+from slipway_api.pages.drawings.status_bar import bar, count_words, legend, segments
 from strategy_lib.status.entry import Blame, Entry, EntryKind, GroupDetails, Role
+from strategy_lib.status.serves import Serves, Serving
 from strategy_lib.status.words import Status
 
 VICTIM = Blame(Role.VICTIM, "control", "blocked by control: deploy_criteria")
@@ -41,3 +42,22 @@ def test_words_of_a_bar_tell_them_apart_too() -> None:
     assert count_words(counts) == "2 success, 3 error"
     assert count_words(counts, 1) == "2 success, 2 error, 1 not started"
     assert 'aria-label="2 success, 3 not started"' in bar(counts, 3)
+
+
+def test_rule_27_pending_nodes_that_serve_an_older_revision_are_no_grey_part_of_a_bar() -> None:
+    counts, serving = {Status.SUCCESS: 2, Status.PENDING: 13}, Serving(pending={Serves.OLDER: 12})
+    assert count_words(counts, 0, serving) == "2 success, 12 pending (serving an older revision), 1 pending"
+    assert [part.look for part in segments(counts, serving)] == ["success", "serves-older", "pending"]
+    assert 'class="f-serves-older"' in bar(counts, 0, serving)
+    assert [part.symbol for part in legend(counts, serving)] == ["✓", "↑", "·"]
+
+
+def test_rule_27_nor_is_the_box_of_their_group_grey() -> None:
+    serving = Serving({Serves.OLDER: 4, Serves.NOTHING: 1}, {Serves.OLDER: 4})
+    details, counts = GroupDetails(critical=False, nodes=5), {Status.PENDING: 5}
+    group = Entry(EntryKind.GROUP, "a", Status.PENDING, counts=counts, group=details, serving=serving)
+    drawn = draw([group], lambda name: name)
+    assert drawn is not None
+    (box,) = drawn.boxes
+    assert (box.fact, box.mark) == ("0 of 5 · 4 serve older", "↑")
+    assert 'class="group-pending serves-older"' in drawn_box(box)

@@ -19,7 +19,7 @@ NARROW = 390
 """Pixels of the narrowest page."""
 READABLE = 4.5
 """The least contrast of text, by WCAG 2.2 AA."""
-TEXTS = ("fg", "muted", "link", "critical", *(status.value for status in Status))
+TEXTS = ("fg", "muted", "link", "critical", "older", *(status.value for status in Status))
 GROUNDS = ("bg", "softer")
 PRESSABLE = ("a", "button", "input", "select", "textarea", "summary")
 
@@ -80,9 +80,9 @@ def test_every_text_can_be_read_on_every_ground(theme: str, ground: str) -> None
 def test_every_status_can_be_read_on_its_own_ground(theme: str) -> None:
     known = themes()[theme]
     found = {}
-    for status in Status:
-        soft = known.get(f"{status.value}-soft", known["pending-soft"])
-        found[status.value] = min(contrast(known[status.value], soft), contrast(known["fg"], soft))
+    for word in (*(status.value for status in Status), "older"):
+        soft = known.get(f"{word}-soft", known["pending-soft"])
+        found[word] = min(contrast(known[word], soft), contrast(known["fg"], soft))
     assert {status: ratio for status, ratio in found.items() if ratio < READABLE} == {}
 
 

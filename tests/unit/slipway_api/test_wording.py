@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from slipway_api.pages.wording import by_phase, criterion
+from slipway_api.pages.wording import badge, by_phase, criterion, entry_badge
+from strategy_lib.status.entry import Entry, EntryKind
+from strategy_lib.status.serves import Serves, Serving
+from strategy_lib.status.words import Status
 
 
 @pytest.mark.parametrize(
@@ -39,3 +42,21 @@ def test_what_was_done_to_a_node_stands_in_its_order() -> None:
         ("n2", "prepare"),
         ("n2", "deploy"),
     ]
+
+
+def test_rule_27_the_badge_of_a_pending_node_says_what_it_serves() -> None:
+    shown = str(badge("pending", "older"))
+    assert shown.startswith('<span class="badge s-pending" data-serves="older">')
+    assert shown.endswith("↑</span> pending, serves older</span>")
+    assert badge("pending", "nothing") == badge("pending")
+    assert "data-serves" not in badge("error", "older")
+
+
+def test_rule_27_the_badge_of_a_group_says_what_its_pending_nodes_serve() -> None:
+    def group(status: Status, **pending: int) -> Entry:
+        counts = {Serves(word): number for word, number in pending.items()}
+        return Entry(EntryKind.GROUP, "a", status, serving=Serving({**counts, Serves.WANTED: 9}, counts))
+
+    assert entry_badge(group(Status.PENDING, older=2)) == badge("pending", "older")
+    assert entry_badge(group(Status.PENDING)) == badge("pending")
+    assert entry_badge(group(Status.ERROR, older=2)) == badge("error")

@@ -145,6 +145,22 @@ def test_every_status_has_its_symbol_and_its_word(status: Status) -> None:
     assert lines(node("n1", status.value))[0] == f"{status.symbol} n1  {status}"
 
 
+def test_rule_27_a_pending_node_that_serves_an_older_revision_does_not_look_as_if_it_were_never_deployed() -> None:
+    shown = node("n1", "pending", serves="older")
+    assert lines(shown)[0] == "↑ n1  pending (serving an older revision)"
+    assert tree_lines(shown, Sheet(80))[0].spans[0].style == "cyan"
+    assert lines(shown, ascii_only=True)[0] == "^ n1  pending (serving an older revision)"
+    assert lines(node("n1", "pending", serves="nothing"))[0] == "· n1  pending"
+
+
+def test_rule_27_so_are_groups_and_counts() -> None:
+    group = parent("group", "a", node("n1", "pending"), node("n2", "pending"), counts={"pending": 4, "success": 1})
+    shown = group | {"serves": "older", "serves_counts": {"older": 3}, "pending_serves": {"older": 3}}
+    assert lines(shown)[0] == "↑ a  pending (serving an older revision)  ↑ 3 · 1 ✓ 1"
+    # One that is pending for a node that was never done, beside others that are as wanted.
+    assert lines(group | {"serves": "wanted", "pending_serves": {}})[0] == "· a  pending  · 4 ✓ 1"
+
+
 def test_a_value_that_nobody_knows_is_undefined() -> None:
     assert lines(node("n1", "bananas"))[0] == "‽ n1  undefined"
 

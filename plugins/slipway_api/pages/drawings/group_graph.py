@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from slipway_api.pages.drawings.status_bar import Segment, segments
 from slipway_api.pages.wording import number, symbol, visible
 from strategy_lib.drawing.geometry import Picture, picture, shortened, text_width
+from strategy_lib.status.serves import Serves
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Box:
     short: str
     link: str
     status: str
+    serves: str
     word: str
     mark: str
     critical: bool
@@ -128,6 +130,9 @@ def _box(group: Entry, drawn: Picture, link: Callable[[str], str]) -> Box:
     failed = group.counts.get(Status.ERROR, 0) - group.not_started
     words = [f"{number(done)} of {number(total)}"] if total else ["no nodes"]
     victim = group.blame is not None and group.blame.role == "victim"
+    older = 0 if group.serving is None else group.serving.pending.get(Serves.OLDER, 0)
+    if older:
+        words.append(f"{number(older)} serve{'s' if older == 1 else ''} older")
     if failed:
         words.append(f"{number(failed)} failed")
     if group.not_started:
@@ -144,14 +149,16 @@ def _box(group: Entry, drawn: Picture, link: Callable[[str], str]) -> Box:
     if group.blame is not None:
         sentence.append(group.blame.message)
     width = place.width
-    inner, parts = width - 28, segments(group.counts)
+    inner, parts = width - 28, segments(group.counts, group.serving)
+    serves = Serves.NOTHING if group.serving is None else group.serving.of_status(group.status)
     return Box(
         group.name,
         shortened(group.name),
         link(group.name),
         status,
+        serves.value,
         "not recorded" if group.status is None else status,
-        symbol(group.status),
+        symbol(group.status) if serves is Serves.NOTHING else serves.symbol,
         details is not None and details.critical,
         victim,
         fact,
@@ -160,7 +167,7 @@ def _box(group: Entry, drawn: Picture, link: Callable[[str], str]) -> Box:
         place.centre - place.height / 2 + MARGIN,
         width,
         place.height,
-        tuple(Segment(one.status, 16 + one.x * inner / 1000, one.width * inner / 1000) for one in parts),
+        tuple(Segment(one.look, 16 + one.x * inner / 1000, one.width * inner / 1000) for one in parts),
     )
 
 
@@ -168,12 +175,12 @@ def _box(group: Entry, drawn: Picture, link: Callable[[str], str]) -> Box:
 def drawn_box(box: Box) -> Markup:
     """Return a box as SVG; most of them are as they were when the page was last rendered."""
     bar = "".join(
-        f'<rect class="f-{part.status}" x="{part.x:.1f}" y="49" width="{part.width:.1f}" height="4"/>'
-        for part in box.bar
+        f'<rect class="f-{part.look}" x="{part.x:.1f}" y="49" width="{part.width:.1f}" height="4"/>' for part in box.bar
     )
     critical = '<tspan class="crit">critical</tspan> · ' if box.critical else ""
+    serves = "" if box.serves == Serves.NOTHING else f" serves-{box.serves}"
     return Markup(  # noqa: S704 - what is not ours is escaped
-        f'<a href="{escape(box.link)}" class="group-{box.status}{" victim" if box.victim else ""}"'
+        f'<a href="{escape(box.link)}" class="group-{box.status}{serves}{" victim" if box.victim else ""}"'
         f' transform="translate({box.x:.1f} {box.y:.1f})"><title>{escape(visible(box.sentence))}</title>'
         f'<rect class="box" width="{box.width:.1f}" height="{box.height:.0f}" rx="8"/>'
         f'<rect class="side" y="8" width="4" height="{box.height - 16:.0f}" rx="2"/>'

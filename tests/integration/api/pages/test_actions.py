@@ -193,7 +193,8 @@ def test_a_group_has_its_nodes_the_worst_first(pages: dict[str, httpx.Client], f
 def test_the_site_has_its_groups_actions_and_revisions(pages: dict[str, httpx.Client], failed: Driving) -> None:
     said = text_of(pages["viewer"].get("/sites/alpha"))
     assert "critical group control failed" in said
-    assert "Nodes as wanted 2 of 4" in said
+    assert "behind the design: 2 nodes serve nothing" in said
+    assert "not healthy: " in said
     assert "1 deploy_site" in text_of(pages["viewer"].get("/")) or "deploy_site" in said
     assert "It is the first revision" in text_of(pages["viewer"].get("/sites/alpha/revisions/1"))
     assert pages["viewer"].get("/sites/alpha/revisions/7").status_code == 404

@@ -147,6 +147,9 @@ def test_sites_are_listed_with_how_they_stand(viewer: httpx.Client, action: str,
         ("default", "pending", 3, 0),
         ("north", "pending", 3, 0),
     ]
+    assert [(one["serves"], one["serves_counts"], one["sync"]) for one in found.json()] == [
+        ("nothing", {"nothing": 3}, "behind the design: 3 nodes serve nothing")
+    ] * 2
     assert found.json()[0]["running"]["id"] == action
     page = viewer.get(SITES, params={"limit": 1})
     assert [one["name"] for one in page.json()] == ["default"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -62,6 +63,29 @@ def _between(said: Mapping[str, Said], first: Said) -> Iterator[str]:
             yield f"{name}: in error are {sorted(other.errors)}, in the tree {sorted(first.errors or ())}"
         if other.status is not None and other.status != first.status:
             yield f"{name}: the site is {other.status}, in the tree {first.status}"
+        yield from _serving(name, other, first)
+
+
+def _serving(name: str, other: Said, first: Said) -> Iterator[str]:
+    """What nodes serve, and the first line of a site, are the same in each view (rule 27)."""
+    if first.nodes is None or first.serves is None:
+        return
+    for node, word in (other.serves or {}).items():
+        known = first.serves[node]
+        # A page or list says it of what is pending alone, and of nothing says nothing.
+        told = known if first.nodes[node][0] == "pending" and known != "nothing" else ""
+        if word not in (known, told):
+            yield f"{name}: {node} serves {word!r}, in the tree {known!r}"
+        if not word and told:
+            yield f"{name}: {node} is pending, and it is not said that it serves {known}"
+    if other.serving is not None and _some(other.serving) != Counter(first.serves.values()):
+        yield f"{name}: {_some(other.serving)} serve, in the tree {Counter(first.serves.values())}"
+    if other.first_line is not None and other.first_line != first.first_line:
+        yield f"{name}: {other.first_line!r}, in the tree {first.first_line!r}"
+    if other.first_line is not None and other.status is not None:
+        is_well = other.status not in ("error", "undefined", "unresponsive")
+        if is_well == ("not healthy" in other.first_line):
+            yield f"{name}: the site is {other.status}, and {other.first_line!r}"
 
 
 def _some(counts: Mapping[str, int] | None) -> dict[str, int]:
@@ -79,6 +103,11 @@ def _of_machines(scene: Scene, tree: Said) -> Iterator[str]:
             yield f"tree: {node} is success, but the machine is not deployed and on: {machines.get(node)}"
         if scene.watched and is_done and not is_right and not (status == "error" and "drifted" in (message or "")):
             yield f"tree: {node} was done and is not as it was left, but is {status}: {message!r}"
+        is_serving = rows[node]["serves"] != "nothing"
+        if scene.watched and is_serving and not is_right:
+            yield f"tree: {node} serves something, but the machine is not deployed and on: {machines.get(node)}"
+        if is_done and is_right and not is_serving and rows[node]["doubt"] is None and scene.watched:
+            yield f"tree: {node} serves nothing, but it was done, and the machine is deployed and on"
         if scene.watched and is_right and (message or "").startswith("drifted"):
             yield f"tree: {node} has drifted, but the machine is deployed and on"
 

@@ -25,6 +25,9 @@ class Said:
     nodes : the status word and the first message of each node; the message is None where the view shows none.
     counts, groups : how many nodes show which status, in the site and in each group.
     errors : the nodes that are in error.
+    serves : what each node serves; of a page or list, "" where it shows nothing of that beside the status.
+    serving : how many nodes serve what.
+    first_line : in sync or behind, and healthy or not.
     text : all of it, as a reader sees it.
     """
 
@@ -34,6 +37,9 @@ class Said:
     errors: frozenset[str] | None = None
     status: str | None = None
     done: Mapping[str, tuple[int | None, int | None]] | None = None
+    serves: Mapping[str, str] | None = None
+    serving: Mapping[str, int] | None = None
+    first_line: str | None = None
     text: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -58,19 +64,42 @@ def words(source: str) -> str:
 
 
 def tree(scene: Scene) -> Said:
-    root = get(scene, f"/sites/{SITE}/tree?depth=2")["root"]
+    answer = get(scene, f"/sites/{SITE}/tree?depth=2")
+    root = answer["root"]
     leaves = [leaf for group in root["children"] for leaf in group.get("children", ()) if group["name"] in GROUPS]
     nodes = {
         leaf["name"]: (leaf["status"], next(iter(leaf["messages"]), "")) for leaf in leaves if leaf["kind"] == "node"
     }
     groups = {one["name"]: one["counts"] for one in root["children"] if one["name"] in GROUPS}
     errors = frozenset(name for name, (status, _) in nodes.items() if status == "error")
-    return Said(nodes, root["counts"], groups, errors, root["status"], text=str(root))
+    serves = {leaf["name"]: leaf["serves"] for leaf in leaves if leaf["kind"] == "node"}
+    line = _line(answer["header"])
+    return Said(
+        nodes,
+        root["counts"],
+        groups,
+        errors,
+        root["status"],
+        serves=serves,
+        serving=root["serves_counts"],
+        first_line=line,
+        text=str(root),
+    )
+
+
+def _line(header: Mapping[str, Any]) -> str:
+    return f"{header['sync']}; {header['health']}"
 
 
 def site_list(scene: Scene) -> Said:
     (one,) = (each for each in get(scene, "/sites") if each["name"] == SITE)
-    return Said(counts=one["counts"], status=one["status"], text=str(one["messages"]))
+    return Said(
+        counts=one["counts"],
+        status=one["status"],
+        serving=one["serves_counts"],
+        first_line=_line(one),
+        text=str(one["messages"]),
+    )
 
 
 def table(scene: Scene) -> Said:
@@ -86,6 +115,7 @@ def _of_rows(rows: list[dict[str, Any]]) -> Said:
         groups,
         frozenset(one["node"] for one in rows if one["status"] == "error"),
         done={one["node"]: (one["done_version"], one["done_revision"]) for one in rows},
+        serves={one["node"]: one["serves"] for one in rows},
         text=str([one["message"] for one in rows]),
         facts={"rows": rows},
     )
@@ -109,14 +139,30 @@ def metrics(scene: Scene) -> Said:
     scene.metrics_are_counted_anew()
     text = scene.client.get("/metrics").text
     found = re.findall(rf'(?m)^slipway_nodes{{site="{SITE}",status="(\w+)"}} (\d+)', text)
-    return Said(counts={status: int(number) for status, number in found})
+    served = re.findall(rf'(?m)^slipway_nodes_serving{{site="{SITE}",serves="(\w+)"}} (\d+)', text)
+    return Said(
+        counts={status: int(number) for status, number in found},
+        serving={word: int(number) for word, number in served},
+    )
 
 
 def table_page(scene: Scene) -> Said:
     source = page(scene, f"/sites/{SITE}/nodes")
     rows = {name: re.search(rf'(?s)<tr id="node-{name}">(.*?)</tr>', source) for name in NODES}
     nodes = {name: (badge(row[1]), None) for name, row in rows.items() if row is not None}
-    return Said(nodes, Counter(status for status, _ in nodes.values()), text=words(source))
+    serves = {name: _serves(row[1]) for name, row in rows.items() if row is not None}
+    return Said(nodes, Counter(status for status, _ in nodes.values()), serves=serves, text=words(source))
+
+
+def _serves(source: str) -> str:
+    """Return what the first badge says of what is served."""
+    found = re.search(r'class="badge s-\w+"( data-serves="(\w+)")?', source)
+    return (found[2] if found else "") or ""
+
+
+def _first_line(source: str) -> str:
+    found = re.search(r'(?s)class="first-line">(.*?)</(p|div)>', source)
+    return words(found[1]).strip().replace(" ;", ";") if found else ""
 
 
 def badge(source: str) -> str:
@@ -129,20 +175,23 @@ def badge(source: str) -> str:
 def site_page(scene: Scene) -> Said:
     source = page(scene, f"/sites/{SITE}")
     legend = re.search(r'(?s)<div class="wide-bar">.*?</ul>', source)
-    counts = re.findall(r"<b>([\d,]+)</b> (\w+)", legend[0]) if legend else []
-    return Said(counts={word: int(number) for number, word in counts}, status=badge(source), text=words(source))
+    counts: Counter[str] = Counter()
+    for number, word in re.findall(r"<b>([\d,]+)</b> (\w+)", legend[0]) if legend else []:
+        counts[word] += int(number)
+    return Said(counts=counts, status=badge(source), first_line=_first_line(source), text=words(source))
 
 
 def node_page(scene: Scene) -> Said:
     sources = {name: page(scene, f"/sites/{SITE}/nodes/{name}") for name in NODES}
     nodes = {name: (badge(source), None) for name, source in sources.items()}
-    return Said(nodes, text=" ".join(map(words, sources.values())))
+    serves = {name: _serves(source) for name, source in sources.items()}
+    return Said(nodes, serves=serves, text=" ".join(map(words, sources.values())))
 
 
 def sites_page(scene: Scene) -> Said:
     source = page(scene, "/")
     (row,) = re.findall(rf'(?s)<tr[^>]*>(?:(?!</tr>).)*/sites/{SITE}"(?:(?!</tr>).)*</tr>', source)
-    return Said(status=badge(row), text=words(source))
+    return Said(status=badge(row), first_line=_first_line(row), text=words(source))
 
 
 def text_of(path: str) -> Callable[[Scene], Said]:
@@ -160,7 +209,9 @@ def command(*arguments: str) -> str:
 def command_nodes(scene: Scene) -> Said:
     rows = {line.split()[0]: line for line in command("get", "nodes", "--site", SITE).splitlines() if line[:1] == "n"}
     nodes = {name: (_word(rows[name]), None) for name in NODES}
-    return Said(nodes, Counter(status for status, _ in nodes.values()), text="\n".join(rows.values()))
+    shown = {name: re.search(r"\bserves (\w+)", line) for name, line in rows.items()}
+    serves = {name: shown[name][1] if shown[name] else "" for name in NODES}  # type: ignore[index]
+    return Said(nodes, Counter(status for status, _ in nodes.values()), serves=serves, text="\n".join(rows.values()))
 
 
 def _word(line: str) -> str:
@@ -190,6 +241,11 @@ def reports(scene: Scene) -> Said:
     """Each node that is in error by an operation is in the reports; a drift is none."""
     found = get(scene, f"/sites/{SITE}/reports")["reports"]
     return Said(text=str(found), facts={"reported": {one["node"] for one in found}})
+
+
+def command_site(scene: Scene) -> Said:
+    text = command("describe", f"site/{SITE}", "--depth", "2")
+    return Said(first_line=text.splitlines()[0].removeprefix(f"site {SITE}: "), text=text)
 
 
 def published(scene: Scene) -> Said:
@@ -224,7 +280,7 @@ VIEWS: Mapping[str, Callable[[Scene], Said]] = {
     "slipway get sites": command_sites,
     "slipway describe node": command_describe,
     "slipway get site-state": text_of_command("get", "site-state", "--site", SITE),
-    "slipway describe site": text_of_command("describe", f"site/{SITE}", "--depth", "2"),
+    "slipway describe site": command_site,
     "slipway get owners": text_of_command("get", "owners"),
     "slipway get actions": text_of_command("get", "actions", "--site", SITE),
     "slipway get workflows": text_of_command("get", "workflows", "--site", SITE),

@@ -10,7 +10,7 @@ import pytest
 
 import site_engine.trees
 from site_engine.trees import status_trees, tree_stream
-from site_engine.trees.status_trees import action_tree
+from site_engine.trees.status_trees import action_tree, site_tree
 from site_store import ActionState, OperationStatus, PlannedGroup, StepState
 from site_store.tables import action_step, node, task
 from strategy_lib.phase import GroupState, Phase, Reason
@@ -28,7 +28,7 @@ from tests.integration.site_engine.trees.tree_scenario import (
     standing,
     tree,
 )
-from tests.integration.site_store.scenario import Scenario, outcome
+from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
 
 @pytest.mark.parametrize("word", ["success", "processing", "pending", "error", "never heard of"])
@@ -64,6 +64,52 @@ def test_rule_27_done_in_another_version_is_pending_and_with_a_dead_owner_unresp
     site.clock.move(31)
     assert standing(site)["status"] == "unresponsive"
     assert standing(site)["messages"] == ["n1: provisioner:drydock has not checked in since 2026-11-21 12:00:00 UTC"]
+
+
+def test_rule_27_a_commit_does_not_hide_that_the_nodes_serve_and_says_since_when_the_site_is_behind(
+    site: Scenario,
+) -> None:
+    commit(site, 1, {"n1": "a", "n2": "a", "n3": "a", "stray": "a"}, one=["n1", "n2"], two=["n2", "n3"])
+    assert first_line(site) == ("behind the design: 3 nodes serve nothing", "healthy")
+    change(site, node, node.c.name.in_(("n1", "n2")), done_digest="a", done_revision=1)
+    site.clock.move(1)
+    commit(site, 2, {"n1": "b", "n2": "a", "n3": "a", "stray": "a"})
+    site.clock.move(1)
+    commit(site, 3, {"n1": "b", "n2": "b", "n3": "a", "stray": "a"})
+    root = standing(site)
+    assert (root["status"], root["serves"]) == ("pending", "older")
+    assert root["serves_counts"] == {"nothing": 2, "older": 2}
+    assert root["pending_serves"] == {"older": 2}
+    assert {one["name"]: one["serves_counts"] for one in root["children"] if one["kind"] == "group"} == {
+        "one": {"older": 2},
+        "two": {"nothing": 1, "older": 1},
+        "no group": {"nothing": 1},
+    }
+    assert (child(root, "one", "n1")["serves"], child(root, "two", "n3")["serves"]) == ("older", "nothing")
+    # Since the first revision that one of them waits for; nodes in no group do not count (rule 33).
+    since = "2026-11-21 12:00:01 UTC"
+    behind = f"behind the design since {since}: 2 nodes serve an older revision, 1 serves nothing"
+    assert first_line(site) == (behind, "healthy")
+    change(site, node, node.c.site == SITE, done_digest=node.c.wanted_digest, done_revision=3)
+    assert first_line(site) == ("in sync with the design", "healthy")
+    assert standing(site)["serves"] == "wanted"
+
+
+def test_rule_27_a_site_is_healthy_unless_its_nodes_its_watch_or_a_reporter_say_otherwise(site: Scenario) -> None:
+    commit(site, 1, {"n1": "a", "n2": "a"}, one=["n1", "n2"])
+    change(site, node, node.c.site == SITE, done_digest="a", done_revision=1)
+    drift = {"status": "error", "error": "drifted: power is off", "error_action": None}
+    change(site, node, node.c.name == "n2", **drift)
+    assert first_line(site) == ("behind the design: 1 node serves nothing", "not healthy: 1 node in error")
+    site.clock.move(3600)
+    sync, health = first_line(site)
+    assert health.startswith("not healthy: 1 node in error; watching: nobody has looked at the nodes since")
+    assert sync == "behind the design: 1 node serves nothing", "since when it serves nothing nobody knows"
+
+
+def first_line(site: Scenario) -> tuple[str, str]:
+    header = site_tree(site.store, SITE).header
+    return header["sync"], header["health"]
 
 
 def test_rule_28_from_the_stored_to_the_shown(site: Scenario) -> None:

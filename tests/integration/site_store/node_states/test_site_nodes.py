@@ -55,6 +55,15 @@ def test_the_refusal_of_a_filter_names_those_that_there_are(site: Scenario) -> N
     assert "last_updated" not in FILTERED_BY
 
 
+def test_rule_27_nodes_are_found_by_what_they_serve(site: Scenario) -> None:
+    commit(site, 1, {"n1": "a", "n2": "a", "n3": "a"}, one=["n1", "n2", "n3"])
+    change(site, node, node.c.name != "n3", done_digest="a", done_revision=1)
+    commit(site, 2, {"n1": "b", "n2": "a", "n3": "a"})
+    words = ("older", "wanted", "nothing")
+    assert [names(site, columns={"serves": word}) for word in words] == [["n1"], ["n2"], ["n3"]]
+    assert names(site, sort="serves") == ["n3", "n1", "n2"]
+
+
 def test_what_is_asked_for_twice_must_hold_twice(site: Scenario) -> None:
     commit(site, 1, {"n1": "a", "n2": "a"}, one=["n1", "n2"])
     change(site, node, node.c.name == "n1", status="error", error="bad")

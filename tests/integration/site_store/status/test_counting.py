@@ -94,6 +94,30 @@ def test_what_is_wrong_is_found_named_and_counted_anew(store: SiteStore, site: S
     assert _token(store._database, SITE, ran.id) > before
 
 
+def _served(store: SiteStore, group: str = "") -> dict[str, int]:
+    """Return how many nodes of the site, or of one of its groups, serve what."""
+    cell = status_count.c
+    query = select(cell.serves, func.sum(cell.records).label("records")).group_by(cell.serves)
+    query = query.where(cell.action_id == "", cell.group_name == group, cell.phase != "~touch")
+    rows = store._database.read(lambda tx: tx.execute(query).all())
+    return {row.serves: int(row.records) for row in rows if row.records}
+
+
+def test_rule_27_what_nodes_serve_is_counted_through_each_change_of_it(store: SiteStore, site: Scenario) -> None:
+    commit(site, 1, {"n1": "x", "n2": "x"}, a=["n1", "n2"], b=["n2"])
+    assert _served(store) == _served(store, "a") == {"nothing": 2}
+    change(site, node, node.c.site == SITE, done_digest="x", done_revision=1)
+    assert _served(store) == {"wanted": 2}
+    want(store, 2, {"n1": "y", "n2": "x"})
+    assert _served(store) == _served(store, "a") == {"older": 1, "wanted": 1}
+    assert _served(store, "b") == {"wanted": 1}
+    change(site, node, node.c.name == "n1", status="error", error="drifted: power is off", error_action=None)
+    assert _served(store) == {"nothing": 1, "wanted": 1}, "a drifted node is not as it was left"
+    change(site, node, node.c.name == "n2", doubt="somebody else deployed it")
+    assert _served(store) == {"nothing": 2}
+    assert store.counts.verify().differences == ()
+
+
 def test_members_in_trouble_that_are_wrong_are_found_and_counted_anew(store: SiteStore, site: Scenario) -> None:
     commit(site, 1, {"n1": "x", "n2": "x"}, a=["n1", "n2"])
     change(site, node, node.c.name == "n1", status="error", error="no PXE")

@@ -38,7 +38,7 @@ def expect(store: SiteStore) -> Iterator[Callable[..., None]]:
     """Have the roll-up say that an owner has nodes of the site; afterwards it is counted anew, since it has none."""
 
     def work(owner: str, action_id: str = "") -> None:
-        cell = {"group_name": "", "phase": "grouped", "fresh": True, "part": 0, "records": 2, "status": "pending"}
+        cell = {"group_name": "", "phase": "grouped", "serves": "", "part": 0, "records": 2, "status": "pending"}
         store._database.write(
             lambda tx: tx.execute(insert(status_count).values(action_id=action_id, site=SITE, owner=owner, **cell))
         )

@@ -36,6 +36,7 @@ def node(name: str, **more: Any) -> dict[str, Any]:
         "wanted_revision": 3,
         "done_revision": None,
         "as_wanted": False,
+        "serves": "nothing",
         "done_at": None,
         "provisioner_status": "Failed",
         "power": "off",
@@ -74,6 +75,22 @@ def test_sites(slipway: Slipway, server: Server) -> None:
     assert " ".join(lines[3].split()) == "new not known 0/0"
     assert json.loads(slipway("get", "sites", "-o", "json", "--site", "lab-9").stdout) == known
     assert server.request.params == {}, "the list of all sites is not about one"
+
+
+def test_rule_27_a_commit_does_not_make_sites_and_nodes_look_as_if_they_served_nothing(
+    slipway: Slipway, server: Server
+) -> None:
+    serving = {"counts": {"pending": 3}, "serves": "older", "pending_serves": {"older": 2}}
+    server.on("GET", "/sites", [listed_site("lab-7", status="pending", **serving)])
+    line = " ".join(slipway("get", "sites").stdout.splitlines()[2].split())
+    assert line.startswith("lab-7 ↑ pending, serves older 3 2 2/3 ↑ 2 · 1 action/")
+    nodes = [node(f"n{n}", status="pending", serves=word) for n, word in enumerate(("older", "wanted", "nothing"))]
+    server.on("GET", "/sites/default/nodes", {"nodes": nodes, "after": None, "total": 3})
+    lines = [" ".join(line.split()) for line in slipway("get", "nodes").stdout.splitlines()[2:]]
+    words = ("↑ pending, serves older", "↻ pending, serves wanted", "· pending")
+    assert [line.startswith(f"n{n} {text} r1") for n, (line, text) in enumerate(zip(lines, words, strict=True))] == [
+        True
+    ] * 3
 
 
 @pytest.mark.parametrize(
@@ -221,6 +238,7 @@ def test_what_happened_to_a_node(slipway: Slipway, server: Server) -> None:
         "n1 of site default  ✗ error",
         "  Message: no PXE answer",
         "  Wanted: since revision 3",
+        "  Serves: nothing",
         "  Done: never",
         "  Groups: control, all",
         "  Rack: r1",

@@ -123,10 +123,17 @@ def test_each_tree_is_a_line_for_programs(slipway: Slipway, server: Server) -> N
     assert "SUCCESS: good" in result.stderr
 
 
+BEHIND = "behind the design since 2026-03-01 12:00:00 UTC: 1 node serves an older revision"
+
+
 def site(**more: Any) -> dict[str, Any]:
     running = {"id": ID, "kind": "update_site", "state": "running", "verdict": None}
     return {
         "name": "lab-7",
+        "in_sync": False,
+        "sync": BEHIND,
+        "healthy": False,
+        "health": "not healthy: 1 node in error",
         "revision_committed": 3,
         "revision_done": 2,
         "nodes": 3,
@@ -141,7 +148,8 @@ def test_a_site_as_a_tree(slipway: Slipway, server: Server, arguments: tuple[str
     root = parent("site", "lab-7", parent("group", "racks", node("n1"), node("n2", "error", "no PXE")))
     server.on("GET", "/sites/lab-7/tree", {"token": "1", "header": site(), "root": root})
     assert slipway("describe", *arguments).stdout.splitlines() == [
-        "site lab-7: revision 3 is committed, 2 is done; 2 of 3 nodes as wanted",
+        f"site lab-7: {BEHIND}; not healthy: 1 node in error",
+        "revision 3 is committed, 2 is done; 3 nodes",
         f"running: update_site, action/{ID}, running",
         f"last: update_site, action/{ID}, failed: critical group a failed",
         "✗ lab-7  error  ✗ 1 ✓ 1",
