@@ -103,6 +103,7 @@ class SitePlan:
     max_parallel_groups, waves : how many groups run side by side, and in which rounds.
     batches : what is said of groups whose nodes go in batches (rule 59).
     usual : how many seconds operations on the site took, by phase.
+    released : nodes that would be erased and released before they are prepared (rule 11).
     is_known : whether the site has a revision, a buffer or an action.
     """
 
@@ -119,6 +120,7 @@ class SitePlan:
     waves: tuple[tuple[str, ...], ...] = ()
     batches: tuple[str, ...] = ()
     usual: Mapping[Phase, float] = field(default_factory=dict)
+    released: tuple[str, ...] = ()
     is_known: bool = True
 
     @property
@@ -224,6 +226,7 @@ def explain(
         _waves(goals, groups, at_once),
         rehearsal.batches,
         usual,
+        rehearsal.released,
     )
 
 

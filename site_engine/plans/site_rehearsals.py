@@ -43,6 +43,7 @@ class SiteRehearsal:
     refusal : why the whole update is refused; None where it is not.
     failing : groups that would fail even if every submitted node succeeded, each with the reason.
     batches : what is said of groups whose nodes go in batches (rule 59).
+    released : nodes among the submitted that would be erased and released first (rule 11); sorted.
     """
 
     submitted: frozenset[str] = frozenset()
@@ -51,6 +52,7 @@ class SiteRehearsal:
     refusal: str | None = None
     failing: Mapping[str, str] = field(default_factory=dict)
     batches: tuple[str, ...] = ()
+    released: tuple[str, ...] = ()
 
 
 NOTHING = SiteRehearsal()
@@ -106,7 +108,9 @@ def rehearse_update(
     kept = {**kept_nodes(rehearsed, {goal.name: goal.nodes for goal in goals.groups}, to_do), **releases.refused}
     sizes = ((planned.group, len(planned.nodes)) for planned in plan.groups)
     batches = announcements(sizes, rehearsed.submissions)
-    return SiteRehearsal(rehearsed.submitted, kept, redeploy, failing=failing_groups(rehearsed), batches=batches)
+    released = tuple(sorted(redeploy.union(releases.release) & rehearsed.submitted))
+    failing = failing_groups(rehearsed)
+    return SiteRehearsal(rehearsed.submitted, kept, redeploy, failing=failing, batches=batches, released=released)
 
 
 def failing_groups(rehearsed: DryRun) -> dict[str, str]:

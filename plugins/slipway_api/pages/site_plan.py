@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from site_engine.groups.releases import erased_first
 from site_engine.plans.site_plans import plan_site
 from slipway_api import airflow_access as access
 from slipway_api.http.concurrency import BlockingRoute
@@ -23,4 +24,7 @@ def site_plan(request: Request, site: str, store: Store) -> Response:
     found = plan_site(store, site)
     require_known(site, known=found.is_known)
     plan = shown_plan(found, with_unchanged=False)
-    return page(request, "site_plan.html", {"site": site, "plan": plan, "changes": shown_changes(plan)})
+    erased = erased_first(found.released) if found.released else ""
+    return page(
+        request, "site_plan.html", {"site": site, "plan": plan, "erased": erased, "changes": shown_changes(plan)}
+    )

@@ -120,6 +120,9 @@ class PlannedSite(BaseModel):
         examples=[["Group rack-7 goes in 5 batches of at most 4 nodes."]],
         description="What is to be said of groups whose nodes go in batches.",
     )
+    released: list[str] = Field(
+        examples=[["r7-compute-01"]], description="Nodes that would be erased and released first."
+    )
     refusal: str | None = Field(
         examples=[None], description="Why the whole update would be refused, and nothing submitted."
     )
@@ -160,6 +163,7 @@ def shown_plan(plan: SitePlan, *, with_unchanged: bool) -> dict[str, Any]:
         "refusal": plan.refusal,
         "schedule": shown_schedule(plan),
         "batches": list(plan.batches),
+        "released": list(plan.released),
         **shown_changes(plan, with_unchanged=with_unchanged),
     }
 
