@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -115,11 +115,15 @@ def minute(at: datetime) -> str:
     return at.strftime("%Y-%m-%d %H:%M UTC")
 
 
-def elapsed(start: str | datetime | None, end: str | datetime | None, now: datetime) -> str:
-    """Return how long something took; where it has no end, an element that the page's script keeps counting."""
+def elapsed(start: str | datetime | None, end: str | datetime | None, now: datetime, idle: float = 0.0) -> str:
+    """Return how long something took; where it has no end, an element that the page's script keeps counting.
+
+    `idle` is how many seconds of that nobody was at work on it.
+    """
     began, ended = moment(start), moment(end)
     if began is None:
         return NOTHING
+    began += timedelta(seconds=idle)
     text = duration(((ended or now) - began).total_seconds())
     if ended is not None:
         return text
