@@ -87,7 +87,8 @@ class ActionRecord:
     None before it was decided. `run_id` is None where no DAG run carries the action out; `dag_id` then only names its
     kind. `version` grows with each command and each change of its state. `unknown_state` is what is stored where this
     version does not know it; `state` is `RUNNING` then. The report itself is large, and read by `Reports.get` alone.
-    `left_alone` is how many nodes of critical groups a success has neither submitted nor proven.
+    `left_alone` is how many nodes of critical groups a success has neither submitted nor proven. `idle` is how many
+    seconds lie between its ends and its next tries.
     """
 
     id: str
@@ -114,6 +115,7 @@ class ActionRecord:
     version: int = 1
     unknown_state: str = ""
     left_alone: int = 0
+    idle: float = 0.0
 
     @property
     def stored_state(self) -> str:

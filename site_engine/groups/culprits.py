@@ -8,6 +8,8 @@ from strategy_lib.phase import GroupState, Reason
 from strategy_lib.status.leaf import blocked_by
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from site_store import GroupRecord, SiteStore
 
 
@@ -24,6 +26,18 @@ def culprit_of(store: SiteStore, record: GroupRecord) -> GroupRecord:
             break
         record = store.groups.get(record.action_id, failed[0])
     return record
+
+
+def is_only_judged(state: str, depends_on: Iterable[str], states: Mapping[str, str | None], *, has_sent: bool) -> bool:
+    """Tell whether the task of a group that is at work does no more than find that the group is blocked.
+
+    Parameters
+    ----------
+    states : of all groups of the action.
+    has_sent : something was sent for the group, so that it has begun.
+    """
+    is_behind = any(states.get(name) == GroupState.FAILURE for name in depends_on)
+    return state == GroupState.RUNNING and is_behind and not has_sent
 
 
 def why_blocked(store: SiteStore, record: GroupRecord) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from site_engine.log_messages import count, names
 from strategy_lib.groups.release import ReleasePlan, plan_release
 from strategy_lib.node_states.reported import left_alone, whose
 from strategy_lib.outcome import REFUSED_BY_PREPARE, UNPROVABLE_BY_DEPLOY, NodeCondition
@@ -33,6 +34,11 @@ def releases_of(
         released.update(found.release)
         refused.update(found.refused)
     return ReleasePlan(tuple(sorted(released)), refused)
+
+
+def erased_first(nodes: Collection[str]) -> str:
+    """Say which nodes would be erased and released before they are prepared; wherever it is said, it is said so."""
+    return f"{count(len(nodes), 'node')} would be erased and released first: {names(nodes)}"
 
 
 def release_of(store: SiteStore, site: str, group: Group, listed: Mapping[str, ListedNode]) -> ReleasePlan:

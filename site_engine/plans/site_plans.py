@@ -103,6 +103,9 @@ class SitePlan:
     max_parallel_groups, waves : how many groups run side by side, and in which rounds.
     batches : what is said of groups whose nodes go in batches (rule 59).
     usual : how many seconds operations on the site took, by phase.
+    released : nodes that would be erased and released before they are prepared (rule 11).
+    stays : deployed nodes that it leaves as they are without `allow_redeploy`.
+    takes_many : to redeploy these, too, takes `many_redeploys`.
     is_known : whether the site has a revision, a buffer or an action.
     """
 
@@ -119,6 +122,9 @@ class SitePlan:
     waves: tuple[tuple[str, ...], ...] = ()
     batches: tuple[str, ...] = ()
     usual: Mapping[Phase, float] = field(default_factory=dict)
+    released: tuple[str, ...] = ()
+    stays: frozenset[str] = frozenset()
+    takes_many: bool = False
     is_known: bool = True
 
     @property
@@ -224,6 +230,9 @@ def explain(
         _waves(goals, groups, at_once),
         rehearsal.batches,
         usual,
+        rehearsal.released,
+        rehearsal.stays,
+        rehearsal.takes_many,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from site_engine.actions.admission import judge_redeploys
@@ -43,6 +44,9 @@ class SiteRehearsal:
     refusal : why the whole update is refused; None where it is not.
     failing : groups that would fail even if every submitted node succeeded, each with the reason.
     batches : what is said of groups whose nodes go in batches (rule 59).
+    released : nodes among the submitted that would be erased and released first (rule 11); sorted.
+    stays : deployed nodes that stay as they are without `allow_redeploy`.
+    takes_many : to redeploy them, with those of groups that allow it, takes `many_redeploys`.
     """
 
     submitted: frozenset[str] = frozenset()
@@ -51,6 +55,9 @@ class SiteRehearsal:
     refusal: str | None = None
     failing: Mapping[str, str] = field(default_factory=dict)
     batches: tuple[str, ...] = ()
+    released: tuple[str, ...] = ()
+    stays: frozenset[str] = frozenset()
+    takes_many: bool = False
 
 
 NOTHING = SiteRehearsal()
@@ -93,11 +100,13 @@ def rehearse_update(
     )
     plan = plan_groups(groups, members, known)
     redeploy = plan.redeploy
-    if redeploy:
-        serving = [*goals.clean, *(name for name in found if conditions.get(name) is NodeCondition.DEPLOYED)]
-        refused = judge_redeploys(kind, parameters, facts.settings, redeploy, serving)
-        if refused:
-            return SiteRehearsal(frozenset(), dict.fromkeys(to_do, REFUSED), redeploy, str(refused[0]))
+    stays = known.redeployable.intersection(chain.from_iterable(members.values())) - redeploy
+    serving = [*goals.clean, *(name for name in found if conditions.get(name) is NodeCondition.DEPLOYED)]
+    takes_many = bool(judge_redeploys(kind, parameters, facts.settings, redeploy | stays, serving))
+    refused = judge_redeploys(kind, parameters, facts.settings, redeploy, serving) if redeploy else []
+    if refused:
+        left = dict.fromkeys(to_do, REFUSED)
+        return SiteRehearsal(frozenset(), left, redeploy, str(refused[0]), stays=stays, takes_many=takes_many)
     stuck = frozenset(name for name in to_do if conditions.get(name) in REFUSED_BY_PREPARE)
     listed = nodes_of(facts.listed, facts.left) if stuck and facts.listed is not None else {}
     releases = releases_of(store, site, plan.groups, {name: listed[name] for name in stuck & listed.keys()})
@@ -106,7 +115,18 @@ def rehearse_update(
     kept = {**kept_nodes(rehearsed, {goal.name: goal.nodes for goal in goals.groups}, to_do), **releases.refused}
     sizes = ((planned.group, len(planned.nodes)) for planned in plan.groups)
     batches = announcements(sizes, rehearsed.submissions)
-    return SiteRehearsal(rehearsed.submitted, kept, redeploy, failing=failing_groups(rehearsed), batches=batches)
+    released = tuple(sorted(redeploy.union(releases.release) & rehearsed.submitted))
+    failing = failing_groups(rehearsed)
+    return SiteRehearsal(
+        rehearsed.submitted,
+        kept,
+        redeploy,
+        failing=failing,
+        batches=batches,
+        released=released,
+        stays=stays,
+        takes_many=takes_many,
+    )
 
 
 def failing_groups(rehearsed: DryRun) -> dict[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from site_engine.actions.kinds import DEPLOY_GROUP, kind_of
+from site_engine.groups.culprits import is_only_judged
 from site_engine.trees.action_groups import Groups
 from site_engine.trees.action_steps import Steps
 from site_engine.trees.action_tasks import Tasks
@@ -15,23 +16,35 @@ from site_engine.trees.owners import Owners
 from site_engine.trees.reported import Reports, by_parent
 from site_engine.trees.waiting import waits_for_person
 from site_store import ActionState
-from strategy_lib.phase import Phase
+from strategy_lib.phase import GroupState, Phase
 from strategy_lib.status.entry import Entry, EntryKind
 from strategy_lib.status.leaf import OwnerRecord, superseded_by, unknown_value
 from strategy_lib.status.tree import parent_entry, unrecorded_entry
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
-    from site_store import ActionFacts, ApprovalRecord
+    from site_store import ActionFacts, ApprovalRecord, GroupFacts
 
 NO_FACTS = "no facts are kept about it: the action is from before its status was recorded"
 
 
 def judges_of(facts: ActionFacts) -> tuple[Steps, Groups]:
     """Return what judges the parts of an action."""
+    facts = replace(facts, groups=[_as_blocked(facts, group) for group in facts.groups])
     owners = Owners(facts.owners, facts.read_at, facts.action.created, facts.leased)
     steps = Steps(facts, owners)
     return steps, Groups(Tasks(steps))
+
+
+def _as_blocked(facts: ActionFacts, group: GroupFacts) -> GroupFacts:
+    """Return a group that is opened only to be judged as one that has not begun (rule 28)."""
+    if group.state != GroupState.RUNNING or not group.depends_on:
+        return group
+    has_sent = any((group.name, phase) in facts.times for phase in Phase)
+    states = {one.name: one.state for one in facts.groups}
+    if not is_only_judged(group.state, group.depends_on, states, has_sent=has_sent):
+        return group
+    return replace(group, state=GroupState.PENDING.value, started=None)
 
 
 def action_entry(facts: ActionFacts, judges: tuple[Steps, Groups] | None = None) -> Entry:
@@ -126,8 +139,10 @@ def action_header(facts: ActionFacts) -> dict[str, Any]:
         "dry_run": action.dry_run,
         "waits": None if steps.over else next(filter(None, map(_waits, tasks.gates.values())), None),
         "has_report": action.has_report,
-        "elapsed": ((action.ended or facts.read_at) - begun).total_seconds(),
-        "estimate": _estimate(facts),
+        "elapsed": max(0.0, ((action.ended or facts.read_at) - begun).total_seconds() - action.idle),
+        # Of the whole of earlier actions, as what has elapsed is of the whole of this one.
+        "estimate": statistics.median(facts.durations) if facts.durations else None,
+        "idle": action.idle,
         "run_id": action.run_id,
         "dag_id": action.dag_id,
         "connection": action.connection,
@@ -138,11 +153,3 @@ def action_header(facts: ActionFacts) -> dict[str, Any]:
 def _waits(gate: ApprovalRecord) -> str:
     said = waits_for_person(gate)
     return f"group {gate.group} {said}" if said else ""
-
-
-def _estimate(facts: ActionFacts) -> float | None:
-    """Return how many seconds the groups took in earlier actions, None where none of their names is known."""
-    known = [
-        statistics.median(facts.durations[group.name]) for group in facts.groups if facts.durations.get(group.name)
-    ]
-    return sum(known) if known else None

@@ -300,6 +300,10 @@ class Tasks:
             # Nothing was submitted for a node that was as wanted already (rule 21). Its revision is not kept.
             done_for=0 if leaf.op is None and leaf.phase in GROUP_PHASES else None,
         )
+        if leaf.not_prepared is not None:
+            # Its own error says more than what its group or its action ended with.
+            why = f"its prepare did not succeed: {leaf.not_prepared}"
+            shown = Shown(shown.status, f"not started: {why}" if shown.status is Status.ERROR else why)
         unresponsive = shown.status is Status.UNRESPONSIVE
         stored: str | None = shown.status.value
         if shown.status is Status.PENDING or (unresponsive and leaf.status == TaskStatus.PENDING):

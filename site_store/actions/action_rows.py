@@ -59,6 +59,7 @@ def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
         design_fetch=row.design_fetch,
         version=row.version,
         left_alone=row.left_alone,
+        idle=row.idle,
         unknown_state="" if known else row.state,
     )
 

@@ -133,6 +133,7 @@ def _run(tx: Connection, wanted: ActionRecord, now: datetime) -> bool:
             state=ActionState.RUNNING,
             started=func.coalesce(action.c.started, now),
             ended=None,
+            idle=action.c.idle + (0.0 if wanted.ended is None else max(0.0, (now - wanted.ended).total_seconds())),
             verdict=None,
             left_alone=0,
             version=action.c.version + 1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import (
     Boolean,
     Column,
+    Double,
     ForeignKey,
     ForeignKeyConstraint,
     Identity,
@@ -59,6 +60,8 @@ action = Table(
     Column("connection", String),
     # How often the provisioner has to fetch the design anew, from another address each time.
     Column("design_fetch", Integer, nullable=False, server_default="0"),
+    # Seconds between an end and the next try: nobody was at work on it.
+    Column("idle", Double, nullable=False, server_default="0"),
     # When its verdict became the note of its run in Airflow.
     Column("noted", UtcDateTime),
     # The version that `If-Match` names; each command and each change of state raises it.

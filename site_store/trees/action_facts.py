@@ -38,12 +38,9 @@ def action_facts(
 ) -> ActionFacts:
     """Return what the tree of an action is judged from: its row, with what was read beside it."""
     owners = owners_by_name(row.owners)
-    durations: defaultdict[str, list[float]] = defaultdict(list)
     fixed: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for group, phase, name, why in sorted(json_list(row.fixed)):
         fixed[group, phase].append((name, why))
-    for name, started, ended in json_list(row.durations):
-        durations[name].append((moment(ended) - moment(started)).total_seconds())
     return ActionFacts(
         token=token_of_action(touched, row.committed, owners, now),
         read_at=now,
@@ -57,7 +54,7 @@ def action_facts(
         groups=groups,
         approvals=[approval_facts(row.id, item) for item in json_list(row.gates)],
         reported=[reported_facts(row.site, row.id, item) for item in json_list(row.said)],
-        durations=durations,
+        durations=tuple(float(seconds) for (seconds,) in json_list(row.durations)),
         leaves=leaves,
         times={
             (group, phase): Times(moment(first), moment(last)) for group, phase, first, last in json_list(row.times)

@@ -11,7 +11,7 @@ from site_store.status.status_records import SitePart
 from site_store.tables import group_node, node, operation, site_group_node, task, task_trouble
 from site_store.trees.tree_times import MEMBER
 from strategy_lib.node import TaskStatus
-from strategy_lib.phase import GROUP_PHASES
+from strategy_lib.phase import GROUP_PHASES, Phase
 
 _IS_IN_TROUBLE = and_(
     task_trouble.c.action_id == task.c.action_id,
@@ -42,12 +42,23 @@ def leaf_query(*, of_groups: bool = False) -> Select[Any]:
     )
     joined = group_node.join(task, member) if of_groups else task.outerjoin(group_node, member)
     joined = joined.outerjoin(operation, operation.c.op == task.c.op)
+    prepare = task.alias("prepare")
+    unprepared = and_(
+        prepare.c.action_id == task.c.action_id,
+        prepare.c.node == task.c.node,
+        prepare.c.phase == Phase.PREPARE,
+        prepare.c.status.in_((TaskStatus.ERROR, TaskStatus.UNKNOWN)),
+        task.c.status == TaskStatus.PENDING,
+        task.c.phase != Phase.PREPARE,
+    )
+    joined = joined.outerjoin(prepare, unprepared)
+    not_prepared = func.coalesce(prepare.c.error, prepare.c.status).label("not_prepared")
     facts = [task.c[name] for name in ("action_id", "node", "phase", "status", "owner", "owner_group", "op")]
     more = [
         task.c[name] for name in ("error", "fixed", "started", "ended", "tries", "held", "done_op", "wanted_version")
     ]
     of_operation = [operation.c.provisioner_task, operation.c.status.label("operation_status")]
-    return select(under, *facts, *more, *of_operation).select_from(joined)
+    return select(under, *facts, *more, *of_operation, not_prepared).select_from(joined)
 
 
 def leaf_page(

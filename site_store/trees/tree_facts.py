@@ -95,7 +95,8 @@ class LeafFacts:
 
     `tries` is the number of its present try in the action, from 1; `held` says for which other node it is held.
     `done_op` is the number of what has no operation of its own: that by which the node was done, or of why it was not.
-    `wanted_version` is the version that it is about.
+    `wanted_version` is the version that it is about. `not_prepared` is what went wrong in its prepare, where that
+    keeps this task from beginning.
     """
 
     group: str
@@ -115,6 +116,7 @@ class LeafFacts:
     held: str | None = None
     done_op: int | None = None
     wanted_version: int | None = None
+    not_prepared: str | None = None
 
 
 class KnownAction(NamedTuple):
@@ -157,7 +159,8 @@ class ActionFacts:
     committed : the newest revision of its site.
     leased : a task of it holds a lease at this moment, so that Airflow is at work.
     at_provisioner : phases of the site whose provisioner task is under way.
-    durations : how many seconds a group of each name took in the newest actions that succeeded.
+    durations : how many seconds the newest actions of its kind on the whole site took that succeeded, each without the
+        pauses between its tries; none where it is over.
     times : of the operations of each group ("" for none) and phase.
     fixed : of each group ("" for none) and phase: the first nodes that succeeded after they had failed, each with what
         had to be fixed.
@@ -176,7 +179,7 @@ class ActionFacts:
     groups: Sequence[GroupFacts]
     approvals: Sequence[ApprovalRecord]
     reported: Sequence[ReportedLeaf]
-    durations: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    durations: Sequence[float] = ()
     leaves: Sequence[LeafFacts] = ()
     times: Mapping[tuple[str, str], Times] = field(default_factory=dict)
     fixed: Mapping[tuple[str, str], Sequence[tuple[str, str]]] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Double,
     Exists,
     FromClause,
     Select,
@@ -162,22 +163,23 @@ def _actions(given_clock: bool, with_spans: bool) -> Select[Any]:
     )
     committed = select(func.max(revision.c.number)).where(revision.c.site == action.c.site).correlate(action)
     earlier = action.alias("earlier")
-    newest = (
-        select(earlier.c.id)
+    took = func.extract("epoch", earlier.c.ended - earlier.c.started) - earlier.c.idle
+    durations = (
+        select(took.cast(Double).label("seconds"))
         .where(
             earlier.c.site == action.c.site,
             earlier.c.id < action.c.id,
+            earlier.c.kind == action.c.kind,
             earlier.c.state == ActionState.SUCCESS,
             earlier.c.dry_run.is_(False),
+            earlier.c.targeted.is_(False),
+            earlier.c.started.is_not(None),
+            earlier.c.ended.is_not(None),
             action.c.state.in_(OPEN),
         )
         .order_by(earlier.c.id.desc())
         .limit(_EARLIER_ACTIONS)
         .correlate(action)
-    )
-    past = group_run.alias("past")
-    durations = select(past.c.name, past.c.started, past.c.ended).where(
-        past.c.action_id.in_(newest.scalar_subquery()), past.c.started.is_not(None), past.c.ended.is_not(None)
     )
     live = operation.c.action_id == action.c.id
     leased = exists().where(live, operation.c.lease_until > now).correlate(action)
@@ -203,7 +205,7 @@ def _actions(given_clock: bool, with_spans: bool) -> Select[Any]:
         json_rows(_approvals()).label("gates"),
         (operation_spans() if with_spans else null()).label("spans"),
         json_rows(said).label("said"),
-        json_rows(durations).label("durations"),
+        json_rows(select(*durations.subquery().c)).label("durations"),
         _cells(action, status_count.c.action_id == action.c.id),
         *owners_now(),
     ).order_by(action.c.id.desc())

@@ -226,6 +226,7 @@ def leaf_facts(row: Row[*tuple[Any, ...]]) -> LeafFacts:
         wanted_version=row.wanted_version,
         tries=row.tries,
         held=row.held,
+        not_prepared=row.not_prepared,
     )
 
 

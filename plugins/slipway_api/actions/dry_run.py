@@ -232,7 +232,9 @@ def _plan(
     kept = kept_nodes(found.rehearsal, members, to_do) if found.rehearsal is not None else {}
     failing = failing_groups(found.rehearsal) if found.rehearsal is not None else {}
     kept |= found.refused or {}
-    rehearsal = SiteRehearsal(frozenset(found.submitted), kept, found.redeploy, failing=failing)
+    rehearsal = SiteRehearsal(
+        frozenset(found.submitted), kept, found.redeploy, failing=failing, released=found.released
+    )
     goals = SiteGoals(revision, {}, records, groups, edges)
     usual = store.operations.usual_seconds(site, TIMED)
     return explain(store, site, goals, found.differences, listed_at, rehearsal, at_once=at_once, usual=usual)

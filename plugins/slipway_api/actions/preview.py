@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.kinds import Override, kind_of
 from site_engine.errors import SettingsError
-from site_engine.groups.releases import releases_of
+from site_engine.groups.releases import erased_first, releases_of
 from site_engine.log_messages import by_reason, count, names
 from site_engine.plans.planning import idle_groups, plan_action, simulate_plan, strategy_of
 from slipway_api.http.api_errors import Finding, plain_message
@@ -263,10 +263,7 @@ def _sentences(kind: str, found: Preview) -> Iterable[tuple[str, str]]:
     if kept and kind_of(kind).has_groups:
         yield f"{count(len(kept), 'deployed node')} would be submitted: {names(kept)}", "Warning"
     if found.released:
-        yield (
-            f"{count(len(found.released), 'node')} would be erased and released first: {names(found.released)}",
-            "Warning",
-        )
+        yield erased_first(found.released), "Warning"
     for reason, nodes in by_reason(found.refused or {}).items():
         yield f"{count(len(nodes), 'node')} not to be submitted: {names(nodes)}: {reason}", "Warning"
     if found.as_wanted:

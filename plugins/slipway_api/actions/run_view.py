@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from site_engine.actions.dead_actions import action_for_display, has_unrecorded_end
 from site_engine.actions.reports import reported_node
 from site_engine.errors import AirflowApiError
+from site_engine.groups.culprits import is_only_judged
 from site_engine.trees.action import action_header
 from site_engine.trees.batches import batches_of
 from site_engine.trees.waiting import waits_for_person
@@ -259,6 +260,7 @@ def run_view(store: SiteStore, action: ActionRecord, *, with_report: bool = True
         counts = {name: _counts_as_closed(states) for name, states in counts.items()}
     report = store.reports.get(action.id) if with_report and action.has_report else None
     text = render(from_dict(report)) if report else None
+    groups = [_as_blocked(group, groups, counts[group.name]) for group in groups]
     return {
         "action": {
             "id": action.id,
@@ -282,6 +284,17 @@ def run_view(store: SiteStore, action: ActionRecord, *, with_report: bool = True
         "report": report,
         "report_text": text,
     }
+
+
+def _as_blocked(group: GroupRecord, groups: Sequence[GroupRecord], counts: Mapping[NodeState, int]) -> GroupRecord:
+    """Return a group that is opened only to be judged as one that has not begun (rule 28)."""
+    if group.state is not GroupState.RUNNING or group.unknown_state:
+        return group
+    has_sent = bool(group.phases_done) or any(counts[state] for state in UNDER_WAY)
+    states = {one.name: one.state for one in groups}
+    if not is_only_judged(group.state, group.definition.depends_on, states, has_sent=has_sent):
+        return group
+    return replace(group, state=GroupState.PENDING, started=None)
 
 
 def as_closed(group: GroupRecord) -> GroupRecord:

@@ -14,7 +14,9 @@ from pydantic import Field
 from design_rendering.changes.objects import design_objects
 from site_engine.actions.admission import skipped_commits
 from site_engine.extensions import installed_policies
+from site_engine.plans.next_steps import FIRST, NextStep, next_step
 from site_engine.plans.planning import committed_groups, racks_of
+from site_engine.plans.site_plans import plan_site
 from site_store import BufferChanged, CommittedObjects, RevisionRecord, SiteStore, Version
 from slipway_api import airflow_access as access
 from slipway_api.documents.garbage import garbage_put_off
@@ -28,6 +30,7 @@ from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store
 from slipway_api.http.etags import IfMatch, etag_headers
 from slipway_api.sites.node_wishes import CausedBy, require_no_running_action
+from slipway_api.sites.site_plans import ShownNextStep
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
@@ -49,6 +52,7 @@ class Committed(Judged):
     rollback_of: int | None = Field(default_factory=int, examples=[None])
     deployable: bool = Field(default_factory=bool, examples=[True])
     intermediate_commits: list[int] = Field(default_factory=list, examples=[[2]])
+    next: ShownNextStep | None = None
 
 
 _NOT_VALID: Responses = {
@@ -154,7 +158,16 @@ class _Making:
             revision = self._stored(texts, validated, rollback_of)
         last = self.store.sites.version_number(self.site, Version.LAST_SITE_ACTION)
         skipped = skipped_commits(last, revision.number)
-        return _committed(validated, revision, skipped, self.version + 1, 200 if rollback_of is None else 201)
+        code = 200 if rollback_of is None else 201
+        return _committed(validated, revision, skipped, self._next(validated, revision.number), self.version + 1, code)
+
+    def _next(self, validated: Validated, revision: int) -> NextStep | None:
+        """Return how the site goes on; None where no action can use the revision."""
+        if validated.design is None:
+            return None
+        if revision == 1:
+            return NextStep(FIRST)
+        return next_step(plan_site(self.store, self.site, explained=0))
 
     def _stored(self, texts: Mapping[str, str], validated: Validated, rollback_of: int | None) -> RevisionRecord:
         overridden = [str(message["message"]) for message in validated.messages if message["error"]]
@@ -200,7 +213,14 @@ def _not_committed(validated: Validated, version: int, *, dryrun: bool) -> JSONR
     return JSONResponse(_body(validated, code, " DRYRUN" if dryrun else ""), code, headers=etag_headers(version))
 
 
-def _committed(validated: Validated, revision: RevisionRecord, skipped: range, version: int, code: int) -> JSONResponse:
+def _committed(
+    validated: Validated,
+    revision: RevisionRecord,
+    skipped: range,
+    step: NextStep | None,
+    version: int,
+    code: int,
+) -> JSONResponse:
     """Answer with the revision, and with what matters for an action on it: is it deployable, which commits it skips."""
     facts = {
         "site": revision.site,
@@ -210,6 +230,7 @@ def _committed(validated: Validated, revision: RevisionRecord, skipped: range, v
         "rollback_of": revision.rollback_of,
         "deployable": validated.design is not None,
         "intermediate_commits": list(skipped),
+        "next": None if step is None else step.to_data(),
     }
     body = {**_body(validated, code, " FORCED SUCCESS" if validated.errors else ""), "status": "Success", **facts}
     return JSONResponse(body, code, headers=etag_headers(version))

@@ -82,7 +82,15 @@ def action(request: Request, action_id: str, store: Store, caller: access.Caller
     def values() -> dict[str, Any]:
         return _action_values(store, record, root)
 
-    fresh = {"id": record.id, "site": record.site, "kind": record.kind, "may": may, "may_answer": answers}
+    fresh = {
+        "id": record.id,
+        "site": record.site,
+        "kind": record.kind,
+        # Before its plan it has no groups yet, and can be held back.
+        "has_groups": kind_of(record.kind).has_groups,
+        "may": may,
+        "may_answer": answers,
+    }
     reader = " ".join((*sorted(may), *map(segment, sorted(answers))))
     return live_page(request, store, "action.html", token=token, reader=reader, values=values, fresh=fresh)
 

@@ -29,7 +29,7 @@ VERSIONS_SHOWN: Final = 10
 COLUMNS: Final = (
     Column("node", "Node"),
     Column("state", "Published"),
-    Column("since", "Since"),
+    Column("since", "Since (UTC)"),
     Column("why", "Why", sorted=False),
     Column("reported", "Reported"),
     Column("user", "Set"),

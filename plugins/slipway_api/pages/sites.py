@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from site_engine.actions.kinds import KINDS
+from site_engine.plans.next_steps import next_kind
 from site_engine.trees.status_trees import newest_action_trees, site_tree, site_trees
 from slipway_api import airflow_access as access
 from slipway_api.documents.differences import differences
@@ -24,6 +25,7 @@ from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
+    from site_engine.trees.status_trees import StatusTree
     from site_store import SiteStore
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
@@ -33,6 +35,16 @@ ACTIONS_SHOWN = 20
 REVISIONS_SHOWN = 20
 MOST_FIELDS = 500
 """Differing fields on a revision's page."""
+
+
+_BAD = (Status.ERROR, Status.UNDEFINED, Status.UNRESPONSIVE)
+
+
+class TroubledNodes(NamedTuple):
+    """What is wrong, and with which nodes; without names it is the site as a whole."""
+
+    names: tuple[str, ...]
+    said: str
 
 
 @router.get("/", dependencies=[access.may_read])
@@ -133,6 +145,8 @@ def _site_values(
     return {
         "tree": tree,
         "groups": groups,
+        "next_kind": _next_kind(tree),
+        "wrong": troubled_nodes(tree) if tree.root.status in _BAD else [],
         "unwatched": [
             words
             for child in tree.root.children
@@ -150,3 +164,30 @@ def _site_values(
         "older_revisions": revisions[-1].number if len(revisions) == REVISIONS_SHOWN else None,
         "revisions_before": revisions_before,
     }
+
+
+def _next_kind(tree: StatusTree) -> str:
+    """Return the kind of action that comes next; "" while one is open, and where nothing is to be done."""
+    header = tree.header
+    committed, done = header["revision_committed"], header["nodes_as_wanted"]
+    if header["running"] or committed is None or done == header["nodes"]:
+        return ""
+    return next_kind(committed, is_done=done > 0)
+
+
+def troubled_nodes(tree: StatusTree) -> list[TroubledNodes]:
+    """Return what is wrong with a site: nodes of which the same is said stand together, each name once."""
+    nodes = {
+        message: message.split(": ", 1)
+        for group in tree.own.children
+        if group.kind is EntryKind.GROUP and group.status in (Status.ERROR, Status.UNDEFINED)
+        for message in group.messages
+        if ": " in message
+    }
+    found: dict[str, list[str]] = {}
+    for message in tree.root.messages:
+        name, said = nodes.get(message, ("", message))
+        # Some errors begin with the name of their node.
+        said = said.removeprefix(f"{name}: ").removeprefix(f"{name} ") if name else said
+        found.setdefault(said, []).extend([name] if name else [])
+    return [TroubledNodes(tuple(dict.fromkeys(named)), said) for said, named in found.items()]

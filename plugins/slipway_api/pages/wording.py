@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -93,20 +93,23 @@ def moment(at: str | datetime | None) -> datetime | None:
 
 
 def clock(at: str | datetime | None) -> str:
-    """Return a time as an element that the page's script keeps telling the age of; without script it says UTC."""
+    """Return a time as an element that the page's script keeps telling the age of; without script it is in UTC.
+
+    The zone stands once on the page, and in the headings of tables.
+    """
     found = moment(at)
     if found is None:
         return NOTHING
-    text = found.strftime("%Y-%m-%d %H:%M:%S UTC")
-    return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(found.isoformat(), text, text)
+    text = found.strftime("%Y-%m-%d %H:%M:%S")
+    return Markup('<time datetime="{}" title="{} UTC" data-ago>{}</time>').format(found.isoformat(), text, text)
 
 
 def due(at: str | datetime) -> str:
-    """Return a time to come as an element that the page's script counts down; without script it says UTC."""
+    """Return a time to come as an element that the page's script counts down; without script it is in UTC."""
     found = moment(at)
     assert found is not None
-    text = found.strftime("%Y-%m-%d %H:%M:%S UTC")
-    return Markup('<time datetime="{}" title="{}" data-until>at {}</time>').format(found.isoformat(), text, text)
+    text = found.strftime("%Y-%m-%d %H:%M:%S")
+    return Markup('<time datetime="{}" title="{} UTC" data-until>at {}</time>').format(found.isoformat(), text, text)
 
 
 def clock_of(seconds: float | None) -> str:
@@ -115,15 +118,19 @@ def clock_of(seconds: float | None) -> str:
 
 
 def minute(at: datetime) -> str:
-    """Return a time to come: `2026-03-02 12:00 UTC`."""
-    return at.strftime("%Y-%m-%d %H:%M UTC")
+    """Return a time to come, in UTC: `2026-03-02 12:00`."""
+    return at.strftime("%Y-%m-%d %H:%M")
 
 
-def elapsed(start: str | datetime | None, end: str | datetime | None, now: datetime) -> str:
-    """Return how long something took; where it has no end, an element that the page's script keeps counting."""
+def elapsed(start: str | datetime | None, end: str | datetime | None, now: datetime, idle: float = 0.0) -> str:
+    """Return how long something took; where it has no end, an element that the page's script keeps counting.
+
+    `idle` is how many seconds of that nobody was at work on it.
+    """
     began, ended = moment(start), moment(end)
     if began is None:
         return NOTHING
+    began += timedelta(seconds=idle)
     text = duration(((ended or now) - began).total_seconds())
     if ended is not None:
         return text

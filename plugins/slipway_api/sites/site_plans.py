@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from design_rendering.kinds.drydock_kinds import PROFILE_SCHEMA
 from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.plans.next_steps import next_step
 from site_engine.plans.schedules import schedule
 from site_engine.plans.site_plans import plan_site
 from slipway_api import airflow_access as access
@@ -104,6 +105,14 @@ class ShownSchedule(BaseModel):
     )
 
 
+class ShownNextStep(BaseModel):
+    """The action that brings the newest revision about, with all that it has to be told."""
+
+    name: str = Field(examples=["update_site"])
+    parameters: dict[str, bool] = Field(examples=[{"allow_redeploy": True}])
+    why: str = Field(examples=["3 nodes are deployed otherwise than wanted, and left alone without allow_redeploy"])
+
+
 class PlannedSite(BaseModel):
     """What an update of a site would do now."""
 
@@ -120,6 +129,10 @@ class PlannedSite(BaseModel):
         examples=[["Group rack-7 goes in 5 batches of at most 4 nodes."]],
         description="What is to be said of groups whose nodes go in batches.",
     )
+    released: list[str] = Field(
+        examples=[["r7-compute-01"]], description="Nodes that would be erased and released first."
+    )
+    next: ShownNextStep | None = Field(description="How the site goes on; nothing before its first commit.")
     refusal: str | None = Field(
         examples=[None], description="Why the whole update would be refused, and nothing submitted."
     )
@@ -153,6 +166,7 @@ def get_site_plan(site: SitePath, store: Store, with_unchanged: All = False, fre
 
 def shown_plan(plan: SitePlan, *, with_unchanged: bool) -> dict[str, Any]:
     """Return a plan, as `PlannedSite` describes it."""
+    step = next_step(plan)
     return {
         "site": plan.site,
         "revision": plan.revision,
@@ -160,6 +174,8 @@ def shown_plan(plan: SitePlan, *, with_unchanged: bool) -> dict[str, Any]:
         "refusal": plan.refusal,
         "schedule": shown_schedule(plan),
         "batches": list(plan.batches),
+        "released": list(plan.released),
+        "next": None if step is None else step.to_data(),
         **shown_changes(plan, with_unchanged=with_unchanged),
     }
 

@@ -295,7 +295,11 @@ def _show_next(body: Mapping[str, Any], site_option: Sequence[str]) -> None:
     if not body.get("deployable", True):
         click.echo("no action can use it: mend the documents, load them, and commit them")
         return
-    kind, needed = "deploy_site" if body["revision"] == 1 else "update_site", []
+    # A server of an earlier version does not say it.
+    step = body.get("next") or {"name": "deploy_site" if body["revision"] == 1 else "update_site"}
+    needed = [f"--{name.replace('_', '-')}" for name, is_set in (step.get("parameters") or {}).items() if is_set]
+    if step.get("why"):
+        click.echo(printable(step["why"]))
     passed_over = [str(number) for number in body.get("intermediate_commits") or []]
     if passed_over:
         were, them = ("revision {} was", "it") if len(passed_over) == 1 else ("revisions {} were", "them")
@@ -304,7 +308,7 @@ def _show_next(body: Mapping[str, Any], site_option: Sequence[str]) -> None:
     if body.get("forced"):
         needed.append("--continue-on-fail")
         click.echo("an action needs --continue-on-fail: the revision has errors")
-    click.echo(" ".join([f"next: slipway create action {kind}", *site_option, *needed, "--follow"]))
+    click.echo(" ".join([f"next: slipway create action {step['name']}", *site_option, *needed, "--follow"]))
 
 
 def _end_with(body: Any) -> None:

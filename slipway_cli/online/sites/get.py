@@ -162,7 +162,7 @@ def get_revisions(server: SiteServer, output: str, limit: int) -> None:
     """List the revisions of the site, newest first: who committed them, and what they are."""
 
     def rows(revisions: Any) -> None:
-        result = table("Revision", "Created", "User", "Collections", "What", right=("Revision",), folds=("What",))
+        result = table("Revision", "Created (UTC)", "User", "Collections", "What", right=("Revision",), folds=("What",))
         for item in revisions:
             what = [*item["versions"]]
             if item.get("rollback_of"):
@@ -191,7 +191,7 @@ def get_workflows(server: SiteServer, output: str, since: str | None, until: str
     """List the DAG runs that Airflow has of Slipway's actions, of all sites, newest first."""
 
     def rows(workflows: Any) -> None:
-        result = table("Workflow", "State", "Started", "Ended", "Run")
+        result = table("Workflow", "State", "Started (UTC)", "Ended (UTC)", "Run")
         for item in workflows:
             result.add_row(
                 item["workflow_id"],

@@ -9,10 +9,12 @@ from typing import Any, cast
 import pytest
 
 from site_engine.actions.dead_actions import action_for_display, close_without_report
+from site_engine.trees.status_trees import action_tree
 from site_store import ActionRecord, PlannedGroup, SiteStore
 from site_store.operations.tasks import Tasks
 from slipway_api.actions.run_view import action_nodes, counts_of_nodes, run_view
 from slipway_api.actions.view import describe
+from slipway_api.pages.actions import groups_of, headline
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import FakeClock, Scenario, outcome
@@ -95,3 +97,19 @@ def test_a_node_of_several_groups_is_counted_once(site: Scenario) -> None:
     site.do(first, Phase.DEPLOY, outcome(["n1"], ["n2"]))
     counts = counts_of_nodes(site.store.trees.action(action.id).counts)
     assert counts == {"total": 3, "success": 1, "failure": 1, "unknown": 0}
+
+
+def test_rule_28_a_blocked_group_whose_task_only_judges_it_is_not_said_to_be_preparing(site: Scenario) -> None:
+    action = site.action()
+    site.store.locks.acquire(action.id)
+    groups = [Group("a", critical=True), Group("b", critical=True, depends_on=("a",))]
+    plan = [PlannedGroup(one, (f"n-{one.name}",)) for one in groups]
+    site.store.groups.save_plan(action.id, plan, (), {})
+    site.fail(site.open(action, "a"))
+    site.open(action, "b")
+    blocked = run_view(site.store, action)["groups"][1]
+    assert (blocked["state"], blocked["phase"], blocked["started"]) == ("pending", None, None)
+    tree = action_tree(site.store, action.id)
+    shown = groups_of(tree.root)
+    assert "Working on group b" not in headline(tree, shown)
+    assert (shown[1].status, shown[1].messages) == ("error", ("blocked by a: deploy_criteria",))

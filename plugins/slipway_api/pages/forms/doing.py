@@ -19,6 +19,8 @@ from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import PARALLEL_GROUPS
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.groups.retry import RETRY, RetryRefused, plan_retry, retry_action
+from site_engine.plans.next_steps import next_step
+from site_engine.plans.site_plans import plan_site
 from site_engine.process import STOP
 from slipway_api import airflow_access as access
 from slipway_api.actions.control import PAUSE, UNPAUSE, give_command
@@ -104,7 +106,14 @@ def start(request: Request, site: str, kind: str, store: Store, caller: access.C
     """Ask how an action is to be started; what it would do is shown next."""
     _startable(store, caller, site, kind)
     given = {name: [value] for name, value in request.query_params.items() if name in ("target_nodes", "revision")}
-    return page(request, "start.html", _form(site, kind, given))
+    values = _form(site, kind, given)
+    if request.query_params.get("next") == "yes":
+        # It leads here with all that it has to be told, so that it leaves nobody alone.
+        step = next_step(plan_site(store, site, explained=0))
+        if step is not None and step.kind == kind:
+            values["given"] |= dict.fromkeys(step.parameters, "true")
+            values["why"] = step.why
+    return page(request, "start.html", values)
 
 
 @router.post("/sites/{site}/start/{kind}", dependencies=[access.may_act])
@@ -226,6 +235,7 @@ def _form(site: str, kind: str, fields: Mapping[str, list[str]]) -> dict[str, An
         "given": {name: value[0] for name, value in fields.items() if value},
         "overrides": KINDS[kind].overrides,
         "problem": "",
+        "why": "",
         "unknown": False,
     }
 

@@ -13,10 +13,13 @@ import httpx
 import pytest
 import yaml
 
+from provisioner_client.protocol import ListedNode
 from site_engine.designs import ADDRESSES, INGESTER, REFUSAL_STAYS
+from site_engine.plans.node_lists import keep_list
 from site_store import SiteStore
 from slipway_api.documents.reading import READ_ONCE, SMALL
 from slipway_api.sites import provisioner_check
+from strategy_lib.outcome import NodeCondition
 from tests.support.configdocs import API, assert_failure, commit, committed, put, said
 from tests.support.file_server import FileServer
 from tests.support.simulators import Simulator
@@ -297,3 +300,31 @@ def test_two_post_at_once_and_nothing_is_lost(user: httpx.Client, store: SiteSto
     assert store.buffers.get("default").posted.keys() == good
     assert len(good) == (1 if with_tag else 4)
     assert {answer.status_code for answer in answers.values()} == ({201, 412} if with_tag else {201})
+
+
+@pytest.mark.usefixtures("dags")
+@pytest.mark.parametrize("number", [2, 12])
+def test_what_comes_next_leaves_no_node_alone_that_the_commit_has_changed(
+    connected: Simulator, user: httpx.Client, store: SiteStore, number: int
+) -> None:
+    names = [f"n{place:02}" for place in range(number)]
+    design = site([node(name) for name in names], [group("all")])
+    put(user, design)
+    assert commit(user).json()["next"] == {"name": "deploy_site", "parameters": {}, "why": ""}
+    listed = {name: ListedNode(name, NodeCondition.DEPLOYED, "Deployed", "on") for name in names}
+    keep_list(store, "default", "slipway_provisioner", listed)
+    store.wishes.adopt("default", names, "tester")
+    put(user, design.replace("cidr: 10.0.0.0/24", "cidr: 10.0.0.0/23"))
+    step = commit(user).json()["next"]
+    needed = {"allow_redeploy": True} | ({"many_redeploys": True} if number > 5 else {})
+    assert (step["name"], step["parameters"]) == ("update_site", needed)
+    assert f"{number} nodes are deployed otherwise than wanted, and left alone without allow_redeploy" in step["why"]
+    asked = {"name": step["name"], "parameters": step["parameters"]}
+    planned = user.post(f"{API}/actions/plan", json=asked)
+    assert planned.status_code == 200, planned.text
+    assert planned.json()["preview"]["submitted"] == names
+    shown = user.get("/ui/sites/default/plan").text
+    flags = " ".join(f"--{name.replace('_', '-')}" for name in needed)
+    assert f"slipway create action update_site --site default {flags} --follow" in shown
+    form = user.get("/ui/sites/default/start/update_site?next=yes").text
+    assert ('name="allow_redeploy" value="true" checked' in form, step["why"] in form) == (True, True)

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 
 import httpx
 import pytest
+from sqlalchemy import Connection, update
 
 from site_engine.actions.finalization import finalize_action
 from site_store import SiteStore
+from site_store.tables import node as node_table
 from slipway_airflow import connections
 from slipway_api.pages.actions import failures
 from strategy_lib.phase import Phase
@@ -283,3 +285,52 @@ def test_rule_59_a_bad_canary_is_told_with_what_it_kept_back(
     assert "ended with batch 1, and 2 nodes never began; 1 canary first, then all others" in said
     of_group = text_of(pages["viewer"].get(f"/actions/{driving.action.id}/group?name=compute"))
     assert "not started: the canaries failed: n1 (Error deploying node n1)" in of_group
+
+
+MAIN = re.compile(r'class="button main" href="[^"]*/(?:do|start)/([\w?=]+)"')
+
+
+def test_an_action_that_is_paused_before_its_plan_can_go_on_and_be_stopped(
+    pages: dict[str, httpx.Client], store: SiteStore
+) -> None:
+    commit_design(store, "alpha", DESIGN)
+    made = store.actions.ensure("deploy_site", "run-1", "deploy_site", "alpha", 1, {}, "ann")
+    store.locks.acquire(made.id)
+    store.actions.set_paused(made.id, True)
+    shown = pages["op"].get(f"/actions/{made.id}").text
+    assert set(re.findall(r'href="[^"]*/do/(\w+)"', shown)) == {"unpause", "stop"}
+
+
+def test_the_first_button_of_a_site_is_what_comes_next_and_none_while_an_action_is_open(
+    pages: dict[str, httpx.Client], begin: Begin, store: SiteStore, fake: FakeProvisioner
+) -> None:
+    commit_design(store, "alpha", DESIGN)
+    path = "/sites/alpha"
+    assert MAIN.findall(pages["admin"].get(path).text) == ["deploy_site?next=yes"]
+    fake.script("n2", "deploy", "fail")
+    driving = begin(DESIGN)
+    assert MAIN.findall(pages["admin"].get(path).text) == []
+    driving.group("control")
+    end(store, driving)
+    store.locks.release(driving.action.id)
+    assert MAIN.findall(pages["admin"].get(path).text) == ["update_site?next=yes"]
+
+
+def test_what_is_wrong_with_a_site_leads_to_its_nodes_and_says_each_name_once(
+    pages: dict[str, httpx.Client], store: SiteStore
+) -> None:
+    names = ["n1", "n2", "n3"]
+    commit_design(store, "alpha", site([node(name) for name in names], [group("all"), group("more", ["n1"])]))
+    said = {"n1": "disk is broken", "n2": "disk is broken", "n3": "n3 does not answer"}
+
+    def fail(tx: Connection) -> None:
+        for name, error in said.items():
+            this = update(node_table).where(node_table.c.site == "alpha", node_table.c.name == name)
+            tx.execute(this.values(status="error", error=error))
+
+    store._database.write(fail)
+    shown = pages["viewer"].get("/sites/alpha").text
+    wrong = shown[shown.index("What is wrong") :].partition("</section>")[0]
+    assert re.findall(r'href="[^"]*/sites/alpha/nodes/(\w+)"', wrong) == names
+    words = [" ".join(re.sub("<[^>]*>", "", one).split()) for one in wrong.split("<li")[1:]]
+    assert [one.partition(">")[2] for one in words] == ["n1, n2: disk is broken", "n3: does not answer"]

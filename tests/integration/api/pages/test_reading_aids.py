@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from html.parser import HTMLParser
 from typing import Any
@@ -244,3 +245,18 @@ def test_by_keyboard_alone_a_person_gets_to_the_question_and_keeps_the_place(
     page.get_by_role("heading", name="Stop this action?").wait_for()
     driving.group("two")
     end(store, driving)
+
+
+def test_the_zone_stands_once_on_each_page_and_in_the_heading_of_each_table_that_has_times(
+    pages: dict[str, httpx.Client], hostile: Driving, store: SiteStore
+) -> None:
+    tables = 0
+    for path in (*places(hostile, store), f"{UI}/sites/alpha/states", f"{UI}/sites/alpha/plan"):
+        text = pages["admin"].get(path.removeprefix(UI)).text
+        said = re.sub(r"<[^>]*>", "", re.sub(r"(?s)<th\b.*?</th>", "", text))
+        assert said.count("UTC") == 1, path
+        for table in re.findall(r"(?s)<table\b.*?</table>", text):
+            if re.search(r"<time [^>]*data-(ago|until)", table):
+                tables += 1
+                assert "UTC" in table.partition("</thead>")[0], (path, table[:400])
+    assert tables >= 5

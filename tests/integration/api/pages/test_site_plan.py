@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import httpx
+import pytest
+from click.testing import CliRunner
 
+from provisioner_client.protocol import ListedNode
+from site_engine.plans.node_lists import keep_list
 from site_store import SiteStore
+from slipway_cli.main import main
+from strategy_lib.outcome import NodeCondition
 from tests.integration.api.pages.conftest import UI
 from tests.integration.api.pages.test_actions import text_of
 from tests.support.revisions import commit_design
@@ -37,3 +44,36 @@ def test_who_is_not_logged_in_is_told_that_the_session_is_over(origin: str, stor
     commit_design(store, "alpha", site([node("n1")], [group("all")]))
     answer = httpx.get(f"{origin}{UI}/sites/alpha/plan", timeout=60)
     assert (answer.status_code, "The session is over" in answer.text) == (401, True)
+
+
+@pytest.mark.usefixtures("dags", "connected")
+def test_rule_11_page_command_and_preview_say_in_the_same_words_which_nodes_are_erased_first(
+    pages: dict[str, httpx.Client],
+    store: SiteStore,
+    clients: dict[str, httpx.Client],
+    origin: str,
+    tokens: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    design = site([node(name) for name in ("n1", "n2", "n3", "n4")], [group("one"), group("free", ["n4"])])
+    design = design.replace("name: one", "name: one\n    allow_redeploy: true")
+    commit_design(store, "alpha", design)
+    deployed = ListedNode("n4", NodeCondition.DEPLOYED, "Deployed", "on")
+    failed = {
+        name: ListedNode(name, NodeCondition.FAILED_DEPLOYMENT, "Failed deployment", "on") for name in ("n1", "n3")
+    }
+    keep_list(store, "alpha", "slipway_provisioner", {"n4": deployed, **failed})
+    store.wishes.adopt("alpha", ("n4",), "tester")
+    commit_design(store, "alpha", design.replace("cidr: 10.0.0.0/24", "cidr: 10.0.0.0/23"))
+    sentence = "3 nodes would be erased and released first: n1, n3, n4"
+    asked = {"name": "update_site"}
+    answer = clients["user"].post("/api/v1.0/actions/plan?site=alpha", json=asked)
+    assert sentence in [note["message"] for note in answer.json()["notes"]], answer.text
+    assert sentence in text_of(pages["viewer"].get("/sites/alpha/plan"))
+    assert clients["viewer"].get("/api/v1.0/sites/alpha/plan").json()["released"] == ["n1", "n3", "n4"]
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("SLIPWAY_URL", origin)
+    monkeypatch.setenv("SLIPWAY_TOKEN", tokens["user"])
+    said = CliRunner().invoke(main, ["plan", "update_site", "--site", "alpha"])
+    assert sentence in said.output, said.output

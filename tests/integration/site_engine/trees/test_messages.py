@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import Connection, event
 
 from site_engine.trees.status_trees import action_tree, site_tree, site_trees, tree_to_dict
-from site_store import StepState, tables
-from strategy_lib.phase import GroupState, Phase
+from site_store import ActionState, StepState, tables
+from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
-from tests.integration.site_engine.trees.tree_scenario import change, child, commit
+from tests.integration.site_engine.trees.tree_scenario import change, child, commit, group, tree
 from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
 NAMES = [f"n{number:02}" for number in range(30)]
@@ -106,3 +106,19 @@ def test_what_had_to_be_fixed_in_a_step_on_nodes_is_said_at_every_depth(site: Sc
         root = tree_to_dict(action_tree(store, action.id, depth), depth)["root"]
         (said,) = child(root, "destroy_nodes")["messages"]
         assert said.startswith("n1: had to be fixed: disk is locked (succeeded at "), depth
+
+
+def test_a_node_whose_prepare_failed_says_so_first_at_its_deploy(site: Scenario) -> None:
+    action = site.running({"a": ["n1", "n2"], "b": ["n3"]})
+    record = site.open(action, "a")
+    site.do(record, Phase.PREPARE, outcome(["n2"], ["n1"], notes={"n1": "no PXE"}))
+
+    def said(node: str) -> tuple[str, list[str]]:
+        leaf = child(group(tree(site, action), "a"), "deploy", node)
+        return leaf["status"], leaf["messages"]
+
+    assert said("n1") == ("pending", ["its prepare did not succeed: no PXE"])
+    site.fail(record, Reason.PREPARE_CRITERIA)
+    assert site.store.actions.close(action.id, ActionState.FAILED, "critical group a failed")
+    assert said("n1") == ("error", ["not started: its prepare did not succeed: no PXE"])
+    assert said("n2") == ("error", ["not started: critical group a failed"])

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, insert, update
 
+from site_engine.trees.action import action_header
 from site_store import ActionNotFound, ActionState, NodeQuery, PlannedGroup, SiteStore, ValueRefused
 from site_store.tables import action as action_table
 from site_store.tables import approval, node, revision, site_group, site_group_node, task
@@ -87,17 +88,41 @@ def test_of_each_group_and_phase_as_many_nodes_are_read_as_are_asked_for(site: S
     ]
 
 
-def test_earlier_successes_say_how_long_groups_take_while_an_action_runs(site: Scenario, clock: FakeClock) -> None:
+def test_earlier_successes_of_the_whole_site_say_how_long_an_action_takes(site: Scenario, clock: FakeClock) -> None:
+    store = site.store
     for number, seconds in enumerate((10, 30)):
         earlier = site.running({"one": ["n1"]}, run_id=f"earlier-{number}")
-        opened = site.open(earlier, "one")
         clock.move(seconds)
-        site.fail(opened)
-        assert site.store.actions.close(earlier.id, ActionState.SUCCESS, "done")
+        assert store.actions.close(earlier.id, ActionState.SUCCESS, "done")
+        store.locks.release(earlier.id)
         clock.move(1)
+    targeted = store.actions.ensure("deploy_site", "few", "deploy_site", SITE, 1, {}, "ann", whole_site=False)
+    other = store.actions.ensure("update_site", "update", "update_site", SITE, 1, {}, "ann")
+    for aside in (targeted, other):
+        store.locks.acquire(aside.id)
+        clock.move(2)
+        assert store.actions.close(aside.id, ActionState.SUCCESS, "done")
+        store.locks.release(aside.id)
     running = site.running({"one": ["n1"]}, run_id="now")
-    assert sorted(site.store.trees.action(running.id).durations["one"]) == [10.0, 30.0]
-    assert site.store.trees.action(earlier.id).durations == {}
+    assert sorted(store.trees.action(running.id).durations) == [10.0, 30.0]
+    assert store.trees.action(earlier.id).durations == ()
+    assert action_header(store.trees.action(running.id))["estimate"] == 20.0
+
+
+def test_the_pause_between_two_tries_of_an_action_is_not_work(site: Scenario, clock: FakeClock) -> None:
+    store = site.store
+    twice = site.running({"one": ["n1"]}, run_id="twice")
+    clock.move(20)
+    assert store.actions.close(twice.id, ActionState.FAILED, "group one failed")
+    store.locks.release(twice.id)
+    clock.move(3600)
+    store.locks.acquire(twice.id)
+    clock.move(5)
+    assert action_header(store.trees.action(twice.id))["elapsed"] == 25.0
+    assert store.actions.close(twice.id, ActionState.SUCCESS, "done")
+    store.locks.release(twice.id)
+    running = site.running({"one": ["n1"]}, run_id="now")
+    assert list(store.trees.action(running.id).durations) == [25.0]
 
 
 def test_gates_come_with_their_action(site: Scenario, clock: FakeClock) -> None:

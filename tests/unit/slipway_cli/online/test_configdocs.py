@@ -182,6 +182,10 @@ def test_a_forced_commit_says_what_it_overrode(slipway: Slipway, server: Server)
             ],
         ),
         (
+            {"next": {"name": "update_site", "parameters": {"allow_redeploy": True}, "why": "n1 is left alone"}},
+            ["n1 is left alone", "next: slipway create action update_site --allow-redeploy --follow"],
+        ),
+        (
             {"forced": True, "deployable": False, "intermediate_commits": [1]},
             ["no action can use it: mend the documents, load them, and commit them"],
         ),
