@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from typing import Any
 
 import pytest
 from responses import matchers
+from rich.console import Console
 
+from slipway_cli.online.sites import get
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import API, AT, ID, RUN_ID, URL, Server, action
 
@@ -49,6 +52,29 @@ def test_the_list(slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPa
         "  User: admin  Steps: 1/3, 1 failed",
         "  Verdict: critical group a failed",
     ]
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({"action_lifecycle": "Complete", "state": "success", "verdict": "every group succeeded"}, "1;32"),
+        ({"action_lifecycle": "Complete", "state": "success", "verdict": "by its criteria", "left_alone": 3}, "1;33"),
+        ({"action_lifecycle": "Failed", "state": "failed", "verdict": "critical group a failed"}, "1;31"),
+        ({"waits": "waits for approval: slipway approve x", "verdict": None}, "1;33"),
+    ],
+    ids=["success", "left alone", "failed", "waits"],
+)
+def test_rule_20_a_verdict_has_the_colour_that_the_tree_gives_it(
+    slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], code: str
+) -> None:
+    server.on("GET", "/actions", [action(**more)])
+    screen = io.StringIO()
+    monkeypatch.setattr(
+        get, "console", lambda: Console(file=screen, force_terminal=True, width=200, color_system="standard")
+    )
+    assert slipway("get", "actions").exit_code == 0
+    said = more.get("waits") or more["verdict"]
+    assert f"\x1b[{code}m{said}\x1b[0m" in screen.getvalue()
 
 
 def test_a_long_list_is_asked_for_in_parts_each_with_how_its_actions_stand(slipway: Slipway, server: Server) -> None:
