@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
@@ -121,6 +122,34 @@ def problem_data(problem: Problem) -> dict[str, Any]:
     }
 
 
+Sameness = tuple[Hashable, str]
+"""What is equal in sentences about several documents, and the name of the document that this one is about."""
+
+
+def sameness(place: Hashable, text: str, name: str) -> Sameness | None:
+    """Return what a sentence has in common with equal ones about other documents; None: it is about none.
+
+    Parameters
+    ----------
+    place : where in its document it is, and who says it.
+    name : of its document; "" where it has none.
+    """
+    if not name:
+        return None
+    others = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", "\0", text)
+    return (place, others), name
+
+
+def folded(sentences: Iterable[tuple[Sameness | None, str]]) -> Iterator[str]:
+    """Yield sentences; of equal ones about several documents the first, with the names of all."""
+    same: dict[Hashable, tuple[str, list[str]]] = {}
+    for number, (known, said) in enumerate(sentences):
+        kind, name = known or (number, "")
+        same.setdefault(kind, (said, []))[1].append(name)
+    for said, names in same.values():
+        yield said if len(names) == 1 else f"{said} ({len(names)} times: {listed(dict.fromkeys(names))})"
+
+
 def print_problems(target: Console, problems: Sequence[Problem]) -> None:
     """Print problems, errors first and warnings apart, each as `file:line: path: sentence`."""
     for level, style in (("error", "bold red"), ("warning", "bold yellow")):
@@ -128,8 +157,13 @@ def print_problems(target: Console, problems: Sequence[Problem]) -> None:
         if not chosen:
             continue
         target.print(Text(f"{counted(len(chosen), level)}:", style=style))
-        for problem in chosen:
-            target.print(Text("  " + printable(str(problem))), soft_wrap=True)
+        for said in folded(((_kind(problem) if level == "warning" else None), str(problem)) for problem in chosen):
+            target.print(Text("  " + printable(said)), soft_wrap=True)
+
+
+def _kind(problem: Problem) -> Sameness | None:
+    name = (problem.document or "").rpartition(" ")[2]
+    return sameness(problem.path, problem.message, name)
 
 
 class Refused(SlipwayCliError, click.ClickException):
