@@ -184,10 +184,10 @@ def test_a_kind_that_is_nearly_known_is_a_warning(
         assert f"{path}:5: $.schema: not read: '{schema}' is no known kind. Did you mean {near}?" in result.stdout
 
 
-def test_a_missing_host_profile_is_a_warning(slipway: Slipway, write: Write) -> None:
+def test_a_missing_host_profile_is_an_error_as_in_a_commit(slipway: Slipway, write: Write) -> None:
     node = NODE.replace("data: {", "data: {host_profile: lost, ")
     result = slipway("validate", write("node.yaml", node))
-    assert (result.exit_code, "there is no host profile 'lost'" in result.stdout) == (0, True)
+    assert (result.exit_code, "there is no host profile 'lost'" in result.stdout) == (1, True)
 
 
 def test_equal_warnings_of_several_files_are_one_with_the_names_of_all(slipway: Slipway, write: Write) -> None:
