@@ -19,6 +19,7 @@ from rich.text import Text
 
 from slipway_cli import SlipwayCliError
 from slipway_cli.terminal.folding_table import FoldingTable
+from slipway_cli.terminal.whole_words import whole_lines
 from strategy_lib.errors import Problem
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -76,7 +77,18 @@ def console(*, stderr: bool = False, file: IO[str] | None = None) -> Console:
     if reconfigure is not None:  # a terminal that cannot show a character gets a question mark, not a traceback
         reconfigure(errors="replace")
     folds = stream.isatty() or "COLUMNS" in os.environ
-    return Console(file=stream, width=None if folds else UNFOLDED, highlight=False, markup=False, emoji=False)
+    return _WholeWords(file=stream, width=None if folds else UNFOLDED, highlight=False, markup=False, emoji=False)
+
+
+class _WholeWords(Console):
+    """A console on which a terminal breaks no word of a text that is longer than a line; in a pipe it is one line."""
+
+    def print(self, *objects: Any, soft_wrap: bool | None = None, **more: Any) -> None:
+        """Print as any console does."""
+        if soft_wrap and self.is_terminal and len(objects) == 1 and isinstance(objects[0], Text):
+            text, more = objects[0], {"style": objects[0].style, **more}
+            objects = (Text("\n").join(whole_lines(text, self.width)),)
+        super().print(*objects, soft_wrap=soft_wrap, **more)
 
 
 def table(*columns: str, right: Sequence[str] = (), folds: Sequence[str] = ()) -> FoldingTable:
