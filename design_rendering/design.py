@@ -10,6 +10,7 @@ from design_rendering.changes.digests import node_digests
 from design_rendering.documents import Document, DocumentError, find_document, find_documents
 from design_rendering.kinds.health_urls import health_url_problems, ready_problems
 from design_rendering.nodes import missing_makers, node_documents, nodes_from_documents
+from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Problem, StrategyError, StrategyLibError, problem_at
 from strategy_lib.groups.node_order import has_order, node_edges, order_cycles, order_problems
 from strategy_lib.node import Node
@@ -171,7 +172,7 @@ def _strategy_document(
     name = named_strategy(configuration.data) if configuration is not None else None
     if configuration is not None and name is not None and name not in strategies:
         there = f"there are {', '.join(sorted(strategies))}" if strategies else "there is none at all"
-        message = f"there is no {STRATEGY_SCHEMA} named {name!r}; {there}"
+        message = f"there is no {STRATEGY_SCHEMA} named {name!r}; {did_you_mean(name, list(strategies), there)}"
         path = "$.data.physical_provisioner.deployment_strategy"
         errors.append(DocumentError([configuration.problem(path, message)]))
     return strategies.get(name or DEFAULT_STRATEGY_NAME)

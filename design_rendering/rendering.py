@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ from design_rendering.reading.copy_on_write import CopyOnWrite
 from design_rendering.reading.diagnostics import Diagnostics
 from design_rendering.reading.yaml_writer import DocumentWriter
 from design_rendering.secrets import is_secret, secret_values
+from strategy_lib.did_you_mean import Hints
 from strategy_lib.errors import Problem
 from strategy_lib.parsing.json_path import extend
 
@@ -215,9 +217,13 @@ class _Renderer:
 
     def _warn_of_absent(self) -> None:
         """Warn once of each source that is not there: a part of a site may be rendered by itself."""
+        hints, names = Hints(), defaultdict[str, list[str]](list)
+        for schema, name in self._graph.sources if self._absent else ():
+            names[schema].append(name)
         for (schema, name), wanted in self._absent.items():
             number, path = wanted[0]
             more = f" (substitutions that want it: {len(wanted)})" if len(wanted) > 1 else ""
+            more += hints.of(name, names[schema])
             message = f"there is no {schema} named {name!r}, so that nothing is put in here{more}"
             self._diagnostics.warning(self._documents[number], path, message)
 

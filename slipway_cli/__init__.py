@@ -1,5 +1,23 @@
 """The command `slipway`."""
 
+import contextlib
+import sys
+from collections.abc import Iterator
+
+INTERRUPTED_EXIT = 130
+"""The exit status of a command that Ctrl-C has ended: a shell's own for it."""
+
 
 class SlipwayCliError(Exception):
     """The command cannot do what was asked; the message says why and what to do. The root of this package's errors."""
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """End with status 130 and one line on Ctrl-C, where nobody nearer to it has said what became of the work."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        # A terminal has written ^C where the cursor stood.
+        print("\ninterrupted" if sys.stderr.isatty() else "interrupted", file=sys.stderr)
+        raise SystemExit(INTERRUPTED_EXIT) from None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from site_engine.errors import AirflowApiError
-from slipway_cli import SlipwayCliError
+from slipway_cli import SlipwayCliError, interruptible
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -66,7 +66,8 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what it cannot do is one message, and no traceback."""
         try:
-            return super().invoke(ctx)
+            with interruptible():
+                return super().invoke(ctx)
         except (SlipwayCliError, AirflowApiError) as error:
             if isinstance(error, click.ClickException):
                 raise

@@ -215,7 +215,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     from site_engine.controller.follow import Followed, follow_unfinished
     from site_engine.controller.node_reports import report_nodes
     from site_engine.controller.owner_jobs import check_owners, check_provisioners, watch_owners
-    from site_engine.controller.run_notes import note_verdicts
+    from site_engine.controller.run_notes import note_runs
     from site_engine.controller.upkeep import forget_events, forget_notifications, give_metrics, merge_counts
     from site_engine.controller.watcher_job import tell_watchers
     from site_engine.extensions import installed_watchers
@@ -243,7 +243,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [
         close_dead_actions(airflow),
-        note_verdicts(airflow),
+        note_runs(airflow),
         check_owners(AirflowHealth(asking).components),
         watch_owners(),
         report_nodes(),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
@@ -18,6 +19,7 @@ from rich.text import Text
 
 from slipway_cli import SlipwayCliError
 from slipway_cli.terminal.folding_table import FoldingTable
+from slipway_cli.terminal.whole_words import whole_lines
 from strategy_lib.errors import Problem
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -75,7 +77,18 @@ def console(*, stderr: bool = False, file: IO[str] | None = None) -> Console:
     if reconfigure is not None:  # a terminal that cannot show a character gets a question mark, not a traceback
         reconfigure(errors="replace")
     folds = stream.isatty() or "COLUMNS" in os.environ
-    return Console(file=stream, width=None if folds else UNFOLDED, highlight=False, markup=False, emoji=False)
+    return _WholeWords(file=stream, width=None if folds else UNFOLDED, highlight=False, markup=False, emoji=False)
+
+
+class _WholeWords(Console):
+    """A console on which a terminal breaks no word of a text that is longer than a line; in a pipe it is one line."""
+
+    def print(self, *objects: Any, soft_wrap: bool | None = None, **more: Any) -> None:
+        """Print as any console does."""
+        if soft_wrap and self.is_terminal and len(objects) == 1 and isinstance(objects[0], Text):
+            text, more = objects[0], {"style": objects[0].style, **more}
+            objects = (Text("\n").join(whole_lines(text, self.width)),)
+        super().print(*objects, soft_wrap=soft_wrap, **more)
 
 
 def table(*columns: str, right: Sequence[str] = (), folds: Sequence[str] = ()) -> FoldingTable:
@@ -121,6 +134,34 @@ def problem_data(problem: Problem) -> dict[str, Any]:
     }
 
 
+Sameness = tuple[Hashable, str]
+"""What is equal in sentences about several documents, and the name of the document that this one is about."""
+
+
+def sameness(place: Hashable, text: str, name: str) -> Sameness | None:
+    """Return what a sentence has in common with equal ones about other documents; None: it is about none.
+
+    Parameters
+    ----------
+    place : where in its document it is, and who says it.
+    name : of its document; "" where it has none.
+    """
+    if not name:
+        return None
+    others = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", "\0", text)
+    return (place, others), name
+
+
+def folded(sentences: Iterable[tuple[Sameness | None, str]]) -> Iterator[str]:
+    """Yield sentences; of equal ones about several documents the first, with the names of all."""
+    same: dict[Hashable, tuple[str, list[str]]] = {}
+    for number, (known, said) in enumerate(sentences):
+        kind, name = known or (number, "")
+        same.setdefault(kind, (said, []))[1].append(name)
+    for said, names in same.values():
+        yield said if len(names) == 1 else f"{said} ({len(names)} times: {listed(dict.fromkeys(names))})"
+
+
 def print_problems(target: Console, problems: Sequence[Problem]) -> None:
     """Print problems, errors first and warnings apart, each as `file:line: path: sentence`."""
     for level, style in (("error", "bold red"), ("warning", "bold yellow")):
@@ -128,8 +169,13 @@ def print_problems(target: Console, problems: Sequence[Problem]) -> None:
         if not chosen:
             continue
         target.print(Text(f"{counted(len(chosen), level)}:", style=style))
-        for problem in chosen:
-            target.print(Text("  " + printable(str(problem))), soft_wrap=True)
+        for said in folded(((_kind(problem) if level == "warning" else None), str(problem)) for problem in chosen):
+            target.print(Text("  " + printable(said)), soft_wrap=True)
+
+
+def _kind(problem: Problem) -> Sameness | None:
+    name = (problem.document or "").rpartition(" ")[2]
+    return sameness(problem.path, problem.message, name)
 
 
 class Refused(SlipwayCliError, click.ClickException):

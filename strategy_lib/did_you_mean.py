@@ -7,6 +7,8 @@ from difflib import get_close_matches
 
 # Looking for what is alike takes long among many long names.
 _LONGEST = 64
+# Looking for what is alike takes long among many names: about as many comparisons as take one second.
+_MOST_COMPARED = 50_000
 
 
 def nearest(name: str, known: Collection[str], most: int = 1, cutoff: float = 0.6) -> list[str]:
@@ -43,3 +45,18 @@ def suggestion(name: str, known: Collection[str], *, most: int = 3, cutoff: floa
     """Return the same as a sentence of its own, to be put behind another: " Did you mean a or b?"; "" without any."""
     hint = did_you_mean(name, known, "", most=most, cutoff=cutoff, quoted=False)
     return f" {hint[0].upper()}{hint[1:]}" if hint else ""
+
+
+class Hints:
+    """Hints for many names that do not exist, of one design: no more than can be looked for in a second."""
+
+    def __init__(self, cutoff: float = 0.7) -> None:
+        """Of 0 to 1, `cutoff` is how alike at least."""
+        self._cutoff = cutoff
+        self._left = _MOST_COMPARED
+
+    def of(self, name: str, known: Collection[str]) -> str:
+        """Return what is put behind a sentence: "; did you mean 'oam'?"; "" where nothing is near."""
+        self._left -= len(known)
+        hint = did_you_mean(name, known, "", cutoff=self._cutoff) if self._left >= 0 else ""
+        return f"; {hint}" if hint else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from strategy_lib.criteria import SuccessCriteria
-from strategy_lib.did_you_mean import did_you_mean
+from strategy_lib.did_you_mean import Hints
 from strategy_lib.errors import Origin, Problem, problem_at
 from strategy_lib.groups.node_order import empty_choices
 from strategy_lib.node import Node
@@ -27,9 +27,6 @@ def group_count_problem(count: int, most: int | None) -> str | None:
 
 
 _MOST_NAMED = 10
-# Looking for what is alike takes long among many names: about as many comparisons as take one second.
-_MOST_COMPARED = 50_000
-_ALIKE = 0.7
 
 _Values = Callable[[Selector], Sequence[Any]]
 _There = Callable[[NodeIndex], Collection[Any]]
@@ -91,7 +88,7 @@ class UnmatchedValues:
 
     def __init__(self, index: NodeIndex) -> None:
         self._index = index
-        self._left = _MOST_COMPARED
+        self._hints = Hints()
         # What nodes have, as it is written, by criterion: made when a value is first looked for.
         self._written: dict[str, list[str]] = {}
 
@@ -114,9 +111,4 @@ class UnmatchedValues:
     def _hint(self, criterion: str, there: _There, value: str) -> str:
         if criterion not in self._written:
             self._written[criterion] = sorted(str(one) for one in there(self._index))
-        known = self._written[criterion]
-        self._left -= len(known)
-        if self._left < 0:
-            return ""
-        hint = did_you_mean(value, known, "", cutoff=_ALIKE)
-        return f"; {hint}" if hint else ""
+        return self._hints.of(value, self._written[criterion])

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from strategy_lib.parsing.json_path import Step
+
 NODE_SCHEMA = "drydock/BaremetalNode/v1"
 PROFILE_SCHEMA = "drydock/HostProfile/v1"
 HARDWARE_SCHEMA = "drydock/HardwareProfile/v1"
@@ -56,26 +58,29 @@ def _is_mapping(value: object) -> bool:
 
 def part_names(data: object) -> Iterator[tuple[str, str]]:
     """Yield schema and name of the hardware profile, networks and links that the data of a node or profile names."""
+    return ((schema, name) for schema, name, _ in placed_parts(data))
+
+
+def placed_parts(data: object) -> Iterator[tuple[str, str, tuple[Step, ...]]]:
+    """Yield the same, each with the steps in the data that lead to its name."""
     if not isinstance(data, Mapping):
         return
-    yield from _named(HARDWARE_SCHEMA, data.get("hardware_profile"))
-    yield from _named(NETWORK_SCHEMA, data.get("primary_network"))
-    oob = data.get("oob")
-    if isinstance(oob, Mapping):
-        yield from _named(NETWORK_SCHEMA, oob.get("network"))
+    yield from _named(HARDWARE_SCHEMA, data, "hardware_profile")
+    yield from _named(NETWORK_SCHEMA, data, "primary_network")
+    yield from _named(NETWORK_SCHEMA, data.get("oob"), "network", "oob")
     addressing = data.get("addressing")
-    for address in addressing if isinstance(addressing, list) else ():
-        if isinstance(address, Mapping):
-            yield from _named(NETWORK_SCHEMA, address.get("network"))
+    for place, address in enumerate(addressing if isinstance(addressing, list) else ()):
+        yield from _named(NETWORK_SCHEMA, address, "network", "addressing", place)
     interfaces = data.get("interfaces")
-    for interface in interfaces.values() if isinstance(interfaces, Mapping) else ():
-        if isinstance(interface, Mapping):
-            yield from _named(LINK_SCHEMA, interface.get("device_link"))
-            networks = interface.get("networks")
-            for network in networks if isinstance(networks, list) else ():
-                yield from _named(NETWORK_SCHEMA, network)
+    for key, interface in interfaces.items() if isinstance(interfaces, Mapping) else ():
+        yield from _named(LINK_SCHEMA, interface, "device_link", "interfaces", key)
+        networks = interface.get("networks") if isinstance(interface, Mapping) else None
+        for place, network in enumerate(networks if isinstance(networks, list) else ()):
+            if isinstance(network, str) and network:
+                yield NETWORK_SCHEMA, network, ("interfaces", key, "networks", place)
 
 
-def _named(schema: str, name: Any) -> Iterator[tuple[str, str]]:
+def _named(schema: str, data: Any, key: str, *above: Step) -> Iterator[tuple[str, str, tuple[Step, ...]]]:
+    name = data.get(key) if isinstance(data, Mapping) else None
     if isinstance(name, str) and name:
-        yield schema, name
+        yield schema, name, (*above, key)

@@ -15,11 +15,13 @@ from design_rendering.kinds.drydock_kinds import (
     NODE_SCHEMA,
     PROFILE_SCHEMA,
     part_names,
+    placed_parts,
 )
 from design_rendering.kinds.node_metadata import depends_on_nodes
-from strategy_lib.did_you_mean import suggestion
+from strategy_lib.did_you_mean import Hints, suggestion
 from strategy_lib.errors import InventoryError, Problem
 from strategy_lib.node import NO_LABELS, NO_TAGS, Node, label_text, label_texts
+from strategy_lib.parsing.json_path import path_of
 
 # Before a tag, a label's key, or alone as a rack: what is inherited is removed.
 _REMOVAL = "!"
@@ -182,12 +184,18 @@ def missing_parts(documents: Sequence[Document]) -> list[Problem]:
             for part in dict.fromkeys(part_names(document.data)):
                 if part not in there and not part[1].startswith("!"):
                     users.setdefault(part, []).append(document)
-    return [_missing_part(schema, name, of) for (schema, name), of in users.items()]
+    hints = Hints(cutoff=0.6)
+    return [
+        _missing_part(schema, name, of, hints.of(name, [one for kind, one in there if kind == schema]))
+        for (schema, name), of in users.items()
+    ]
 
 
-def _missing_part(schema: str, name: str, users: list[Document]) -> Problem:
+def _missing_part(schema: str, name: str, users: list[Document], hint: str) -> Problem:
     first, *others = users
     more = f", and {len(others)} more documents refer to it" if len(others) > 1 else ""
     more = f", and {others[0].name} refers to it too" if len(others) == 1 else more
-    message = f"there is no {schema} named {name!r}{more}"
-    return first.problem("$.data", message, "warning")
+    message = f"there is no {schema} named {name!r}{more}{hint}"
+    named = placed_parts(first.data)
+    path = next(path_of(("data", *steps)) for kind, one, steps in named if (kind, one) == (schema, name))
+    return first.problem(path, message, "warning")

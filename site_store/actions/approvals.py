@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, select, tuple_, update
 
-from site_store.actions.action_rows import read_action
+from site_store.actions.action_rows import FACTS, OPEN, action_record, read_action
+from site_store.leases import require_lease
+from site_store.records import ActionRecord, Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.outbox import write_notification
 from site_store.status.status_records import ApprovalAnswer, ApprovalRecord
-from site_store.tables import approval
+from site_store.tables import action, approval
 from strategy_lib.approval import ApprovalMoment
 from strategy_lib.parsing.notifications import NotificationKind
 
@@ -109,6 +111,30 @@ class Approvals(Repository):
         if group is not None:
             query = query.where(approval.c.group_name == group)
         return self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
+
+    def not_noted(self, limit: int) -> list[ActionRecord]:
+        """Return actions at work, oldest first, the note of whose DAG run does not say what they wait for now."""
+        stale = approval.c.noted.is_(None) == approval.c.answered.is_(None)
+        waits = select(approval.c.action_id).where(approval.c.action_id == action.c.id, stale).exists()
+        query = select(*FACTS).where(action.c.state.in_(OPEN), action.c.run_id.is_not(None), waits)
+        query = query.order_by(action.c.id).limit(limit)
+        return self._database.read(lambda tx: [action_record(row) for row in tx.execute(query)])
+
+    def mark_noted(self, held: Lease, asked: Iterable[ApprovalRecord]) -> None:
+        """Note that the note of the run says of these, as they were read, whether they wait.
+
+        Raises `LeaseLost`: another controller leads.
+        """
+
+        def work(tx: Connection) -> None:
+            now = self._shared_now(tx)
+            require_lease(tx, held, now)
+            for one in asked:
+                key = (one.action_id, one.group, one.attempt, one.moment)
+                this = tuple_(*(approval.c[name] for name in _KEY)) == tuple_(*key)
+                tx.execute(update(approval).where(this).values(noted=now if one.answered is None else None))
+
+        self._database.write(work)
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> ApprovalRecord:

@@ -274,6 +274,8 @@ approval = Table(
     Column("answer", String),
     Column("answered_by", String),
     Column("comment", Text),
+    # Since when the note of the action's run in Airflow says that it waits; NULL: the note does not say so.
+    Column("noted", UtcDateTime),
 )
 
 # The roll-up: how many records share all of these; of a scope, which is an action, or ("") the standing of a site.

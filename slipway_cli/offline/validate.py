@@ -7,6 +7,7 @@ import click
 from rich.text import Text
 
 from design_rendering.kinds import drydock_kinds, slipway_kinds
+from design_rendering.nodes import has_nodes
 from design_rendering.validation import document_counts, validate_files
 from slipway_cli.files import files_in, load_sources, read_sources
 from slipway_cli.offline.policies import by_policy_data, policies, print_by_policy
@@ -50,14 +51,15 @@ def validate(files: tuple[str, ...], directories: tuple[str, ...], strict: bool,
     """Check documents and show all problems at once, each with its file, line and path.
 
     FILE is any mixture of strategies, configurations and whole site designs; - is standard input. Documents of other
-    kinds are read and not judged. Warnings do not fail, unless --strict is given. The policies that are installed here
-    judge as they do in a commit, and what they change is named.
+    kinds are read and not judged. Files with nodes are a whole site and are judged as a commit judges them. Warnings do
+    not fail, unless --strict is given. The policies that are installed here judge as they do in a commit, and what they
+    change is named.
     """
     if not files and not directories:
         raise click.UsageError("which documents? name files, or give --directory")
     paths = [*files, *(path for each in directories for path in files_in(each, recurse=True))]
     documents, problems = load_sources(read_sources(paths))
-    found = validate_files(documents, policies(), draft=True, complete=not problems)
+    found = validate_files(documents, policies(), draft=not has_nodes(documents), complete=not problems)
     problems += found.problems
     errors = [problem for problem in problems if problem.level == "error"]
     warnings = [problem for problem in problems if problem.level == "warning"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
+
+from slipway_cli.terminal.whole_words import longest_word, whole_lines
 
 _GAP = 2
 _LEAST = 20
@@ -47,28 +50,48 @@ class FoldingTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         widths = self._widths()
-        least = [min(width, _LEAST) if folds else width for width, folds in zip(widths, self._folds, strict=True)]
+        least = self._least(widths, options.max_width)
         if sum(least) + _GAP * len(least) <= options.max_width:
-            yield self._table()
+            yield self._table(self._shared(least, widths, options.max_width))
         else:
-            yield from self._narrow(console, widths, options.max_width)
+            yield from self._narrow(console, [least[0], *widths[1:]], options.max_width)
 
     def _widths(self) -> list[int]:
         cells = zip(*([Text(column) for column in self._columns], *self._rows), strict=True)
         return [max(cell.cell_len for cell in column) for column in cells]
 
-    def _table(self) -> Table:
+    def _least(self, widths: Sequence[int], width: int) -> list[int]:
+        """Return the columns that each needs beside the others: those that are folded keep words and commands whole."""
+        least = list(widths)
+        for i, folds in enumerate(self._folds):
+            if folds:
+                words = max((longest_word(row[i], width) for row in self._rows), default=0)
+                # What is longer than a whole line is broken in any case.
+                least[i] = max(min(widths[i], _LEAST), words if words <= width else 0)
+        return least
+
+    def _shared(self, least: Sequence[int], widths: Sequence[int], width: int) -> list[int]:
+        """Return how wide each column is: what is left goes to the narrowest of those that would be wider."""
+        shared = list(least)
+        for _ in range(width - sum(least) - _GAP * len(least)):
+            growing = [i for i in range(len(shared)) if shared[i] < widths[i]]
+            if not growing:
+                break
+            shared[min(growing, key=lambda i: shared[i])] += 1
+        return shared
+
+    def _table(self, widths: Sequence[int]) -> Table:
         result = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-        for column, right, folds in zip(self._columns, self._right, self._folds, strict=True):
+        for column, right, folds, width in zip(self._columns, self._right, self._folds, widths, strict=True):
             justify: Literal["left", "right"] = "right" if right else "left"
-            result.add_column(column, justify=justify, overflow="fold", no_wrap=not folds)
+            result.add_column(column, justify=justify, overflow="fold", no_wrap=not folds, width=width)
         for row in self._rows:
-            result.add_row(*row)
+            result.add_row(*(_Folded(cell) if folds else cell for cell, folds in zip(row, self._folds, strict=True)))
         return result
 
     def _narrow(self, console: Console, widths: Sequence[int], width: int) -> Iterator[Text]:
         """Yield the lines of the table with some of its columns below their rows."""
-        first = min(widths[0], width, _LEAST if self._folds[0] else width)
+        first = min(widths[0], width)
         beside, room = [0], width - first
         for i in range(1, len(widths)):
             if self._folds[i]:
@@ -84,7 +107,7 @@ class FoldingTable:
         yield Text("─" * width if not console.options.ascii_only else "-" * width)
         for row in self._rows:
             yield from self._beside(console, row, beside, [first, *widths[1:]])
-            yield from self._below(console, row, below, width)
+            yield from self._below(row, below, width)
 
     def _beside(
         self, console: Console, row: Sequence[Text], columns: Sequence[int], widths: Sequence[int]
@@ -102,7 +125,7 @@ class FoldingTable:
             line.rstrip()
             yield line
 
-    def _below(self, console: Console, row: Sequence[Text], columns: Sequence[int], width: int) -> Iterator[Text]:
+    def _below(self, row: Sequence[Text], columns: Sequence[int], width: int) -> Iterator[Text]:
         """Yield what stands below a row: several short ones on a line, a long one folded, what is empty not at all."""
         inside = max(width - _INDENT, 1)
         line = Text()
@@ -111,17 +134,27 @@ class FoldingTable:
                 continue
             part = Text.assemble((f"{self._columns[i]}: ", "dim"), row[i])
             if line and line.cell_len + _GAP + part.cell_len > inside:
-                yield from _indented(console, line, inside)
+                yield from _indented(line, inside)
                 line = Text()
             if line:
                 line.append(" " * _GAP)
             line.append_text(part)
         if line:
-            yield from _indented(console, line, inside)
+            yield from _indented(line, inside)
 
 
-def _indented(console: Console, text: Text, width: int) -> Iterator[Text]:
-    for part in text.wrap(console, width, overflow="fold"):
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    """A cell that is folded between words."""
+
+    text: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from whole_lines(self.text, options.max_width)
+
+
+def _indented(text: Text, width: int) -> Iterator[Text]:
+    for part in whole_lines(text, width):
         line = Text(" " * _INDENT).append_text(part)
         line.rstrip()
         yield line

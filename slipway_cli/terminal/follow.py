@@ -14,6 +14,7 @@ from api_client.session import ApiError, ApiRefused, ApiUnreachable
 from api_client.slipway import RunProgress, SlipwayClient
 from slipway_cli.output import OutputFormat, deliver, printable, serialised
 from slipway_cli.terminal.progress import open_view
+from slipway_cli.terminal.tree_header import verdict_style
 from strategy_lib.phase import Verdict
 
 
@@ -156,7 +157,6 @@ def show_report(progress: RunProgress | None, output: str, clock: Clock) -> None
 def _show_verdict(report: Mapping[str, Any] | None, screen: Console) -> None:
     """Print the verdict again, at the end of what may be a long report."""
     if report is not None:
-        style = "bold green" if report["verdict"] == Verdict.SUCCESS else "bold red"
-        style = "bold yellow" if report.get("left_alone") else style
+        style = verdict_style({**report, "state": "success" if report["verdict"] == Verdict.SUCCESS else "failed"})
         text = f"{report['verdict'].upper()}: {report['verdict_text']}"
         screen.print(Text(printable(text), style=style), soft_wrap=True)

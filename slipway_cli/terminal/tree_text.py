@@ -6,6 +6,7 @@ is a limit of lines, what is at work or in trouble stays in view, and brothers a
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ Data = Mapping[str, Any]
 
 _TROUBLE = (Status.UNDEFINED, Status.ERROR, Status.UNRESPONSIVE)
 _ANSWERS = {"timed_out": "nobody approved it in time"}
+_WAITS = "waits for approval: "
+_WHO = "those who may start such an action and change runs of deploy_site"
 _MOST_MESSAGES = 3
 """Messages of an entry whose children are not shown, each of which may have its own."""
 
@@ -189,6 +192,9 @@ def notes_of(entry: Data, sheet: Sheet) -> list[Text]:
     """Return the lines below that of an entry: what was said, criteria that are not met, an answer that is awaited."""
     children, status, blame = entry.get("children"), status_of(entry), entry.get("blame")
     said = _first_words(entry)
+    if sheet.ref:
+        # The group says it once, for itself and for all that is below it.
+        said = [words for words in said if not words.startswith(_WAITS)]
     if entry.get("type") == "supertask" and not blame:
         # A phase of a group that is blocked by another: its group says so.
         said = [words for words in said if not words.startswith("blocked by ")]
@@ -227,13 +233,11 @@ def _approval(entry: Data, approval: Data | None, sheet: Sheet) -> Iterator[Text
         comment = f": {approval['comment']}" if approval.get("comment") else ""
         yield Text(printable(f"{_ANSWERS.get(str(approval['answer']), approval['answer'])}{by}{comment}"), "dim")
         return
-    who = (
-        ", ".join(approval.get("approvers") or ())
-        or "those who may start such an action and change runs of deploy_site"
-    )
-    yield Text(printable(f"waits for an approval by {who}: {approval.get('text') or 'no text'}"), "yellow")
+    who = ", ".join(approval.get("approvers") or ()) or _WHO
+    yield Text(printable(f"waits for approval by {who}: {approval.get('text') or 'no text'}"), "yellow")
     if sheet.ref:
-        yield Text(printable(f"slipway approve {sheet.ref} --group {entry['name']}"), "yellow")
+        # By itself: it is copied, and so it is not to be folded.
+        yield Text(printable(f"slipway approve {sheet.ref} --group {shlex.quote(str(entry['name']))}"), "yellow")
 
 
 class _Rows:

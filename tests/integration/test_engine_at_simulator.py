@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import requests
 
+from provisioner_client.designs import DesignSource
 from site_engine.actions.reports import reported_node
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, OperationStatus
 from strategy_lib.phase import GroupState, Phase
+from tests.conftest import ROOT
 from tests.support.driving import Begin, Driving, verdict
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
@@ -188,3 +191,16 @@ def test_rule_44_a_node_whose_boot_action_failed_is_destroyed_and_tried_again(
     assert record.state is GroupState.SUCCESS
     assert simulator.submissions()[2:] == [(f"{action}_nodes", ["b"]) for action in ("destroy", "prepare", "deploy")]
     assert simulator.double() == {}
+
+
+def test_the_site_of_the_page_about_strategies_deploys(begin: Begin, simulator: Simulator) -> None:
+    page = (ROOT / "docs" / "strategy.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```yaml\n(---\n.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    driving = begin("".join(blocks))
+    found = driving.connect().validate_design(DesignSource(driving.design_ref))
+    assert (found.valid, [one for one in found.messages if one.level in ("Error", "Warning")]) == (True, [])
+    for name in ("ntp-node", "all-nodes"):
+        record = driving.group(name)
+        assert isinstance(record, GroupRecord)
+        assert record.state is GroupState.SUCCESS
+    assert {one["name"]: one["status"] for one in simulator.get("nodes")} == {"ntp01": "Deployed"}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, field
 
 import pyte
 from rich.console import Console
+from rich.text import Text
 
 WIDTHS = (80, 120, 200)
 """Columns at which terminal output is tried."""
@@ -50,3 +52,21 @@ class TerminalScreen:
         while shown and not shown[-1]:
             shown.pop()
         return shown
+
+
+class TerminalText(io.StringIO):
+    """What a command prints, which takes it for a terminal."""
+
+    def isatty(self) -> bool:
+        """Say that it is a terminal."""
+        return True
+
+
+def cut_words(text: str, width: int) -> list[str]:
+    """Return the words of what was printed that a terminal of so many columns breaks in two, at its right edge."""
+    found = []
+    for line in (line.rstrip() for line in Text.from_ansi(text).plain.split("\n")):
+        for edge in range(width, len(line), width):
+            if line[edge - 1] != " " and line[edge] != " ":
+                found.append(line[:edge].split(" ")[-1] + "|" + line[edge:].split(" ")[0])
+    return found

@@ -24,6 +24,7 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.etags import etag_headers
+from strategy_lib.did_you_mean import Hints
 from strategy_lib.parsing.bounded_json import read_json
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
@@ -225,7 +226,8 @@ def get_node(
     """Return how a node stands, and each phase of each action on it, newest first. `ETag` is its record's version."""
     found = node_history(store, site, node, limit, before)
     if found is None:
-        raise ApiError(404, f"site {site} has no node {node[:80]!r}, and never had", "Node not found")
+        near = Hints(cutoff=0.6).of(node, [one.name for one in store.nodes.of_site(site)])
+        raise ApiError(404, f"site {site} has no node {node[:80]!r}, and never had{near}", "Node not found")
     found["differences"] = node_differences(store, site, found["node"]) if differences else None
     headers = {} if found["node"] is None else etag_headers(found["node"]["version"])
     return Response(msgspec.json.encode(found), media_type="application/json", headers=headers)

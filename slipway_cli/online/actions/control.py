@@ -11,12 +11,13 @@ import click
 
 from api_client.airflow import AirflowClient
 from api_client.slipway import SlipwayClient
+from slipway_cli import INTERRUPTED_EXIT
 from slipway_cli.online.server.completion import ACTION
-from slipway_cli.online.server.online_command import TargetGroup, action_id, online
+from slipway_cli.online.server.online_command import TargetGroup, action_id, confirm, is_terminal, online
 from slipway_cli.online.server.server import Failed, SiteServer, translated_errors
 from slipway_cli.online.sites.repair import stop_repair
 from slipway_cli.options import examples
-from slipway_cli.output import OutputFormat, console
+from slipway_cli.output import OutputFormat, console, printable
 from slipway_cli.terminal.follow import Clock, follow, show_report
 
 _CONFLICT = 409
@@ -44,7 +45,7 @@ def _why(message: str) -> str:
     return message if match is None else _FOUND.get(match[1], f"it is {match[1]}")
 
 
-def _control(verb: str, help_text: str) -> click.Group:
+def _control(verb: str, help_text: str, *, asks: bool = False) -> click.Group:
     @click.group(
         verb, cls=TargetGroup, help=help_text, epilog=examples(f"slipway {verb} action/01ARZ3NDEKTSV4RRFFQ69G5FAV")
     )
@@ -54,8 +55,12 @@ def _control(verb: str, help_text: str) -> click.Group:
     @group.command("action", help=help_text, epilog=examples(f"slipway {verb} action/01ARZ3NDEKTSV4RRFFQ69G5FAV"))
     @click.argument("action", type=ACTION)
     @online
-    def action(server: SiteServer, output: str, action: str) -> None:
+    def action(server: SiteServer, output: str, action: str, yes: bool = not asks) -> None:
         identity = action_id(action)
+        if not yes and is_terminal():
+            found = server.get(f"/actions/{identity}").json()
+            what = f"{found['name']} of site {found['site']} at {server.where.url}"
+            confirm(printable(f"{verb} {what}? What was submitted goes on at the provisioner"), "--yes")
         try:
             server.send("POST", f"/actions/{identity}/control/{verb}", {})
         except Failed as error:
@@ -67,16 +72,17 @@ def _control(verb: str, help_text: str) -> click.Group:
         if output == "table":
             click.echo(f"action {identity} {_SAID[verb]}")
 
+    if asks:
+        click.option("--yes", "-y", is_flag=True, help="Do not ask; without a terminal nobody is asked.")(action)
     return group
 
 
-stop = _control("stop", "End an action.")
+stop = _control("stop", "End an action.", asks=True)
 stop.add_command(stop_repair)
 pause = _control("pause", "Let no further group of an action start.")
 unpause = _control("unpause", "Let a paused action go on.")
 
 
-INTERRUPTED_EXIT = 130
 _ANSWER = 10.0
 """Seconds for one answer: somebody watches."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,15 @@ from site_engine.actions.kinds import KINDS, ActionKind, Override, kind_of
 from slipway_cli.online.actions.control import follow_to_the_end
 from slipway_cli.online.documents.configdocs import create_configdocs
 from slipway_cli.online.server.completion import NODES
-from slipway_cli.online.server.online_command import TargetGroup, answered, confirm, node_names, online, show_answer
+from slipway_cli.online.server.online_command import (
+    TargetGroup,
+    answered,
+    confirm,
+    is_terminal,
+    node_names,
+    online,
+    show_answer,
+)
 from slipway_cli.online.server.server import Failed, SiteServer, print_messages
 from slipway_cli.online.sites.reporters import create_reporter
 from slipway_cli.options import REVISION, examples, option_alias, site_state_option
@@ -239,11 +246,6 @@ def _confirm_deployed(
         return said
     confirm(f"{answer['name']} of site {site} at {server.where.url}: go on?", "--yes")
     return said
-
-
-def is_terminal() -> bool:
-    """Whether somebody can be asked."""
-    return sys.stdin.isatty()
 
 
 @click.group(cls=TargetGroup)

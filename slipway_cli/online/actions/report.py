@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from rich.text import Text
 
 from slipway_cli.online.server.completion import ACTION
 from slipway_cli.online.server.online_command import RAW, TargetGroup, action_id, online_in
 from slipway_cli.online.server.server import SiteServer
 from slipway_cli.options import examples
-from slipway_cli.output import deliver
+from slipway_cli.output import console, deliver
 
 FORMS = ("text", "json", "html")
 _EXAMPLES = examples(
@@ -41,4 +42,7 @@ def report_action(server: SiteServer, output: str, action: str, output_file: Pat
     nothing from elsewhere.
     """
     text = server.get(f"/actions/{action_id(action)}/report", format=output).text
+    if output == FORMS[0] and output_file is None:
+        console().print(Text(text.removesuffix("\n")), soft_wrap=True)
+        return
     deliver(text if text.endswith("\n") else f"{text}\n", output_file)

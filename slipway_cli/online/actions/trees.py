@@ -14,7 +14,7 @@ import requests
 from rich.text import Text
 
 from api_client.slipway import SlipwayClient
-from slipway_cli.online.actions.control import INTERRUPTED_EXIT
+from slipway_cli import INTERRUPTED_EXIT
 from slipway_cli.online.server.completion import SITE
 from slipway_cli.online.server.online_command import online, show_answer
 from slipway_cli.online.server.server import SiteServer, translated_errors

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -226,6 +227,11 @@ def only_if_same(answer: requests.Response) -> dict[str, str]:
     return {} if version is None else {"If-Match": version}
 
 
+def is_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty()
+
+
 def confirm(question: str, option: str, otherwise: str = "nothing was done") -> None:
     """Ask a question on standard error.
 
@@ -241,6 +247,8 @@ def answered(option: str, otherwise: str = "nothing was done") -> Iterator[None]
     """Raise `Failed` where nobody answers a question."""
     try:
         yield
-    except click.Abort:
+    except click.Abort as abort:
+        if isinstance(abort.__context__, KeyboardInterrupt):
+            raise abort.__context__ from None
         click.echo(err=True)
         raise Failed(f"nobody answered: {otherwise} ({option} goes on without asking)") from None

@@ -18,7 +18,7 @@ from api_client.slipway import SlipwayClient
 from slipway_cli import SlipwayCliError
 from slipway_cli.online.documents.collection_files import Collection
 from slipway_cli.online.server.server_config import ServerConfig
-from slipway_cli.output import console, counted, printable
+from slipway_cli.output import Sameness, console, counted, folded, printable, sameness
 
 Message = Mapping[str, Any]
 Sentence = Callable[[Message], str]
@@ -93,10 +93,19 @@ def print_messages(
         chosen = [message for message in messages if level_of(message) == level]
         if chosen:
             target.print(Text(f"{counted(len(chosen), level)}:", style=style))
-            for message in chosen[:most]:
-                target.print(Text("  " + printable(say(message))), soft_wrap=True)
-            if most is not None and len(chosen) > most:
-                target.print(Text(f"  and {len(chosen) - most} more: -o json shows them"), soft_wrap=True)
+            lines = list(folded((None if level == "error" else _kind(message), say(message)) for message in chosen))
+            for said in lines[:most]:
+                target.print(Text("  " + printable(said)), soft_wrap=True)
+            if most is not None and len(lines) > most:
+                target.print(Text(f"  and {len(lines) - most} more: -o json shows them"), soft_wrap=True)
+
+
+def _kind(message: Message) -> Sameness | None:
+    names = [str(item.get("name") or "") for item in message.get("documents") or () if isinstance(item, Mapping)]
+    if len(names) != 1:
+        return None
+    text = str(message.get("text") or message.get("message"))
+    return sameness((message.get("source"), message.get("name"), message.get("path")), text, names[0])
 
 
 READING = 60.0

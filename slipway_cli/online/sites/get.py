@@ -25,12 +25,13 @@ from slipway_cli.online.sites.site_objects import get_audit, get_objects
 from slipway_cli.online.sites.status_lists import get_nodes, get_owners, get_sites, new_sheet, status_text
 from slipway_cli.options import VERSION, examples
 from slipway_cli.output import OutputFormat, console, printable, table
+from slipway_cli.terminal.tree_header import verdict_style
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
 STATUS_TYPES = ("nodes-provision-status", "machines-power-state")
 _MOST_WITH_STATUS = 100
-_STYLES = {"Complete": "green", "Failed": "red", "Processing": "cyan", "Paused": "yellow"}
+_STYLES = {"Processing": "cyan", "Paused": "yellow"}
 
 
 @click.group(cls=TargetGroup, epilog=examples("slipway get actions"))
@@ -70,19 +71,20 @@ def get_actions(server: SiteServer, output: str, limit: int) -> None:
         sheet = new_sheet()
         for action in actions:
             life = "Waits for approval" if action.get("waits") else action.get("action_lifecycle") or ""
+            style = "bold yellow" if action.get("waits") else verdict_style(action)
             steps = [step.get("state") for step in action.get("steps") or []]
             good, bad = steps.count("success"), steps.count("failed")
             result.add_row(
                 action["id"],
                 action["name"],
-                Text(life, style=_STYLES.get(life, "")),
+                Text(life, style=_STYLES.get(life, style)),
                 status_text(action.get("status"), sheet),
                 str(action.get("revision") or ""),
                 format_time(action.get("datetime")),
                 format_time(action.get("last_updated")),
                 printable(action.get("user") or ""),
                 f"{good}/{len(steps)}" + (f", {bad} failed" if bad else ""),
-                printable(action.get("waits") or action.get("verdict") or ""),
+                Text(printable(action.get("waits") or action.get("verdict") or ""), style),
             )
         _print(result, actions, f"site {server.where.site} has no action yet")
 

@@ -13,7 +13,7 @@ import click
 from rich.text import Text
 
 from api_client.session import ApiError, ApiRefused, ApiUnreachable
-from slipway_cli.online.actions.control import INTERRUPTED_EXIT
+from slipway_cli import INTERRUPTED_EXIT
 from slipway_cli.online.server.completion import GROUP_OF_SITE, NODES
 from slipway_cli.online.server.online_command import (
     TargetGroup,

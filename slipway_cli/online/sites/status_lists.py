@@ -78,7 +78,7 @@ def get_sites(server: SiteServer, output: str) -> None:
             )
         console().print(rows if sites else Text("there is no site yet: slipway create configdocs --help"))
         for line in _stopped_repair(sites):
-            click.echo(printable(line))
+            console().print(Text(printable(line)), soft_wrap=True)
 
     show_data(found, output, show)
 

@@ -1,4 +1,4 @@
-"""The verdict of an action is the note of its DAG run in Airflow."""
+"""The note of an action's DAG run in Airflow: whom it waits for, and its verdict."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from site_engine.controller.controller import Controller
-from site_engine.controller.run_notes import NOTES_EVERY, note_verdicts
+from site_engine.controller.run_notes import NOTES_EVERY, note_runs
 from site_engine.errors import AirflowRefused
-from site_store import ActionRecord, ActionState, SiteStore
+from site_store import ActionRecord, ActionState, ApprovalAnswer, SiteStore
+from strategy_lib.approval import ApprovalMoment
 from tests.support.fake_clock import FakeClock
 
 
@@ -36,7 +37,7 @@ def ended(store: SiteStore) -> ActionRecord:
 
 def look(store: SiteStore, airflow: Airflow, clock: FakeClock, times: int = 1) -> None:
     """Have a controller look so often, each time when the job is due."""
-    controller = Controller(store, "me", [note_verdicts(airflow)], monotonic=lambda: clock.now().timestamp())
+    controller = Controller(store, "me", [note_runs(airflow)], monotonic=lambda: clock.now().timestamp())
     for _ in range(times):
         controller.look()
         clock.sleep(NOTES_EVERY)
@@ -73,6 +74,23 @@ def test_what_has_not_ended_or_has_no_run_is_not_noted(store: SiteStore, clock: 
     store.actions.close(alone.id, ActionState.SUCCESS, "done")
     look(store, airflow, clock)
     assert airflow.notes == []
+
+
+def test_whom_an_action_waits_for_is_its_note_until_he_answers(store: SiteStore, clock: FakeClock) -> None:
+    airflow = Airflow()
+    made = store.actions.create("deploy_site", "alpha", 3, {}, "ann", context_marker=None, exclusive=True)
+    asked = store.approvals.ask(made.id, "two racks", 1, ApprovalMoment.BEFORE, "Is it cabled?")
+    look(store, airflow, clock, times=3)
+    command = f"slipway approve action/{made.id} --group 'two racks'"
+    said = f"group two racks waits for approval: {command}: Is it cabled? (Site alpha, revision 3)"
+    assert [note for _, _, note in airflow.notes] == [said]
+    store.approvals.answer(asked, ApprovalAnswer.APPROVED, "ann")
+    look(store, airflow, clock, times=3)
+    assert [note for _, _, note in airflow.notes[1:]] == ["Site alpha, revision 3"], "also by another controller"
+    store.approvals.ask(made.id, "two racks", 1, ApprovalMoment.AFTER, "Is it good?")
+    store.actions.close(made.id, ActionState.FAILED, "stopped by ann")
+    look(store, airflow, clock, times=3)
+    assert [note for _, _, note in airflow.notes[2:]] == ["Site alpha, revision 3: failed: stopped by ann"]
 
 
 def test_a_long_verdict_is_cut(store: SiteStore, clock: FakeClock, ended: ActionRecord) -> None:

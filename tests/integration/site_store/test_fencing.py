@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from site_engine.controller.controller import Controller, Job, close_dead_actions
-from site_engine.controller.run_notes import note_verdicts
+from site_engine.controller.run_notes import note_runs
 from site_store import ActionState, Lease, LeaseLost, SiteStore
 from site_store.node_states.drifts import FoundDrift, JudgedNode
 from site_store.node_states.repairs import AilingNode
@@ -47,6 +47,7 @@ WRITES: dict[str, Write] = {
         action, ActionState.CANCELLED, "gone", "slipway", held
     ),
     "notes of runs": lambda store, held, _, action: store.actions.mark_noted(held, action, None),
+    "what is waited for": lambda store, held, *_: store.approvals.mark_noted(held, []),
     "checks": lambda store, held, *_: store.checks.record(held, "airflow", "away"),
     "owners seen": lambda store, held, *_: store.owners.check_in("airflow:deploy_site", 30, held=held),
     "owners missed": lambda store, held, clock, _: store.owners.note_changes(
@@ -139,12 +140,12 @@ class Runs:
         self.frozen()
 
 
-@pytest.mark.parametrize("job", [close_dead_actions, note_verdicts])
+@pytest.mark.parametrize("job", [close_dead_actions, note_runs])
 def test_a_leader_that_is_frozen_while_airflow_answers_writes_nothing(
     site: Scenario, action: str, job: Callable[[Runs], Job]
 ) -> None:
     store, clock = site.store, site.clock
-    if job is note_verdicts:
+    if job is note_runs:
         assert store.actions.close(action, ActionState.FAILED, "one group failed")
     known: list[Any] = []
 

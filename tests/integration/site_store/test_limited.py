@@ -20,7 +20,15 @@ OTHER = DESIGN.replace("{}", "{rack: r1}")
 FEEDBACK = {
     *("actions.close", "actions.create", "actions.decide_connection", "actions.ensure", "actions.mark_design_fetch"),
     *("actions.mark_noted", "actions.mark_step", "actions.record_command", "actions.set_paused"),
-    *("actions.take_version", "approvals.answer", "approvals.ask", "checks.record", "counts.merge", "counts.rebuild"),
+    *(
+        "actions.take_version",
+        "approvals.answer",
+        "approvals.ask",
+        "approvals.mark_noted",
+        "checks.record",
+        "counts.merge",
+        "counts.rebuild",
+    ),
     *("drifts.close_others", "events.add", "events.prune", "groups.finish", "groups.interrupt", "groups.mapped"),
     *("groups.open_attempt", "groups.save_criteria", "groups.save_plan", "leases.give_up", "leases.renew"),
     *("leases.renew_all", "leases.take", "locks.acquire", "locks.release", "locks.take_over"),

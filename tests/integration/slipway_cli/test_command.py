@@ -2,6 +2,8 @@
 
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -126,3 +128,18 @@ def test_bash_itself_completes() -> None:
         ["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout.split() == ["destroy_nodes"], done.stderr
+
+
+def test_ctrl_c_while_a_server_does_not_answer_is_status_130_and_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        nobody = {"SLIPWAY_URL": f"http://127.0.0.1:{silent.getsockname()[1]}", "SLIPWAY_TOKEN": "x"}
+        environ = {**os.environ, **nobody, "XDG_CONFIG_HOME": str(tmp_path)}
+        command = [sys.executable, "-m", "slipway_cli", "get", "sites"]
+        with subprocess.Popen(
+            command, env=environ, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            asked, _ = silent.accept()
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)
+            asked.close()
+    assert (process.returncode, *said) == (130, b"", b"interrupted\n")

@@ -235,3 +235,35 @@ def test_a_consequence_of_a_failed_rendering_is_not_told() -> None:
             ("$.metadata.substitutions", "error"),
             ("$.data.physical_provisioner.deploy_timeout", "error"),
         ]
+
+
+def test_a_part_that_is_missing_is_told_with_its_line_and_the_nearest_that_is_there() -> None:
+    networks = [document("drydock/Network/v1", name, {}) for name in ("oam", "storage")]
+    links = [document("drydock/NetworkLink/v1", "bond0", {}), document("drydock/HardwareProfile/v1", "server-2u", {})]
+    named = {
+        "hardware_profile": "server-3u",
+        "oob": {"network": "storrage"},
+        "addressing": [{"network": "oam"}, {"network": "oan"}],
+        "interfaces": {"b": {"device_link": "bond1", "networks": ["oam", "elsewhere"]}},
+    }
+    read = _whole(GOOD, more=[*networks, *links, document("drydock/BaremetalNode/v1", "n3", named)])
+    found = {problem.path: problem for problem in whole(read).problems if problem.level == "warning"}
+    told = {
+        "$.data.hardware_profile": "HardwareProfile/v1 named 'server-3u'; did you mean 'server-2u'?",
+        "$.data.oob.network": "Network/v1 named 'storrage'; did you mean 'storage'?",
+        "$.data.interfaces.b.device_link": "NetworkLink/v1 named 'bond1'; did you mean 'bond0'?",
+        "$.data.interfaces.b.networks[1]": "Network/v1 named 'elsewhere'",
+    }
+    assert {path: found[path].message.removeprefix("there is no drydock/") for path in told} == told
+    near = found["$.data.addressing[1].network"]
+    assert near.message.startswith("there is no drydock/Network/v1 named 'oan'; did you mean 'oam'")
+    assert len({problem.line for problem in found.values()}) == len(found), "each at its own line"
+
+
+def test_a_strategy_or_a_source_that_is_missing_is_told_with_the_nearest() -> None:
+    read = _whole(GOOD.replace("deployment_strategy: deployment-strategy", "deployment_strategy: deployment-strategi"))
+    assert any("; did you mean 'deployment-strategy'?" in text for text in _said(whole(read), "error"))
+    there = layered("root-password", "site", "x", schema=PASSPHRASE)
+    wanted = layered("c", "site", {}, substitutions=[substitution("rot-password", ".", ".x", schema=PASSPHRASE)])
+    (warning,) = render(documents(there, wanted)).warnings
+    assert warning.message.endswith("so that nothing is put in here; did you mean 'root-password'?"), warning

@@ -8,6 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from slipway_cli.__main__ import run
 from slipway_cli.command_group import LazyCommand, LazyGroup
 from slipway_cli.main import COMMANDS, main
 
@@ -58,6 +59,30 @@ def test_commands_can_be_added_beside_lazy_ones() -> None:
     group.add_command(click.Command("eager", help="Here already.", callback=lambda: click.echo("done")))
     assert CliRunner().invoke(group, ["eager"]).stdout == "done\n"
     assert re.search(r"lost +Lost and found\.\n +eager +Here already\.", CliRunner().invoke(group, ["--help"]).stdout)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ctrl_c_while_a_command_begins_is_status_130_and_one_line(
+    slipway: Slipway, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LazyCommand, "load", pressed)
+    result = slipway(name)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")
+
+
+def test_ctrl_c_while_the_command_itself_is_imported_is_status_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def pressed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("slipway_cli.main.main", pressed)
+    with pytest.raises(SystemExit) as ended:
+        run()
+    assert (ended.value.code, capsys.readouterr().err) == (130, "interrupted\n")
 
 
 @pytest.mark.parametrize(

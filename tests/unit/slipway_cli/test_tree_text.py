@@ -187,13 +187,21 @@ def test_an_owner_that_is_gone() -> None:
     assert lines(shown) == ["? n1  unresponsive  was processing 3 min 05 s ago", f"   {silence}"]
 
 
-def test_a_gate_names_the_command() -> None:
+def test_a_group_that_waits_for_a_person_names_the_command_once() -> None:
+    said = f"waits for approval: slipway approve {REF} --group racks: Is the rack cabled?"
     gate = {"text": "Is the rack cabled?", "approvers": ["ann"], "answered": None, "answer": None}
-    shown = parent("group", "racks", node("n1", "pending"), group={"state": "pending", "approval": gate})
-    assert [line.strip(" │") for line in lines(shown, ref=REF)[1:3]] == [
-        "waits for an approval by ann: Is the rack cabled?",
-        f"slipway approve {REF} --group racks",
+    phases = [
+        parent("phase", name, *[node(f"n{i}", "pending", said) for i in range(2)]) for name in ("prepare", "deploy")
     ]
+    for phase in phases:
+        phase["messages"] = [said]
+    shown = parent("group", "racks", *phases, messages=[said], group={"state": "pending", "approval": gate})
+    found = [line.strip(" │") for line in lines(shown, ref=REF)]
+    command = f"slipway approve {REF} --group racks"
+    assert found[1:3] == ["waits for approval by ann: Is the rack cabled?", command]
+    assert sum("slipway approve" in line for line in found) == 1
+    alone = [line.strip(" │") for line in lines(shown | {"children": []}, ref=REF)]
+    assert sum("slipway approve" in line for line in alone) == 1
     shown["group"]["approval"] = gate | {
         "answered": "2026-03-01T12:00:00+00:00",
         "answer": "refused",

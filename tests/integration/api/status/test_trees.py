@@ -180,6 +180,8 @@ def test_everything_about_a_node(viewer: httpx.Client, action: str) -> None:
     assert (found["node"]["wanted_revision"], [one["id"] for one in found["actions"]]) == (1, [action])
     assert [phase["phase"] for phase in found["actions"][0]["phases"]] == ["prepare", "deploy"]
     assert_failure(viewer.get(f"{SITES}/default/nodes/%3Cb%3E"), 404, "has no node '<b>', and never had")
+    near = "has no node 'n1-', and never had; did you mean 'n1'?"
+    assert_failure(viewer.get(f"{SITES}/default/nodes/n1-"), 404, near)
 
 
 def test_owners_are_listed_once_with_what_they_affect(viewer: httpx.Client, action: str, store: SiteStore) -> None:

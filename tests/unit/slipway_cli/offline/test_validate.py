@@ -184,10 +184,21 @@ def test_a_kind_that_is_nearly_known_is_a_warning(
         assert f"{path}:5: $.schema: not read: '{schema}' is no known kind. Did you mean {near}?" in result.stdout
 
 
-def test_a_missing_host_profile_is_a_warning(slipway: Slipway, write: Write) -> None:
+def test_a_missing_host_profile_is_an_error_as_in_a_commit(slipway: Slipway, write: Write) -> None:
     node = NODE.replace("data: {", "data: {host_profile: lost, ")
     result = slipway("validate", write("node.yaml", node))
-    assert (result.exit_code, "there is no host profile 'lost'" in result.stdout) == (0, True)
+    assert (result.exit_code, "there is no host profile 'lost'" in result.stdout) == (1, True)
+
+
+def test_equal_warnings_of_several_files_are_one_with_the_names_of_all(slipway: Slipway, write: Write) -> None:
+    node = NODE.replace("schema: ", "schema:  ").replace("BaremetalNode/v1", "BaremetalNode/v2")
+    paths = [write(f"{name}.yaml", node.replace("n1", name)) for name in ("n1", "n10", "n2")]
+    result = slipway("validate", write("site.yaml", NODE.replace("n1", "good")), *paths)
+    found = [line for line in result.stdout.splitlines() if "is no known kind" in line]
+    assert [line.partition(" (")[2] for line in found] == ["3 times: n1, n10, n2)"]
+    assert f"{paths[0]}:1: " in found[0]
+    data = json.loads(slipway("validate", *paths, "-o", "json").stdout)
+    assert len([one for one in data["warnings"] if "no known kind" in one["message"]]) == 3
 
 
 def test_two_strategies_of_one_name_are_an_error(slipway: Slipway, write: Write) -> None:

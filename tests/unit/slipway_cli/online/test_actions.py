@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from typing import Any
 
 import pytest
 from responses import matchers
+from rich.console import Console
 
+from slipway_cli.online.actions import control
+from slipway_cli.online.server.online_command import confirm
+from slipway_cli.online.sites import get
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import API, AT, ID, RUN_ID, URL, Server, action
 
@@ -49,6 +54,29 @@ def test_the_list(slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPa
         "  User: admin  Steps: 1/3, 1 failed",
         "  Verdict: critical group a failed",
     ]
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({"action_lifecycle": "Complete", "state": "success", "verdict": "every group succeeded"}, "1;32"),
+        ({"action_lifecycle": "Complete", "state": "success", "verdict": "by its criteria", "left_alone": 3}, "1;33"),
+        ({"action_lifecycle": "Failed", "state": "failed", "verdict": "critical group a failed"}, "1;31"),
+        ({"waits": "waits for approval: slipway approve x", "verdict": None}, "1;33"),
+    ],
+    ids=["success", "left alone", "failed", "waits"],
+)
+def test_rule_20_a_verdict_has_the_colour_that_the_tree_gives_it(
+    slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], code: str
+) -> None:
+    server.on("GET", "/actions", [action(**more)])
+    screen = io.StringIO()
+    monkeypatch.setattr(
+        get, "console", lambda: Console(file=screen, force_terminal=True, width=200, color_system="standard")
+    )
+    assert slipway("get", "actions").exit_code == 0
+    said = more.get("waits") or more["verdict"]
+    assert f"\x1b[{code}m{said}\x1b[0m" in screen.getvalue()
 
 
 def test_a_long_list_is_asked_for_in_parts_each_with_how_its_actions_stand(slipway: Slipway, server: Server) -> None:
@@ -310,3 +338,51 @@ def test_a_server_that_refuses_while_one_watches(slipway: Slipway, server: Serve
     server.mock.get(RUN, json={"detail": "Forbidden"}, status=403)
     result = slipway("describe", ID, "--follow")
     assert (result.exit_code, "HTTP 403: Forbidden" in result.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("terminal", "typed", "arguments", "status"),
+    [
+        (True, "y\n", (), 0),
+        (True, "n\n", (), 1),
+        (True, "", (), 1),
+        (True, "", ("--yes",), 0),
+        (False, "", (), 0),
+    ],
+    ids=["yes", "no", "nobody answers", "told not to ask", "a pipe"],
+)
+def test_to_stop_an_action_asks_on_a_terminal(
+    slipway: Slipway,
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    terminal: bool,
+    typed: str,
+    arguments: tuple[str, ...],
+    status: int,
+) -> None:
+    monkeypatch.setattr(control, "is_terminal", lambda: terminal)
+    asks = terminal and not arguments
+    if asks:
+        server.on("GET", f"/actions/{ID}", action())
+    if status == 0:
+        server.on("POST", f"/actions/{ID}/control/stop", "", 202)
+    result = slipway("stop", f"action/{ID}", *arguments, stdin=typed)
+    assert result.exit_code == status, result.output
+    assert (f"stop deploy_site of site default at {URL}?" in result.stderr) is asks
+    assert ("nothing was done" in result.stderr) is (status == 1)
+
+
+@pytest.mark.parametrize("verb", ["pause", "unpause"])
+def test_what_can_be_undone_does_not_ask(slipway: Slipway, server: Server, verb: str) -> None:
+    server.on("POST", f"/actions/{ID}/control/{verb}", "", 202)
+    assert "--yes" not in slipway(verb, "action", "--help").stdout
+    assert slipway(verb, ID).exit_code == 0
+
+
+def test_ctrl_c_at_a_question_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*_: Any, **__: Any) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("click.termui.visible_prompt_func", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        confirm("go on?", "--yes")

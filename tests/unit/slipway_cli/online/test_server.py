@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from typing import Any
 
 import pytest
 import requests
@@ -54,6 +55,29 @@ def test_of_many_only_some_are_printed_and_the_rest_is_counted() -> None:
     notes: list[Message] = [{"message": f"note {n}", "error": False, "level": "Info"} for n in range(5)]
     print_messages(Console(file=paper, width=80), notes, most=2)
     assert paper.getvalue() == "5 notes:\n  note 0\n  note 1\n  and 3 more: -o json shows them\n"
+
+
+def test_equal_warnings_about_many_documents_are_one_with_their_names() -> None:
+    paper = io.StringIO()
+
+    def warning(name: str, **more: Any) -> Message:
+        text = f"node {name} has no rack"
+        about = {"documents": [{"schema": "s", "name": name}], "path": "$.data", "text": text, **more}
+        return {"message": f"site:{name[1:]}: $.data: {text}", "error": False, "level": "Warning", **about}
+
+    alone = {**warning("n9", path="$.data.rack"), "message": "another"}
+    wrong = [{**warning(f"n{number}"), "error": True, "message": f"bad {number}"} for number in (1, 2)]
+    messages = [*(warning(f"n{number}") for number in range(1, 25)), alone, *wrong]
+    print_messages(Console(file=paper, width=80), messages, most=2)
+    names = ", ".join(f"n{number}" for number in range(1, 13))
+    assert paper.getvalue().splitlines() == [
+        "2 errors:",
+        "  bad 1",
+        "  bad 2",
+        "25 warnings:",
+        f"  site:1: $.data: node n1 has no rack (24 times: {names} and 12 more)",
+        "  another",
+    ]
 
 
 @pytest.mark.parametrize("body", [None, "text", [], {}, {"details": None}, {"details": {"messageList": None}}])
