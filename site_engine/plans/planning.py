@@ -170,14 +170,15 @@ def strategy_of(
 ) -> Strategy:
     """Return the groups of an action: those of the design; one of the target nodes; or, of a repair, theirs.
 
-    The groups of repaired nodes are as in the design, without the nodes that need something else.
+    The groups of repaired nodes are as in the design, without the nodes that need something else: those that are not
+    as this design has them, such as nodes that serve another revision than the one that is repaired.
     """
     targets = parameters.target_nodes
     if targets is None:
         return design.strategy
     if not kind.repairs:
         return targeted_strategy(targets)
-    good = {record.name for record in records if record.standing == Status.SUCCESS}.union(targets)
+    good = {record.name for record in records if _is_as_in(design, record)}.union(targets)
     members = resolve(design.strategy, design.nodes)
     kept = {name for name, nodes in members.items() if not nodes.isdisjoint(targets)}
     groups = [
@@ -191,6 +192,14 @@ def strategy_of(
     ]
     # In no group nothing would be done to them.
     return Strategy(tuple(groups)) if groups else targeted_strategy(targets)
+
+
+def _is_as_in(design: Design, record: NodeRecord) -> bool:
+    """Whether a node is done as a design has it, nothing is wrong with it, and nobody has asked for it again."""
+    if record.status != Status.SUCCESS or record.doubt is not None:
+        return False
+    asked_again = record.touched is not None and (record.done_version or 0) < record.touched
+    return record.done_digest == design.digests.get(record.name) and not asked_again
 
 
 def racks_of(design: Design) -> dict[str, str]:

@@ -198,7 +198,11 @@ def _retry(node: SiteNodeFacts | None, past: NodePastFacts) -> dict[str, Any] | 
         return None
     mode, stopped, user = past.repair
     is_wanted = node.wanted_digest is not None
-    why = why_unrepaired(mode, stopped=stopped, wanted=is_wanted, grouped=bool(node.groups), user=user)
+    is_older = node.done_digest != node.wanted_digest
+    # The error of a drift names no action.
+    lost = node.error_action is None and (node.doubt is not None or (is_older and node.done_revision is None))
+    grouped = bool(node.groups)
+    why = why_unrepaired(mode, stopped=stopped, wanted=is_wanted, grouped=grouped, user=user, known=not lost)
     return {"by": None if why else "repair", "is_due": past.read_at >= node.next_try, "why_not": why or None}
 
 

@@ -29,9 +29,9 @@ from site_engine.node_states.leader import SiteLeader
 from site_engine.plans.planning import plan_action, strategy_of
 from site_engine.process import SharedClock
 from site_engine.redaction import redact_for_action
-from site_store import SiteStore
+from site_store import ActionRecord, SiteStore
 from site_store.node_states.user_states import lease_of
-from site_store.records import StepState
+from site_store.records import Lease, StepState
 from slipway_airflow import connections
 from slipway_api.monitoring import metrics
 from strategy_lib.phase import Phase
@@ -47,7 +47,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {"control": ("n1", "n2"), "compute": ("n
 LOG = logging.getLogger("views")
 
 
-def design(other: Collection[str] = (), approval: str = "") -> str:
+def design(other: Collection[str] = (), approval: str = "", **settings: Any) -> str:
     """Return the site's design: `other` nodes have a tag more, and the group `approval` waits for a person."""
     groups = [
         group("control", GROUPS["control"], percent_successful_nodes=100),
@@ -58,7 +58,7 @@ def design(other: Collection[str] = (), approval: str = "") -> str:
         if one["name"] == approval:
             one["approval"] = "before"
     nodes = [node(name, tags=["other"] if name in other else []) for name in NODES]
-    settings = document("slipway/SiteSettings/v1", "settings", {"node_states": dict(AT_ONCE)})
+    settings = document("slipway/SiteSettings/v1", "settings", {"node_states": dict(AT_ONCE), **settings})
     return f"{site(nodes, groups, region=SITE)}---\n{json.dumps(settings)}\n"
 
 
@@ -86,30 +86,44 @@ class Scene:
         jobs = [check_owners(lambda: well), watch_owners(), report_nodes()]
         self._controller = Controller(self.store, "host-1:1", jobs, monotonic=lambda: self._seconds)
 
-    def commit(self, other: Collection[str] = (), approval: str = "") -> None:
+    def commit(self, other: Collection[str] = (), approval: str = "", **settings: Any) -> None:
         """Commit a design as a person does."""
-        text = design(other, approval)
+        text = design(other, approval, **settings)
         self.revision = commit_design(self.store, SITE, text).number
-        self._file.write_text(text)
+        self.file(self.revision).write_text(text)
 
-    @property
-    def _file(self) -> Path:
-        return self.folder / f"{self.revision}.yaml"
+    def file(self, revision: int) -> Path:
+        """Return where the provisioner finds the design of a revision."""
+        return self.folder / f"{revision}.yaml"
 
     def begin(self, kind: str, **parameters: Any) -> Driving:
         """Begin an action, and plan it as its task does."""
         driving = self._created(kind, parameters)
+        self.plan(driving)
+        return driving
+
+    def plan(self, driving: Driving) -> None:
+        """Go through the steps of an action up to its plan."""
+        kind, parameters = driving.action.kind, driving.action.parameters
         for step in kind_of(kind).steps:
             self.store.steps.begin(driving.action.id, step, 1)
             self.store.steps.leave(driving.action.id, step, 1, StepState.SUCCESS)
         if kind == "redeploy_server":
             driving.node_step(Phase.DESTROY, parameters["target_nodes"])
         self._plan(driving, kind, parameters)
-        return driving
 
     def run(self, kind: str, **parameters: Any) -> None:
         """Carry an action out to its report."""
-        driving = self.begin(kind, **parameters)
+        self._carry_out(self.begin(kind, **parameters))
+
+    def carry_out(self, action_id: str) -> None:
+        """Carry an action out that Slipway's API has made."""
+        self.store.locks.acquire(action_id)
+        driving = self._driving(self.store.actions.get(action_id))
+        self.plan(driving)
+        self._carry_out(driving)
+
+    def _carry_out(self, driving: Driving) -> None:
         for record in self.store.groups.of_action(driving.action.id):
             driving.group(record.name)
         self.end(driving)
@@ -121,12 +135,16 @@ class Scene:
         self.store.locks.release(driving.action.id)
 
     def _created(self, kind: str, parameters: Mapping[str, Any]) -> Driving:
-        asked = parse_parameters(dict(parameters), kind_of(kind)).to_record()
+        asked = parse_parameters(dict(parameters), kind_of(kind))
+        revision = asked.revision or self.revision
         run = f"{SITE}__run-{next(self._runs)}"
-        made = self.store.actions.ensure(kind, run, kind, SITE, self.revision, asked, "ann")
+        made = self.store.actions.ensure(kind, run, kind, SITE, revision, asked.to_record(), "ann")
         self.store.locks.acquire(made.id)
-        self.action = made.id
-        return Driving(self.store, made, self._file.as_uri(), self._connect, SharedClock(self.store))
+        return self._driving(made)
+
+    def _driving(self, action: ActionRecord) -> Driving:
+        self.action = action.id
+        return Driving(self.store, action, self.file(action.revision).as_uri(), self._connect, SharedClock(self.store))
 
     def _connect(self, driving: Driving) -> Provisioner:
         connection = connections.for_action(self.store, driving.action)
@@ -136,7 +154,7 @@ class Scene:
     def _plan(self, driving: Driving, kind_id: str, parameters: Mapping[str, Any]) -> None:
         kind = kind_of(kind_id)
         asked = parse_parameters(dict(parameters), kind)
-        text = self._file.read_text()
+        text = self.file(driving.action.revision).read_text()
         read = read_design(load_documents(text, "site.yaml"))
         records = self.store.nodes.of_site(SITE)
         provisioner = driving.connect()
@@ -147,7 +165,14 @@ class Scene:
         targets = set(asked.target_nodes or NODES)
         digests = {name: digest for name, digest in read.digests.items() if name in targets}
         self.store.groups.save_plan(
-            driving.action.id, plan.groups, plan.done, digests, plan.other, plan.settled, group_step=kind.group_step
+            driving.action.id,
+            plan.groups,
+            plan.done,
+            digests,
+            plan.other,
+            plan.settled,
+            group_step=kind.group_step,
+            repairs=kind.repairs,
         )
 
     def look(self, times: int = 1) -> None:
@@ -176,6 +201,17 @@ class Scene:
     def metrics_are_counted_anew(self) -> None:
         """Have the next answer with metrics not be one of the last seconds."""
         metrics._kept._text.clear()
+
+    @property
+    def lease(self) -> Lease:
+        """The controller's."""
+        return self._controller.lease()
+
+    def deployed_for(self, name: str) -> int:
+        """Return the revision whose design a machine was deployed with last, as the provisioner's tasks have it."""
+        tasks = self.simulator.get("tasks")
+        refs = [one["design_ref"] for one in tasks if one["action"] == "deploy_nodes" and name in one["nodes"]]
+        return int(Path(refs[-1]).stem)
 
     def machines(self) -> dict[str, tuple[bool, bool]]:
         """Return of each machine whether it is deployed, and whether it is powered on: the truth."""
