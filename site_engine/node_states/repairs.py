@@ -62,9 +62,9 @@ class StartRepair(Protocol):
     """
 
     def __call__(
-        self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, revision: int | None, held: Lease
+        self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, revision: int, held: Lease
     ) -> str:
-        """Start it for this revision (None: the newest), for the controller that holds this lease."""
+        """Start it for this revision, for the controller that holds this lease."""
 
 
 class PowerOn(Protocol):
@@ -230,8 +230,8 @@ def _begin(
     run_id = repair_run_id(site, {one.name: (one.cause, one.attempts + 1) for one in due})
     redeploy = any(remedies[one.name] is Remedy.REDEPLOY for one in due)
     if store.repairs.begin(lease(), site, run_id, due, redeploy=redeploy, revision=revision):
-        begun = BegunRepair(run_id, tuple(one.name for one in due), redeploy, None, revision)
-        _start(store, site, begun, carrying_out.start, lease)
+        repair = BegunRepair(run_id, tuple(one.name for one in due), redeploy, None, revision)
+        _start(store, site, repair, carrying_out.start, lease)
 
 
 def _power_on(

@@ -129,6 +129,14 @@ def has_failed(record: NodeRecord) -> bool:
     return about is None or wanted is None or about >= wanted
 
 
+def is_done_as(record: NodeRecord, digest: str | None) -> bool:
+    """Whether a node is done with this digest, nothing is wrong with it, and nobody has asked for it again."""
+    if record.status != Status.SUCCESS or record.doubt is not None or digest is None:
+        return False
+    asked_again = record.touched is not None and (record.done_version or 0) < record.touched
+    return record.done_digest == digest and not asked_again
+
+
 def _done(record: NodeRecord, digest: str | None) -> Done | None:
     if record.done_digest is None:
         return Done(None, None, has_failed(record)) if record.status is not None else None

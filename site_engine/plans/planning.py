@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
-from site_engine.plans.differences import NodeDifference, left_to_others, node_differences
+from site_engine.plans.differences import NodeDifference, is_done_as, left_to_others, node_differences
 from site_engine.plans.planned_differences import NOBODY, planned_differences
 from site_store import IdleGroup, NodeRecord, PlannedGroup
 from strategy_lib.deployment import Deployment
@@ -23,7 +23,6 @@ from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.reports.report import Submission
 from strategy_lib.selectors import resolve
-from strategy_lib.status.words import Status
 from strategy_lib.steps import Finished
 from strategy_lib.strategy import Group, Selector, Strategy, targeted_strategy
 from strategy_lib.verdict import Judgement, verdict_on
@@ -178,7 +177,7 @@ def strategy_of(
         return design.strategy
     if not kind.repairs:
         return targeted_strategy(targets)
-    good = {record.name for record in records if _is_as_in(design, record)}.union(targets)
+    good = {record.name for record in records if is_done_as(record, design.digests.get(record.name))}.union(targets)
     members = resolve(design.strategy, design.nodes)
     kept = {name for name, nodes in members.items() if not nodes.isdisjoint(targets)}
     groups = [
@@ -192,14 +191,6 @@ def strategy_of(
     ]
     # In no group nothing would be done to them.
     return Strategy(tuple(groups)) if groups else targeted_strategy(targets)
-
-
-def _is_as_in(design: Design, record: NodeRecord) -> bool:
-    """Whether a node is done as a design has it, nothing is wrong with it, and nobody has asked for it again."""
-    if record.status != Status.SUCCESS or record.doubt is not None:
-        return False
-    asked_again = record.touched is not None and (record.done_version or 0) < record.touched
-    return record.done_digest == design.digests.get(record.name) and not asked_again
 
 
 def racks_of(design: Design) -> dict[str, str]:

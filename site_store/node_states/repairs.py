@@ -34,14 +34,14 @@ from strategy_lib.status.words import Status
 class BegunRepair:
     """Nodes that are repaired together: the id of the run, its nodes, and the action once it is there.
 
-    `revision`: the one that they are brought back to; None: they are only powered on.
+    `revision`: the one that they are brought back to; 0: they are only powered on.
     """
 
     run_id: str
     nodes: tuple[str, ...]
     redeploy: bool
     action_id: str | None
-    revision: int | None = None
+    revision: int = 0
 
     @property
     def powers_on(self) -> bool:
@@ -178,7 +178,7 @@ class Repairs(Repository):
             for row in tx.execute(query):
                 known = found.get(row.run_id)
                 nodes = (*(known.nodes if known is not None else ()), row.node)
-                found[row.run_id] = BegunRepair(row.run_id, nodes, row.redeploy, row.action_id, row.revision)
+                found[row.run_id] = BegunRepair(row.run_id, nodes, row.redeploy, row.action_id, row.revision or 0)
             return list(found.values())
 
         return self._database.read(work)

@@ -144,7 +144,8 @@ class Scene:
 
     def _driving(self, action: ActionRecord) -> Driving:
         self.action = action.id
-        return Driving(self.store, action, self.file(action.revision).as_uri(), self._connect, SharedClock(self.store))
+        design = self.file(action.revision or 0).as_uri()
+        return Driving(self.store, action, design, self._connect, SharedClock(self.store))
 
     def _connect(self, driving: Driving) -> Provisioner:
         connection = connections.for_action(self.store, driving.action)
@@ -154,7 +155,7 @@ class Scene:
     def _plan(self, driving: Driving, kind_id: str, parameters: Mapping[str, Any]) -> None:
         kind = kind_of(kind_id)
         asked = parse_parameters(dict(parameters), kind)
-        text = self.file(driving.action.revision).read_text()
+        text = self.file(driving.action.revision or 0).read_text()
         read = read_design(load_documents(text, "site.yaml"))
         records = self.store.nodes.of_site(SITE)
         provisioner = driving.connect()

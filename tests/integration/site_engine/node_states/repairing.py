@@ -41,12 +41,12 @@ class Starter:
     def __init__(self, store: SiteStore) -> None:
         self.store = store
         self.asked: list[tuple[tuple[str, ...], bool]] = []
-        self.revisions: list[int | None] = []
+        self.revisions: list[int] = []
         self.refusal: str | None = None
         self.lost = self.late = False
 
     def __call__(
-        self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, revision: int | None, held: Lease
+        self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, revision: int, held: Lease
     ) -> str:
         self.asked.append((tuple(nodes), redeploy))
         self.revisions.append(revision)
