@@ -296,15 +296,19 @@ class SlipwayClient:
         found = data.get("cursor")
         return found if isinstance(found, str) else None
 
-    def repair(self, site: str, run_id: str, nodes: Sequence[str], epoch: int, secret: str, *, redeploy: bool) -> str:
+    def repair(
+        self, site: str, run_id: str, nodes: Sequence[str], lease: tuple[int, str], *, redeploy: bool, revision: int
+    ) -> str:
         """Have nodes repaired by an action whose run has this id, and return the action's id; a run is started once.
 
         Parameters
         ----------
-        epoch, secret : the lease of the controller that asks.
+        lease : epoch and secret of the controller that asks.
+        revision : the one that they are brought back to.
         """
         what = f"starting the repair of site {site}"
-        body = {"run_id": run_id, "nodes": list(nodes), "redeploy": redeploy, "epoch": epoch, "secret": secret}
+        wanted = {"run_id": run_id, "nodes": list(nodes), "redeploy": redeploy, "revision": revision}
+        body = wanted | {"epoch": lease[0], "secret": lease[1]}
         return str(read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/repair", json=body))["action"])
 
     def power_on(self, site: str, run_id: str, nodes: Sequence[str], epoch: int, secret: str) -> dict[str, str]:

@@ -234,8 +234,8 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     def follow(site: str, held: Lease) -> Followed:
         return Followed(*slipway.follow(site, held.epoch, held.secret))
 
-    def repair(site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
-        return slipway.repair(site, run_id, nodes, held.epoch, held.secret, redeploy=redeploy)
+    def repair(site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, revision: int, held: Lease) -> str:
+        return slipway.repair(site, run_id, nodes, (held.epoch, held.secret), redeploy=redeploy, revision=revision)
 
     def power_on(site: str, run_id: str, nodes: Sequence[str], *, held: Lease) -> dict[str, str]:
         return slipway.power_on(site, run_id, nodes, held.epoch, held.secret)

@@ -70,6 +70,7 @@ class Evidence:
     status_names : the provisioner's own words for these conditions, such as "Failed deployment".
     condition_before : the same right before the task was submitted, as far as it was noted: `NOT_LISTED` where the list
         was read and did not have the node, nothing where no list was read.
+    status_names_before : the provisioner's own words for these conditions, of nodes that it listed twice.
     as_wanted_before : nodes that had been done in the very design that they were sent for (rule 21).
     messages : the provisioner's words about a node: the message that says most.
     texts : all of its error messages about a node in their order, where there are several.
@@ -86,6 +87,7 @@ class Evidence:
     condition: Mapping[str, NodeCondition] = field(default_factory=dict)
     status_names: Mapping[str, str] = field(default_factory=dict)
     condition_before: Mapping[str, NodeCondition] = field(default_factory=dict)
+    status_names_before: Mapping[str, str] = field(default_factory=dict)
     as_wanted_before: frozenset[str] = frozenset()
     messages: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -124,7 +126,8 @@ _OF_A_REPORT: Mapping[Says, bool | None] = {Says.PROVES: True, Says.REFUTES: Fal
 # A deploy of a node that is listed as one of these leaves it as it is.
 UNTOUCHED_BY_DEPLOY = frozenset({NodeCondition.DEPLOYED, NodeCondition.DEPLOYING})
 # A deploy of a node that was found so is not recorded as done: nobody can tell that it was this deploy.
-UNPROVABLE_BY_DEPLOY = UNTOUCHED_BY_DEPLOY | {NodeCondition.NOT_LISTED, NodeCondition.LISTED_TWICE}
+_UNTOLD_BEFORE = frozenset({NodeCondition.NOT_LISTED, NodeCondition.LISTED_TWICE})
+UNPROVABLE_BY_DEPLOY = UNTOUCHED_BY_DEPLOY | _UNTOLD_BEFORE
 
 _C, _S = NodeCondition, Says
 
@@ -278,11 +281,17 @@ def _judge_untouched(name: str, evidence: Evidence) -> tuple[bool | None, str]:
 
 
 def _judge_appeared(name: str, status: str | None, evidence: Evidence) -> tuple[bool | None, str]:
-    """Judge a deploy of a node that was not listed before, and is listed as deployed now (rule 13)."""
+    """Judge a deploy of a node that was not listed before, or twice, and is listed as deployed now (rule 13)."""
     if name in evidence.as_wanted_before:
         return True, ""
     if name in evidence.child_failure and name not in evidence.reported_success:
         return False, "failed by its own provisioner task"
+    if evidence.condition_before.get(name) is NodeCondition.LISTED_TWICE:
+        before = evidence.status_names_before.get(name, "listed twice, with different states,")
+        return None, (
+            f"it was {before} right before its deploy was submitted, so that nothing proves what deployed it: "
+            f"{NEEDS_REDEPLOY}"
+        )
     return None, (
         f"the node list says {status}, but did not have it right before its deploy was submitted, so that nothing "
         f"proves what deployed it: {NEEDS_REDEPLOY}"
@@ -307,7 +316,7 @@ def _judge_node(phase: Phase, name: str, evidence: Evidence) -> tuple[bool | Non
         return (
             (True, "") if name in evidence.as_wanted_before else (None, f"{listed}, so that nothing proves its deploy")
         )
-    appeared = condition is NodeCondition.DEPLOYED and evidence.condition_before.get(name) is NodeCondition.NOT_LISTED
+    appeared = condition is NodeCondition.DEPLOYED and evidence.condition_before.get(name) in _UNTOLD_BEFORE
     if phase is Phase.DEPLOY and appeared:
         return _judge_appeared(name, status, evidence)
     if name in evidence.reported_success:

@@ -79,6 +79,8 @@ def check_as_left(node: CheckedNode) -> Finding:
     """Tell whether a node is deployed and on, with the addresses that the design states; all else is left open."""
     if node.condition is NodeCondition.NOT_LISTED:
         return drift("the provisioner does not list it")
+    if node.condition is NodeCondition.LISTED_TWICE and node.status is not None:
+        return drift(node.status)
     if node.status is not None and whose(node.status):
         return drift(f"it is another's: the provisioner says {node.status}")
     if node.condition is not NodeCondition.DEPLOYED:

@@ -17,6 +17,7 @@ from site_engine.controller.controller import Job
 from site_engine.designs import read_revision
 from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused, EngineError
 from site_engine.plans.node_lists import last_conditions, nodes_without_power
+from site_store.node_states.repairs import BegunRepair
 from site_store.nodes.tries import jitter_of
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.retries import Tries, retry_delay
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from site_engine.controller.controller import Controller
     from site_store import Lease, SiteStore
-    from site_store.node_states.repairs import AilingNode
+    from site_store.node_states.ailing import AilingNode
     from strategy_lib.parsing.site_settings import SiteSettings
 
 log = logging.getLogger("slipway.controller")
@@ -60,8 +61,10 @@ class StartRepair(Protocol):
     Raises `EngineError`: none was started, or it is not known.
     """
 
-    def __call__(self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
-        """Start it, for the controller that holds this lease."""
+    def __call__(
+        self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, revision: int, held: Lease
+    ) -> str:
+        """Start it for this revision, for the controller that holds this lease."""
 
 
 class PowerOn(Protocol):
@@ -151,7 +154,7 @@ def repair_site(
         elif begun.action_id is None:
             # This process, or the one before it, ended in between: the same run is not started twice.
             try:
-                _start(store, site, begun.run_id, begun.nodes, remedies.start, lease, redeploy=begun.redeploy)
+                _start(store, site, begun, remedies.start, lease)
             except AccountRefused:
                 raise
             except AirflowApiError as error:
@@ -162,16 +165,19 @@ def repair_site(
     if trouble is not None:
         raise trouble
     settings = store.revisions.settings(site)
+    # Before the nodes are read: what is committed in between is not deployed by a repair.
+    newest = store.site_views.pulse(site).revision
     if settings.repair is RepairMode.OFF or store.repair_switches.of_site(site) is not None:
         return
     ailing = store.repairs.ailing(site)
     if ailing:
-        _begin(store, site, settings, ailing, remedies, lease, monitored or Monitored(store))
+        _begin(store, site, newest, settings, ailing, remedies, lease, monitored or Monitored(store))
 
 
 def _begin(
     store: SiteStore,
     site: str,
+    newest: int,
     settings: SiteSettings,
     ailing: Sequence[AilingNode],
     carrying_out: Remedies,
@@ -190,11 +196,12 @@ def _begin(
             continue
         can_power_on = carrying_out.power_on is not None and off.get(one.name, False)
         found = decide_repair(_patient(one, conditions, off), settings.repair, can_power_on=can_power_on)
-        if one.drifted and not one.as_done and found.remedy is not Remedy.POWER_ON:
-            # An action would deploy what is wanted by now: that is for an update to begin.
+        if one.is_updates and found.remedy is not Remedy.POWER_ON:
             continue
         if found.only_observed and not one.observed:
-            observed[one] = f"repair only observes: {_SAID[found.remedy]}, as it {_as_clause(one.error)}"
+            which = f" for revision {one.revision}" if one.revision is not None else ""
+            what = _SAID[found.remedy] + (which if found.remedy is not Remedy.POWER_ON else "")
+            observed[one] = f"repair only observes: {what}, as it {_as_clause(one.error)}"
         elif found.remedy is not Remedy.NOTHING and not found.only_observed:
             remedies[one.name] = found.remedy
     if not observed and (not remedies or store.locks.owner(site) is not None):
@@ -214,10 +221,17 @@ def _begin(
     due = [one for one in due if one not in dark]
     if not due:
         return
+    if any(not other.powers_on for other in store.repairs.under_way(site)):
+        return
+    # An action brings about one revision: the others are due when it is over.
+    older = due[0].revision
+    due = [one for one in due if one.revision == older]
+    revision = newest if older is None else older
     run_id = repair_run_id(site, {one.name: (one.cause, one.attempts + 1) for one in due})
     redeploy = any(remedies[one.name] is Remedy.REDEPLOY for one in due)
-    if store.repairs.begin(lease(), site, run_id, due, redeploy=redeploy):
-        _start(store, site, run_id, [one.name for one in due], carrying_out.start, lease, redeploy=redeploy)
+    if store.repairs.begin(lease(), site, run_id, due, redeploy=redeploy, revision=revision):
+        repair = BegunRepair(run_id, tuple(one.name for one in due), redeploy, None, revision)
+        _start(store, site, repair, carrying_out.start, lease)
 
 
 def _power_on(
@@ -235,24 +249,16 @@ def _power_on(
     log.info("Site %s: %d nodes powered on: %s; %d refused.", site, len(on), ", ".join(on), len(refused))
 
 
-def _start(
-    store: SiteStore,
-    site: str,
-    run_id: str,
-    nodes: Sequence[str],
-    start: StartRepair,
-    lease: Callable[[], Lease],
-    *,
-    redeploy: bool,
-) -> None:
+def _start(store: SiteStore, site: str, begun: BegunRepair, start: StartRepair, lease: Callable[[], Lease]) -> None:
     """Start a repair, or learn that it has started: an answer that was lost, or came late, is looked up by its key.
 
     Raises `AirflowApiError`: there is none (yet). Unless it was refused, the same one is asked for at the next look.
     """
+    run_id, nodes = begun.run_id, begun.nodes
     action_id = _begun(store, run_id)
     if action_id is None:
         try:
-            action_id = start(site, run_id, nodes, redeploy=redeploy, held=lease())
+            action_id = start(site, run_id, nodes, redeploy=begun.redeploy, revision=begun.revision, held=lease())
         except AccountRefused:
             raise
         except AirflowApiError as error:
@@ -262,7 +268,7 @@ def _start(
                     store.repairs.refused(lease(), site, run_id, str(error))
                 raise
     store.repairs.started(lease(), site, run_id, action_id)
-    log.info("Action %s repairs %s of site %s.", action_id, ", ".join(nodes), site)
+    log.info("Action %s repairs %s of site %s for revision %s.", action_id, ", ".join(nodes), site, begun.revision)
 
 
 def _begun(store: SiteStore, run_id: str) -> str | None:

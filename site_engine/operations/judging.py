@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from strategy_lib.node_states.reported import LISTED_TWICE
 from strategy_lib.outcome import NodeCondition, judge, listed_at_work
 from strategy_lib.phase import Phase
 
@@ -17,8 +18,16 @@ def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Ou
     """Judge the operation's nodes; a node list that says what it said right before it was submitted proves nothing."""
     before = {name: NodeCondition(said) for name, said in store.tasks.found_before(operation.op).items()}
     as_wanted = store.tasks.as_wanted_before(operation.op) if operation.phase is Phase.DEPLOY else frozenset()
-    known = replace(evidence, condition_before=before, as_wanted_before=as_wanted)
+    twice = frozenset(name for name, said in before.items() if said is NodeCondition.LISTED_TWICE)
+    words = _listed_twice(store, operation.site, twice) if twice else {}
+    known = replace(evidence, condition_before=before, status_names_before=words, as_wanted_before=as_wanted)
     return judge(operation.phase, operation.nodes, known)
+
+
+def _listed_twice(store: SiteStore, site: str, names: frozenset[str]) -> dict[str, str]:
+    """Return what the list says of nodes that it had twice before an operation: the one of then was kept."""
+    words = {one.name: one.provisioner_status or "" for one in store.nodes.of_site(site) if one.name in names}
+    return {name: word for name, word in words.items() if word.startswith(LISTED_TWICE)}
 
 
 def nodes_at_work(store: SiteStore, operation: Operation, evidence: Evidence) -> frozenset[str]:

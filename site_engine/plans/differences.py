@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from design_rendering.changes.digests import differ_in_labels_alone
 from strategy_lib.goals.update import TO_DO, Change, Difference, Done, Wanted, difference
-from strategy_lib.node_states.reported import left_alone, whose
+from strategy_lib.node_states.reported import LISTED_TWICE, left_alone, whose
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from strategy_lib.status.words import Status
 
@@ -86,7 +86,7 @@ def node_difference(
     wanted = None if digest is None else Wanted(wanted_version or 0, digest, touched, wanted_revision)
     done = None if record is None else _done(record, digest)
     found = difference(wanted, done, condition)
-    reason = _reason(found, record, newest=newest)
+    reason = _reason(found, record, condition, newest=newest)
     return NodeDifference(
         name=name,
         change=found.change,
@@ -129,6 +129,14 @@ def has_failed(record: NodeRecord) -> bool:
     return about is None or wanted is None or about >= wanted
 
 
+def is_done_as(record: NodeRecord, digest: str | None) -> bool:
+    """Whether a node is done with this digest, nothing is wrong with it, and nobody has asked for it again."""
+    if record.status != Status.SUCCESS or record.doubt is not None or digest is None:
+        return False
+    asked_again = record.touched is not None and (record.done_version or 0) < record.touched
+    return record.done_digest == digest and not asked_again
+
+
 def _done(record: NodeRecord, digest: str | None) -> Done | None:
     if record.done_digest is None:
         return Done(None, None, has_failed(record)) if record.status is not None else None
@@ -142,14 +150,22 @@ def _done(record: NodeRecord, digest: str | None) -> Done | None:
     )
 
 
-def _reason(found: Difference, record: NodeRecord | None, *, newest: bool) -> str:
+def _reason(found: Difference, record: NodeRecord | None, condition: NodeCondition | None, *, newest: bool) -> str:
     """Return why: with the error of a node that failed, and with revisions where versions are not known.
+
+    Of a node that is listed twice the states are named. One that is deployed, and of which nothing proves that, is not
+    just "never done": what its deploy came to is said.
 
     They are not where the action brings about another design than the newest, and of what was done before there were
     any.
     """
     if record is None:
         return found.reason
+    word = record.provisioner_status or ""
+    if condition is NodeCondition.LISTED_TWICE and found.change in (Change.ADD, Change.REDO) and _is_twice(word):
+        return word if found.change is Change.ADD else f"not as it was left: {word}"
+    if found.change is Change.ADD and condition is NodeCondition.DEPLOYED and record.error and has_failed(record):
+        return f"not proven: {record.error}"
     if found.change is Change.REDO and record.error is not None and record.doubt is None and has_failed(record):
         return f"failed: {record.error}" if record.error_action is not None else record.error
     if newest and record.done_version is not None:
@@ -161,6 +177,10 @@ def _reason(found: Difference, record: NodeRecord | None, *, newest: bool) -> st
         what = "only labels differ" if found.change is Change.RELABEL else "the design differs"
         return f"{what}: done for {since}" if since else what
     return found.reason
+
+
+def _is_twice(word: str) -> bool:
+    return word.startswith(LISTED_TWICE)
 
 
 def left_to_others(records: Iterable[NodeRecord]) -> dict[str, str]:

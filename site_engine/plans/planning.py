@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
-from site_engine.plans.differences import NodeDifference, left_to_others, node_differences
+from site_engine.plans.differences import NodeDifference, is_done_as, left_to_others, node_differences
 from site_engine.plans.planned_differences import NOBODY, planned_differences
 from site_store import IdleGroup, NodeRecord, PlannedGroup
 from strategy_lib.deployment import Deployment
@@ -23,7 +23,6 @@ from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.reports.report import Submission
 from strategy_lib.selectors import resolve
-from strategy_lib.status.words import Status
 from strategy_lib.steps import Finished
 from strategy_lib.strategy import Group, Selector, Strategy, targeted_strategy
 from strategy_lib.verdict import Judgement, verdict_on
@@ -170,14 +169,15 @@ def strategy_of(
 ) -> Strategy:
     """Return the groups of an action: those of the design; one of the target nodes; or, of a repair, theirs.
 
-    The groups of repaired nodes are as in the design, without the nodes that need something else.
+    The groups of repaired nodes are as in the design, without the nodes that need something else: those that are not
+    as this design has them, such as nodes that serve another revision than the one that is repaired.
     """
     targets = parameters.target_nodes
     if targets is None:
         return design.strategy
     if not kind.repairs:
         return targeted_strategy(targets)
-    good = {record.name for record in records if record.standing == Status.SUCCESS}.union(targets)
+    good = {record.name for record in records if is_done_as(record, design.digests.get(record.name))}.union(targets)
     members = resolve(design.strategy, design.nodes)
     kept = {name for name, nodes in members.items() if not nodes.isdisjoint(targets)}
     groups = [

@@ -243,6 +243,7 @@ class Tasks:
         owner: str,
         note: str = "",
         unknown_because: UnknownCause = UnknownCause.LOST,
+        as_wanted: bool = False,
         done_for: int | None = None,
     ) -> Shown:
         """Return what is shown of a stored status of nodes of a group, or ("") of a step on nodes."""
@@ -254,6 +255,7 @@ class Tasks:
             note=note,
             blocked=blocked,
             never_begins=never,
+            as_wanted=as_wanted,
             done_for=done_for,
             unknown_because=unknown_because,
         )
@@ -297,8 +299,9 @@ class Tasks:
             owner,
             leaf.message or "",
             unknown_because=cause_of(leaf.operation_status),
-            # Nothing was submitted for a node that was as wanted already (rule 21). Its revision is not kept.
-            done_for=0 if leaf.op is None and leaf.phase in GROUP_PHASES else None,
+            # Nothing was submitted for a node that was as wanted already (rule 21).
+            as_wanted=leaf.op is None and leaf.phase in GROUP_PHASES,
+            done_for=leaf.done_revision,
         )
         if leaf.not_prepared is not None:
             # Its own error says more than what its group or its action ended with.

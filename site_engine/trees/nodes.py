@@ -13,6 +13,7 @@ from site_engine.trees.site import judge_node
 from site_store import NodeQuery
 from strategy_lib.node import TaskStatus
 from strategy_lib.node_states.repair import why_unrepaired
+from strategy_lib.phase import GROUP_PHASES
 from strategy_lib.status.entry import entry_to_dict
 from strategy_lib.status.leaf import Shown, UnknownCause, status_of_task
 from strategy_lib.status.words import Status
@@ -199,7 +200,11 @@ def _retry(node: SiteNodeFacts | None, past: NodePastFacts) -> dict[str, Any] | 
         return None
     mode, stopped, user = past.repair
     is_wanted = node.wanted_digest is not None
-    why = why_unrepaired(mode, stopped=stopped, wanted=is_wanted, grouped=bool(node.groups), user=user)
+    is_older = node.done_digest != node.wanted_digest
+    # The error of a drift names no action.
+    lost = node.error_action is None and (node.doubt is not None or (is_older and node.done_revision is None))
+    grouped = bool(node.groups)
+    why = why_unrepaired(mode, stopped=stopped, wanted=is_wanted, grouped=grouped, user=user, known=not lost)
     return {"by": None if why else "repair", "is_due": past.read_at >= node.next_try, "why_not": why or None}
 
 
@@ -251,7 +256,14 @@ def _action(one: NodePast) -> dict[str, Any]:
 def _phase(one: NodePast, now: datetime) -> dict[str, Any]:
     cause = UnknownCause.TIMEOUT if one.operation_status == "timed_out" else UnknownCause.LOST
     over = "" if one.state in ("pending", "running") else "the action is over"
-    shown = status_of_task(one.status, note=one.message or "", never_begins=over, unknown_because=cause)
+    shown = status_of_task(
+        one.status,
+        note=one.message or "",
+        never_begins=over,
+        as_wanted=one.op is None and one.phase in GROUP_PHASES,
+        done_for=one.done_revision,
+        unknown_because=cause,
+    )
     if one.dry_run and one.status == TaskStatus.PENDING:
         shown = Shown(Status.PENDING, "a dry run submits nothing")
     end = one.ended or (now if one.started is not None and not over else None)

@@ -76,6 +76,7 @@ class Groups(Repository):
         idle: Sequence[IdleGroup] = (),
         plan_key: str = "",
         step_nodes: Mapping[Phase, Collection[str]] = MappingProxyType({}),
+        repairs: bool = False,
     ) -> bool:
         """Write down what an action is going to do; if it has a plan already, that one stays.
 
@@ -95,6 +96,7 @@ class Groups(Repository):
             them; the others are mapped in processing order.
         plan_key : what Airflow keeps over its own retries of the task that plans, and changes when a person clears it.
         step_nodes : the nodes that the plan has found for steps of their own, which are not named by anybody.
+        repairs : it brings nodes back to what they were: what fails is no error of an older version (rule 46).
 
         Returns
         -------
@@ -113,7 +115,9 @@ class Groups(Repository):
             its = read_action(tx, action_id)
             done, other = frozenset(done_nodes), frozenset(other_nodes)
             now, names = self._shared_now(tx), [group.name for group in idle]
-            written = write_plan(tx, now, action_id, groups, done, digests, other, withheld or {}, names)
+            written = write_plan(
+                tx, now, action_id, groups, done, digests, other, withheld or {}, names, repairs=repairs
+            )
             if written and group_step is not None:
                 step, place = group_step
                 owner = None if its.run_id is None else f"{AIRFLOW_OWNER}{its.dag_id}"

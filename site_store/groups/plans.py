@@ -91,6 +91,8 @@ def write_plan(
     other: frozenset[str],
     withheld: Mapping[str, str],
     idle: Collection[str] = (),
+    *,
+    repairs: bool = False,
 ) -> bool:
     """Carry out `Groups.save_plan` in the caller's transaction; the caller writes the verdicts of `idle` groups."""
     first = tx.execute(
@@ -132,13 +134,13 @@ def write_plan(
     versioned = select(versions.c.key, versions.c.value).where(versions.c.key.in_(select(considered.c.node)))
     others = select(considered.c.node, null()).where(considered.c.node.not_in(names(digests)))
     for nodes in (versioned, others):
-        _insert_tasks(tx, action_id, requested.site, owner, Phase.PREPARE, nodes)
-        _insert_tasks(tx, action_id, requested.site, owner, Phase.DEPLOY, nodes)
+        _insert_tasks(tx, action_id, requested.site, owner, Phase.PREPARE, nodes, repairs=repairs)
+        _insert_tasks(tx, action_id, requested.site, owner, Phase.DEPLOY, nodes, repairs=repairs)
     asked = sorted(frozenset(name for item in groups if item.group.ready is not None for name in item.nodes))
     if asked:
         asker = f"{AIRFLOW_OWNER}{requested.dag_id}"
-        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(versioned, asked))
-        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(others, asked))
+        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(versioned, asked), repairs=repairs)
+        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(others, asked), repairs=repairs)
     expect_provisioner(tx, action_id, requested.site, requested.connection)
     if done:
         tx.execute(
@@ -155,18 +157,27 @@ def _among(nodes_with_digests: Any, chosen: Sequence[str]) -> Any:
     return nodes_with_digests.where(among(nodes_with_digests.selected_columns[0], chosen))
 
 
-def _insert_tasks(tx: Connection, action_id: str, site: str, owner: str, phase: Phase, nodes_with_digests: Any) -> None:
+def _insert_tasks(
+    tx: Connection,
+    action_id: str,
+    site: str,
+    owner: str,
+    phase: Phase,
+    nodes_with_digests: Any,
+    *,
+    repairs: bool,
+) -> None:
     node_name, digest = nodes_with_digests.selected_columns
     brought_about = digest if phase is Phase.DEPLOY else null()
+    # What fails while a node is brought back is an error of the node as it is wanted today (rule 46).
+    version = planned_version(site, node_name, null() if repairs else digest)
     constants: list[ColumnElement[str]] = [
         literal(str(text), Text()) for text in (action_id, owner, phase, TaskStatus.PENDING)
     ]
     tx.execute(
         insert(task).from_select(
             ["action_id", "owner", "phase", "status", "node", "digest", "wanted_version"],
-            nodes_with_digests.with_only_columns(
-                *constants, node_name, brought_about, planned_version(site, node_name, digest)
-            ),
+            nodes_with_digests.with_only_columns(*constants, node_name, brought_about, version),
         )
     )
 

@@ -9,13 +9,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, or_, select, update
 
 from site_store.leases import require_lease
-from site_store.node_states.drifts import is_drifted
+from site_store.node_states.ailing import AilingNode, RepairResult, ailing_node, ailing_query
 from site_store.node_states.powered_on import show_drifted, show_powered_on
 from site_store.node_states.repair_switches import is_stopped
 from site_store.nodes.node_status import done_again
@@ -25,65 +23,25 @@ from site_store.sql.postgresql import among, insert
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import (
     node,
-    node_drift,
-    operation,
     repair,
-    site_group_node,
-    user_state,
 )
 from site_store.tables import site as site_table
-from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.repair import powers_on
 from strategy_lib.status.words import Status
 
 
-class RepairResult(StrEnum):
-    """What came of a repair. `OBSERVED`: it was only said what would be done. `REFUSED`: no action was started."""
-
-    OBSERVED = "observed"
-    SUCCESS = "success"
-    FAILURE = "failure"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class AilingNode:
-    """A node that is in error in the version that is wanted, is in a group, and is to be up.
-
-    Attributes
-    ----------
-    cause : names the drift, or the operation that failed: each has attempts of its own.
-    as_done : nothing was begun on it since it was done as it is wanted.
-    in_progress : its newest operation is not known to be over.
-    failures, next_try : of the tries since its last success.
-    attempts, last_end : repairs of this cause so far, and when the last one was over; None: none was, or it goes on.
-    under_way : one of them is.
-    drift : what is not as it was left; "" where that is not what is wrong.
-    """
-
-    name: str
-    cause: str
-    error: str
-    drifted: bool
-    as_done: bool
-    in_progress: bool
-    failures: int
-    next_try: datetime | None
-    attempts: int = 0
-    last_end: datetime | None = None
-    under_way: bool = False
-    observed: bool = False
-    drift: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class BegunRepair:
-    """Nodes that are repaired together: the id of the run, its nodes, and the action once it is there."""
+    """Nodes that are repaired together: the id of the run, its nodes, and the action once it is there.
+
+    `revision`: the one that they are brought back to; 0: they are only powered on.
+    """
 
     run_id: str
     nodes: tuple[str, ...]
     redeploy: bool
     action_id: str | None
+    revision: int = 0
 
     @property
     def powers_on(self) -> bool:
@@ -105,7 +63,7 @@ class Repairs(Repository):
             )
             for row in rows:
                 ledger.setdefault((row.node, row.cause), []).append((row.result, row.ended))
-            return [_ailing(row, ledger) for row in tx.execute(_query(site, now))]
+            return [ailing_node(row, ledger) for row in tx.execute(ailing_query(site, now))]
 
         return sorted(self._database.read(work), key=lambda one: one.name)
 
@@ -152,7 +110,16 @@ class Repairs(Repository):
 
         self._database.write(work)
 
-    def begin(self, held: Lease, site: str, run_id: str, nodes: Sequence[AilingNode], *, redeploy: bool) -> bool:
+    def begin(
+        self,
+        held: Lease,
+        site: str,
+        run_id: str,
+        nodes: Sequence[AilingNode],
+        *,
+        redeploy: bool,
+        revision: int | None = None,
+    ) -> bool:
         """Take nodes for a repair before its action is asked for; False: another has begun one of these attempts.
 
         Nodes that are only powered on are at work from now on; False also where one is not as it was (rule 56).
@@ -161,6 +128,7 @@ class Repairs(Repository):
         ----------
         held : the controller's lease.
         run_id : the id of the run, the same for each controller that begins it.
+        revision : the one that they are brought back to; None: they are only powered on.
 
         Raises
         ------
@@ -180,6 +148,7 @@ class Repairs(Repository):
                     "attempt": one.attempts + 1,
                     "reason": one.error,
                     "redeploy": redeploy,
+                    "revision": revision,
                     "begun": now,
                     "run_id": run_id,
                 }
@@ -199,7 +168,7 @@ class Repairs(Repository):
     def under_way(self, site: str) -> list[BegunRepair]:
         """Return the repairs of a site that have begun and are not settled, by run."""
         query = (
-            select(repair.c.run_id, repair.c.node, repair.c.redeploy, repair.c.action_id)
+            select(repair.c.run_id, repair.c.node, repair.c.redeploy, repair.c.action_id, repair.c.revision)
             .where(repair.c.site == site, repair.c.result.is_(None))
             .order_by(repair.c.run_id, repair.c.node)
         )
@@ -209,7 +178,7 @@ class Repairs(Repository):
             for row in tx.execute(query):
                 known = found.get(row.run_id)
                 nodes = (*(known.nodes if known is not None else ()), row.node)
-                found[row.run_id] = BegunRepair(row.run_id, nodes, row.redeploy, row.action_id)
+                found[row.run_id] = BegunRepair(row.run_id, nodes, row.redeploy, row.action_id, row.revision or 0)
             return list(found.values())
 
         return self._database.read(work)
@@ -221,10 +190,15 @@ class Repairs(Repository):
             now = self._shared_now(tx)
             require_lease(tx, held, now)
             these = (repair.c.site == site, repair.c.run_id == run_id)
-            nodes = list(tx.scalars(select(repair.c.node).where(*these)))
-            tx.execute(update(repair).where(*these).values(action_id=action_id))
+            rows = update(repair).where(*these).values(action_id=action_id).returning(repair.c.node, repair.c.revision)
             text = f"is repaired by action {action_id}"
-            write_events(tx, now, site, action_id, [NewEvent(EventKind.REPAIR, text, node=name) for name in nodes])
+            said = {
+                row.node: text + ("" if row.revision is None else f", for revision {row.revision}")
+                for row in tx.execute(rows)
+            }
+            write_events(
+                tx, now, site, action_id, [NewEvent(EventKind.REPAIR, what, node=name) for name, what in said.items()]
+            )
 
         self._database.write(work)
 
@@ -274,7 +248,8 @@ class Repairs(Repository):
     def settle(self, held: Lease, site: str, action_id: str) -> dict[str, RepairResult]:
         """Note what came of a repair whose action is over, node by node; return it. Raises `LeaseLost`.
 
-        A node that stands as a success has the warning what had to be fixed, and when (rule 56).
+        A node that is as it was left has the warning what had to be fixed, and when, also where another revision is
+        wanted of it (rule 56).
         """
         return self._settle(held, site, repair.c.action_id == action_id, action_id, timedelta())
 
@@ -286,12 +261,12 @@ class Repairs(Repository):
             now = self._shared_now(tx)
             require_lease(tx, held, now)
             these = (repair.c.site == site, of_it, repair.c.result.is_(None))
-            query = select(repair.c.node, repair.c.reason, repair.c.begun, node.c.standing, node.c.fixed).outerjoin(
-                node, and_(node.c.site == repair.c.site, node.c.name == repair.c.node)
-            )
+            facts = (repair.c.node, repair.c.reason, repair.c.begun, node.c.status, node.c.standing, node.c.fixed)
+            of_node = and_(node.c.site == repair.c.site, node.c.name == repair.c.node)
+            query = select(*facts).outerjoin(node, of_node)
             results: dict[str, RepairResult] = {}
             for row in tx.execute(query.where(*these)).all():
-                good = row.standing == Status.SUCCESS
+                good = row.status == Status.SUCCESS
                 if not good and row.standing != Status.ERROR and now - row.begun < patience:
                     continue
                 results[row.node] = RepairResult.SUCCESS if good else RepairResult.FAILURE
@@ -324,55 +299,3 @@ class Repairs(Repository):
 
 
 _STARTED = (str(RepairResult.SUCCESS), str(RepairResult.FAILURE))
-
-
-def _query(site: str, now: datetime) -> Select[Any]:
-    in_force = or_(user_state.c.until.is_(None), user_state.c.until > now)
-    of_user = and_(user_state.c.site == node.c.site, user_state.c.node == node.c.name)
-    not_up = exists().where(of_user, user_state.c.state != NodeAvailability.UP, in_force)
-    grouped = exists().where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
-    this_drift = and_(
-        node_drift.c.site == node.c.site, node_drift.c.node == node.c.name, node_drift.c.ended.is_(None), is_drifted
-    )
-    return (
-        select(
-            node.c.name,
-            node.c.op,
-            node.c.error,
-            node.c.failures,
-            node.c.next_try,
-            node_drift.c.since,
-            node_drift.c.reason,
-            # An adoption is no operation of an action: nothing of it is to come.
-            and_(operation.c.op.is_not(None), operation.c.over.is_(None)).label("at_work"),
-            func.coalesce(node.c.done_digest == node.c.wanted_digest, False).label("as_done"),
-            node.c.doubt,
-        )
-        .outerjoin(node_drift, this_drift)
-        .outerjoin(operation, operation.c.op == node.c.op)
-        .where(node.c.site == site, node.c.standing == Status.ERROR, node.c.wanted_digest.is_not(None))
-        .where(grouped, ~not_up)
-    )
-
-
-def _ailing(
-    row: Row[*tuple[Any, ...]], ledger: Mapping[tuple[str, str], Sequence[tuple[str | None, datetime | None]]]
-) -> AilingNode:
-    cause = f"drift {row.since.isoformat()}" if row.since is not None else f"op {row.op}"
-    entries = ledger.get((row.name, cause), ())
-    tried = [(result, ended) for result, ended in entries if result != RepairResult.OBSERVED]
-    return AilingNode(
-        row.name,
-        cause,
-        row.error or "failed",
-        drifted=row.since is not None,
-        as_done=bool(row.as_done) and row.doubt is None,
-        in_progress=row.at_work and row.since is None,
-        failures=row.failures,
-        next_try=row.next_try,
-        attempts=len(tried),
-        last_end=max((ended for _, ended in tried if ended is not None), default=None),
-        under_way=any(result is None for result, _ in tried),
-        observed=len(tried) != len(entries),
-        drift=row.reason or "",
-    )

@@ -130,8 +130,8 @@ class NodePast:
     """A node's task in one action, as it ended or stands.
 
     `found` is what the provisioner said of the node before. `tries` is the number of the present try in the action, and
-    `round` that of the operation in its phase. `held` says for which other node it is held; `done_op` is as in
-    `LeafFacts`.
+    `round` that of the operation in its phase. `held` says for which other node it is held; `done_op` and
+    `done_revision` are as in `LeafFacts`.
     """
 
     action_id: str
@@ -159,6 +159,7 @@ class NodePast:
     round: int | None = None
     held: str | None = None
     done_op: int | None = None
+    done_revision: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

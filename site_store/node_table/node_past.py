@@ -112,7 +112,7 @@ def _tasks(is_next: bool) -> Select[Any]:
         .correlate(task)
     )
     facts = ("phase", "status", "owner", "owner_group", "error", "fixed", "found", "started", "ended")
-    counted = ("tries", "held", "op", "done_op")
+    counted = ("tries", "held", "op", "done_op", "done_revision")
     chosen = _newest(is_next).subquery()
     return (
         select(
@@ -230,4 +230,5 @@ def _past(row: Row[*tuple[Any, ...]]) -> NodePast:
         round=row.round,
         held=row.held,
         done_op=row.done_op,
+        done_revision=row.done_revision,
     )

@@ -63,6 +63,12 @@ def planned_version(site: str, name: ColumnElement[str], digest: ColumnElement[A
     return select(version).where(node.c.site == site, node.c.name == name).scalar_subquery()
 
 
+def _version_done() -> ColumnElement[Any]:
+    """Return the wanted version that a task has brought its node to: of another digest than today's, an earlier one."""
+    other = node.c.wanted_digest != task.c.digest
+    return func.least(task.c.wanted_version, case((other, node.c.wanted_version - 1), else_=node.c.wanted_version))
+
+
 def done_again(now: datetime) -> str:
     """Say when something succeeded that had failed before: what stands behind the failure in `fixed`."""
     return f" (succeeded at {now:%Y-%m-%d %H:%M:%S} UTC)"
@@ -199,7 +205,7 @@ def _following(
         values = {
             "done_revision": case((proven, revision), else_=node.c.done_revision),
             "done_digest": case((proven, task.c.digest), else_=node.c.done_digest),
-            "done_version": case((proven, task.c.wanted_version), else_=node.c.done_version),
+            "done_version": case((proven, _version_done()), else_=node.c.done_version),
             "done_at": case((proven, moment), else_=node.c.done_at),
             "doubt": case((proven, null()), else_=node.c.doubt),
         }

@@ -67,7 +67,9 @@ class Wishes(Repository):
             asked = asked.values(wanted_version=version, touched=version, version=node.c.version + 1)
             found = tx.execute(asked.returning(node.c.name, node.c.wanted_version)).all()
             touched: dict[str, int] = {row.name: row.wanted_version for row in found}
-            said = {name: f"asked for again by {user}, as version {number}" for name, number in touched.items()}
+            said = {
+                name: f"asked for again by {user}, as version {number} of the node" for name, number in touched.items()
+            }
             _keep(tx, now, site, "touch", EventKind.TOUCHED, said, user, None)
             write_changes(tx, now, site, touched_nodes(touched), user)
             return touched

@@ -99,7 +99,7 @@ def write_dependencies(
 def number_as_wanted(
     tx: Connection, site: str, action_id: str, phases: Collection[Phase], nodes: Collection[str]
 ) -> None:
-    """Give tasks of nodes that are as wanted the number of the operation that those were done by.
+    """Give tasks of nodes that are as wanted the number of the operation that those were done by, and the revision.
 
     One without any gets a number of its own.
     """
@@ -112,8 +112,8 @@ def number_as_wanted(
         task.c.op.is_(None),
         among(task.c.node, nodes),
     )
-    by = select(node.c.op).where(node.c.site == site, node.c.name == task.c.node).scalar_subquery()
-    tx.execute(update(task).where(*these).values(done_op=by))
+    done = update(task).where(*these, node.c.site == site, node.c.name == task.c.node)
+    tx.execute(done.values(done_op=node.c.op, done_revision=node.c.done_revision))
     _number(tx, *these)
 
 
@@ -140,5 +140,5 @@ def forget_numbers(tx: Connection, action_id: str, nodes: Any) -> None:
     tx.execute(
         update(task)
         .where(task.c.action_id == action_id, task.c.node.in_(nodes), again, task.c.done_op.is_not(None))
-        .values(done_op=None)
+        .values(done_op=None, done_revision=None)
     )

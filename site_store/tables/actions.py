@@ -181,6 +181,8 @@ task = Table(
     Column("tries", Integer, nullable=False, server_default="1"),
     # Where no operation of its own decided it: the one that it was done by before, or the number that says why not.
     Column("done_op", Serial),
+    # Of a node that was as wanted already: the revision that it was done for. NULL: not known.
+    Column("done_revision", Integer),
     # Why it is held for another node; NULL: it is not.
     Column("held", Text),
     Index("ix_task_op_node", "op", "node"),

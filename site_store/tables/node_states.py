@@ -120,6 +120,8 @@ repair = Table(
     # The error of the node then.
     Column("reason", Text, nullable=False),
     Column("redeploy", Boolean, nullable=False),
+    # What it is brought back to; NULL: nothing is deployed.
+    Column("revision", Integer),
     Column("begun", UtcDateTime, nullable=False),
     # The id of the run in Airflow, known before it is there; then its action.
     Column("run_id", String),

@@ -54,9 +54,8 @@ def leaf_query(*, of_groups: bool = False) -> Select[Any]:
     joined = joined.outerjoin(prepare, unprepared)
     not_prepared = func.coalesce(prepare.c.error, prepare.c.status).label("not_prepared")
     facts = [task.c[name] for name in ("action_id", "node", "phase", "status", "owner", "owner_group", "op")]
-    more = [
-        task.c[name] for name in ("error", "fixed", "started", "ended", "tries", "held", "done_op", "wanted_version")
-    ]
+    names = ("error", "fixed", "started", "ended", "tries", "held", "done_op", "done_revision", "wanted_version")
+    more = [task.c[name] for name in names]
     of_operation = [operation.c.provisioner_task, operation.c.status.label("operation_status")]
     return select(under, *facts, *more, *of_operation, not_prepared).select_from(joined)
 

@@ -95,8 +95,9 @@ class LeafFacts:
 
     `tries` is the number of its present try in the action, from 1; `held` says for which other node it is held.
     `done_op` is the number of what has no operation of its own: that by which the node was done, or of why it was not.
-    `wanted_version` is the version that it is about. `not_prepared` is what went wrong in its prepare, where that
-    keeps this task from beginning.
+    `done_revision` is the one that a node was done for which was as wanted already; None: not known, or it was not so.
+    `wanted_version` is the version of the node that it is about. `not_prepared` is what went wrong in its prepare, where
+    that keeps this task from beginning.
     """
 
     group: str
@@ -115,6 +116,7 @@ class LeafFacts:
     tries: int = 1
     held: str | None = None
     done_op: int | None = None
+    done_revision: int | None = None
     wanted_version: int | None = None
     not_prepared: str | None = None
 

@@ -223,6 +223,7 @@ def leaf_facts(row: Row[*tuple[Any, ...]]) -> LeafFacts:
         started=row.started,
         ended=row.ended,
         done_op=row.done_op,
+        done_revision=row.done_revision,
         wanted_version=row.wanted_version,
         tries=row.tries,
         held=row.held,

@@ -79,8 +79,7 @@ def difference(wanted: Wanted | None, done: Done | None, condition: str | None) 
     if wanted is None:
         return Difference(Change.REMOVE, "no longer in the design") if done else Difference(Change.NONE, "not wanted")
     if done is None or never_done:
-        twice = condition == NodeCondition.LISTED_TWICE
-        return Difference(Change.ADD, "never done: the provisioner lists it twice" if twice else "never done")
+        return Difference(Change.ADD, "listed twice" if condition == NodeCondition.LISTED_TWICE else "never done")
     deployed = condition == NodeCondition.DEPLOYED
     asked_again = wanted.touched is not None and (done.version is None or wanted.touched > done.version)
     # Who asked for the node again wants it deployed: new labels are not enough.

@@ -122,7 +122,9 @@ def decide_repair(node: Patient, mode: RepairMode, *, can_power_on: bool = False
 _UNREPAIRED = {RepairMode.OFF: "repair is off on this site", RepairMode.OBSERVE: "repair only observes on this site"}
 
 
-def why_unrepaired(mode: RepairMode, *, stopped: bool, wanted: bool, grouped: bool, user: str | None) -> str:
+def why_unrepaired(
+    mode: RepairMode, *, stopped: bool, wanted: bool, grouped: bool, user: str | None, known: bool = True
+) -> str:
     """Return why nothing tries a failed node again by itself; "" where repair may, once it is due (rules 51 and 57).
 
     Parameters
@@ -131,6 +133,7 @@ def why_unrepaired(mode: RepairMode, *, stopped: bool, wanted: bool, grouped: bo
     stopped : an administrator has stopped repair, on this site or on all.
     wanted, grouped : the node is in the design, and in a group of the strategy.
     user : what is set for it; None: it is simply up.
+    known : which revision it is to be brought back to.
     """
     if not wanted:
         return "it has left the design"
@@ -139,6 +142,7 @@ def why_unrepaired(mode: RepairMode, *, stopped: bool, wanted: bool, grouped: bo
     if user is not None:
         return f"it is set to {user}"
     why = _UNREPAIRED.get(mode, "repair is stopped" if stopped else "")
+    why = why or ("" if known else "it is not known which revision it was done for")
     return f"{why}: the next update takes it up" if why else ""
 
 

@@ -50,6 +50,7 @@ def status_of_task(
     note: str = "",
     blocked: str = "",
     never_begins: str = "",
+    as_wanted: bool = False,
     done_for: int | None = None,
     unknown_because: UnknownCause = UnknownCause.LOST,
 ) -> Shown:
@@ -62,7 +63,8 @@ def status_of_task(
     blocked : the result of `blocked_by`, if the task's group stands behind a failed one. It matters to a pending task
         only.
     never_begins : why a pending task will not begin any more: its group or its action is over.
-    done_for : of a node that was as wanted already: the revision that it was done for (rule 21); 0: not known.
+    as_wanted : the node was as wanted already, so that nothing was submitted (rule 21).
+    done_for : the revision that such a node was done for; None: not known.
     unknown_because : why the outcome of an `unknown` task is not known.
     """
     status = _TASK_WORDS.get(stored)
@@ -79,7 +81,7 @@ def status_of_task(
         return Shown(Status.ERROR, f"not started: {note or 'withheld'}")
     if status is TaskStatus.UNKNOWN:
         return Shown(Status.ERROR, f"{unknown_because}: {note}" if note else str(unknown_because))
-    if status is TaskStatus.SUCCESS and done_for is not None:
+    if status is TaskStatus.SUCCESS and as_wanted:
         return Shown(Status.SUCCESS, "as wanted already" + (f", done for revision {done_for}" if done_for else ""))
     return Shown(status_from(stored), note)
 

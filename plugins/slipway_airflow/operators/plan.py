@@ -134,6 +134,7 @@ class PlanGroupsOperator(SiteOperator):
             group_step=kind.group_step,
             idle=idle,
             plan_key=plan_key,
+            repairs=kind.repairs,
             # In an action that is carried out, new labels have rows already.
             step_nodes={Phase.DESTROY: plan.remove} | ({Phase.RELABEL: plan.relabel} if action.dry_run else {}),
         )

@@ -242,6 +242,7 @@ def describe_root(row: sqlite3.Row, nodes: list[str]) -> dict[str, Any]:
     return {
         "task_id": row["task_id"],
         "action": row["action"],
+        "design_ref": row["design_ref"],
         "status": row["status"],
         "result": row["result"],
         "reference": row["reference"],

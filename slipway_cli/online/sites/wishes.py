@@ -41,7 +41,9 @@ def touch(server: SiteServer, output: str, nodes: tuple[str, ...]) -> None:
 
     def show(touched: Mapping[str, Any]) -> None:
         for one in touched["nodes"]:
-            click.echo(printable(f"node {one['name']} is asked for again, as version {one['wanted_version']}"))
+            click.echo(
+                printable(f"node {one['name']} is asked for again, as version {one['wanted_version']} of the node")
+            )
         plan = f"slipway plan update_site --site {touched['site']}"
         click.echo(printable(f"next: {plan}, which says what an update would do"))
 

@@ -18,6 +18,8 @@ WRITERS = {
 }
 # Names of columns for those who read.
 READERS = {"node_table/node_filters.py NODE_COLUMNS"}
+# A task says what its node was done for, and changes nothing of the node.
+OF_TASKS = {"operations/unsent.py number_as_wanted", "operations/unsent.py forget_numbers"}
 
 
 def names_done(part: ast.AST) -> bool:
@@ -55,5 +57,5 @@ def has_op(part: ast.AST) -> bool:
 def test_rule_45_all_that_says_done_names_its_operation() -> None:
     known = dict(pieces(ROOT / "site_store"))
     found = {name for name, part in known.items() if any(names_done(one) for one in ast.walk(part))}
-    assert found - READERS == set(WRITERS)
+    assert found - READERS - OF_TASKS == set(WRITERS)
     assert [place for place in sorted(set(WRITERS.values())) if not has_op(known[place])] == []

@@ -72,7 +72,7 @@ def effects(record: NodeRecord, condition: NodeCondition | None) -> list[str]:
     touched = replace(record, wanted_version=version, touched=version)
     now = node_difference(record.name, record.wanted_digest, record, condition)
     then = node_difference(record.name, record.wanted_digest, touched, condition)
-    said = [f"Its design stays the same, and is wanted as version {version}."]
+    said = [f"Its design stays the same, and is wanted as version {version} of the node."]
     if now.change is not Change.NONE:
         said.append(f"It is not as wanted now: {now.reason}.")
     if then.change not in TO_DO:

@@ -40,6 +40,9 @@ class WantedRepair(Leader):
 
     run_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,200}$")]
     nodes: list[str] = Field(min_length=1, max_length=_MOST_NODES, examples=[["n1"]])
+    revision: int | None = Field(
+        None, ge=1, le=2**31 - 1, description="The one that they are brought back to; null: the newest.", examples=[3]
+    )
     redeploy: bool = Field(False, description="Deployed nodes may be destroyed and deployed anew.", examples=[False])
     power_on: bool = Field(
         False, description="Deployed nodes that are off are only powered on: no action is started.", examples=[False]
@@ -76,6 +79,8 @@ def post_repair(
         parameters: dict[str, Any] = {"target_nodes": body.nodes}
         if body.redeploy:
             parameters["allow_redeploy"] = True
+        if body.revision is not None:
+            parameters["revision"] = body.revision
         request = ActionRequest(REPAIR_KIND, parameters, site, allow_intermediate=False, context_marker="")
         known = create(request, store, airflow, caller, run_id=body.run_id).action
         # Who stops repair writes that first, and looks for what is at work then: one of the two sees the other.

@@ -35,7 +35,7 @@ def version(store: SiteStore, name: str) -> int | None:
 @pytest.mark.usefixtures("committed")
 def test_the_question_says_what_follows_and_changes_nothing(pages: dict[str, httpx.Client], store: SiteStore) -> None:
     said = text_of(pages["user"].get(PATH, params={"node": "n1"}))
-    assert "is wanted as version 2" in said
+    assert "is wanted as version 2 of the node" in said
     assert "It is not as wanted now: never done." in said
     assert "The next update prepares and deploys it." in said
     assert "Nothing is started by this." in said
@@ -92,7 +92,7 @@ def test_errors_stand_by_operation_and_one_of_an_older_version_says_so(
     assert "Next try by nobody: repair only observes on this site: the next update takes it up" in shown
     store.wishes.touch("alpha", ["n2"], "op")
     shown = text_of(pages["viewer"].get("/sites/alpha/nodes/n2"))
-    assert "superseded by a newer version 1 not yet" in shown
+    assert "superseded by a newer version of the node 1 not yet" in shown
     assert "Next try" not in shown
 
 

@@ -32,9 +32,9 @@ from site_engine.node_states.leader import SiteLeader
 from site_engine.plans.planning import plan_action, strategy_of
 from site_engine.process import SharedClock
 from site_engine.redaction import redact_for_action
-from site_store import ActionState, ApprovalAnswer, ApprovalRecord, SiteStore
+from site_store import ActionRecord, ActionState, ApprovalAnswer, ApprovalRecord, SiteStore
 from site_store.node_states.user_states import lease_of
-from site_store.records import StepState
+from site_store.records import Lease, StepState
 from slipway_airflow import connections
 from slipway_api.monitoring import metrics
 from strategy_lib.phase import GroupState, Phase
@@ -61,12 +61,12 @@ def other_design() -> str:
     return _with_settings(site(map(node, OTHERS), groups, region=OTHER))
 
 
-def _with_settings(text: str) -> str:
-    settings = document("slipway/SiteSettings/v1", "settings", {"node_states": dict(AT_ONCE)})
-    return f"{text}---\n{json.dumps(settings)}\n"
+def _with_settings(text: str, **settings: Any) -> str:
+    found = document("slipway/SiteSettings/v1", "settings", {"node_states": dict(AT_ONCE), **settings})
+    return f"{text}---\n{json.dumps(found)}\n"
 
 
-def design(other: Collection[str] = (), approval: str = "") -> str:
+def design(other: Collection[str] = (), approval: str = "", **settings: Any) -> str:
     """Return the site's design: `other` nodes have a tag more, and the group `approval` waits for a person."""
     groups = [
         group("control", GROUPS["control"], percent_successful_nodes=100),
@@ -77,7 +77,7 @@ def design(other: Collection[str] = (), approval: str = "") -> str:
         if one["name"] == approval:
             one["approval"] = "before"
     nodes = [node(name, tags=["other"] if name in other else []) for name in NODES]
-    return _with_settings(site(nodes, groups, region=SITE))
+    return _with_settings(site(nodes, groups, region=SITE), **settings)
 
 
 class Led:
@@ -134,31 +134,44 @@ class Scene:
         jobs = [check_owners(lambda: well), watch_owners(), report_nodes()]
         self._controller = Controller(self.store, "host-1:1", jobs, monotonic=lambda: self.seconds)
 
-    def commit(self, other: Collection[str] = (), approval: str = "") -> None:
+    def commit(self, other: Collection[str] = (), approval: str = "", **settings: Any) -> None:
         """Commit a design as a person does."""
-        self._commit(SITE, design(other, approval))
+        self._commit(SITE, design(other, approval, **settings))
 
     def _commit(self, name: str, text: str) -> None:
         self._revisions[name] = commit_design(self.store, name, text).number
-        self._file(name).write_text(text)
+        self._file(name, self._revisions[name]).write_text(text)
 
-    def _file(self, name: str) -> Path:
-        return self.folder / f"{name}-{self._revisions[name]}.yaml"
+    def _file(self, name: str, revision: int) -> Path:
+        """Return where the provisioner finds the design of a revision."""
+        return self.folder / f"{name}-{revision}.yaml"
 
     def begin(self, kind: str, name: str = SITE, **parameters: Any) -> Driving:
         """Begin an action, and plan it as its task does."""
         driving = self._created(kind, name, parameters)
+        self._prepare(driving)
+        return driving
+
+    def _prepare(self, driving: Driving) -> None:
+        """Go through the steps of an action up to its plan."""
+        kind, parameters = driving.action.kind, driving.action.parameters
         for step in kind_of(kind).steps:
             self.store.steps.begin(driving.action.id, step, 1)
             self.store.steps.leave(driving.action.id, step, 1, StepState.SUCCESS)
         if kind == "redeploy_server":
             driving.node_step(Phase.DESTROY, parameters["target_nodes"])
-        self._plan(driving, kind, name, parameters)
-        return driving
+        self._plan(driving, kind, parameters)
 
     def run(self, kind: str, name: str = SITE, **parameters: Any) -> None:
         """Carry an action out to its report."""
         self._driving = self.begin(kind, name, **parameters)
+        self.go_on()
+
+    def carry_out(self, action_id: str) -> None:
+        """Carry an action out that Slipway's API has made."""
+        self.store.locks.acquire(action_id)
+        self._driving = self._driven(self.store.actions.get(action_id))
+        self._prepare(self._driving)
         self.go_on()
 
     def go_on(self) -> None:
@@ -200,20 +213,25 @@ class Scene:
         asked = parse_parameters(dict(parameters), kind_of(kind)).to_record()
         run = f"{name}__views-{next(self._runs)}"
         self.airflow.start(kind, run, site=name, **parameters)
-        made = self.store.actions.ensure(kind, run, kind, name, self._revisions[name], asked, "ann")
+        revision = parameters.get("revision") or self._revisions[name]
+        made = self.store.actions.ensure(kind, run, kind, name, revision, asked, "ann")
         self.store.locks.acquire(made.id)
-        self.action, self.ended = made.id, False
-        return Driving(self.store, made, self._file(name).as_uri(), self._connect, SharedClock(self.store))
+        return self._driven(made)
+
+    def _driven(self, action: ActionRecord) -> Driving:
+        self.action, self.ended = action.id, False
+        file = self._file(action.site, action.revision or 0).as_uri()
+        return Driving(self.store, action, file, self._connect, SharedClock(self.store))
 
     def _connect(self, driving: Driving) -> Provisioner:
         connection = connections.for_action(self.store, driving.action)
         observer = ProvisionerObserver(self.store, connection, driving.action.dag_id)
         return connection.connect(redact_for_action(self.store, driving.action), observer=observer)
 
-    def _plan(self, driving: Driving, kind_id: str, name: str, parameters: Mapping[str, Any]) -> None:
-        kind = kind_of(kind_id)
+    def _plan(self, driving: Driving, kind_id: str, parameters: Mapping[str, Any]) -> None:
+        kind, name = kind_of(kind_id), driving.action.site
         asked = parse_parameters(dict(parameters), kind)
-        read = read_design(load_documents(self._file(name).read_text(), "site.yaml"))
+        read = read_design(load_documents(self._file(name, driving.action.revision or 0).read_text(), "site.yaml"))
         records = self.store.nodes.of_site(name)
         provisioner = driving.connect()
         conditions = {node: one.condition for node, one in provisioner.nodes().items()}
@@ -222,7 +240,14 @@ class Scene:
         plan = plan_action(kind, asked, read, strategy, records, conditions)
         other = () if asked.target_nodes else plan.other
         self.store.groups.save_plan(
-            driving.action.id, plan.groups, plan.done, read.digests, other, plan.settled, group_step=kind.group_step
+            driving.action.id,
+            plan.groups,
+            plan.done,
+            read.digests,
+            other,
+            plan.settled,
+            group_step=kind.group_step,
+            repairs=kind.repairs,
         )
 
     def look(self, times: int = 1) -> None:
@@ -253,3 +278,14 @@ class Scene:
             one["name"]: (one["status"] == "Deployed", one["power_state"] == "on")
             for one in self.simulator.get("nodes")
         }
+
+    @property
+    def lease(self) -> Lease:
+        """The controller's."""
+        return self._controller.lease()
+
+    def deployed_for(self, name: str) -> int:
+        """Return the revision whose design a machine was deployed with last, as the provisioner's tasks have it."""
+        tasks = self.simulator.get("tasks")
+        refs = [one["design_ref"] for one in tasks if one["action"] == "deploy_nodes" and name in one["nodes"]]
+        return int(Path(refs[-1]).stem.removeprefix(f"{SITE}-"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from site_store import ActionState, PlannedGroup, SiteStore
@@ -29,18 +30,32 @@ def deploy(store: SiteStore, *names: str, failed: tuple[str, ...] = ()) -> None:
     digests = {one.name: one.wanted_digest or "" for one in store.nodes.of_site(SITE)}
     revision = store.site_views.pulse(SITE).revision or None
     action = store.actions.create("deploy_site", SITE, revision, {}, "ann", context_marker=None, exclusive=True)
-    store.locks.acquire(action.id)
-    store.groups.save_plan(action.id, [PlannedGroup(Group("g", critical=True), names)], (), digests)
-    attempt = store.groups.open_attempt(action.id, "g", "first")
+    carry_out(store, action.id, names, digests, failed)
+
+
+def carry_out(
+    store: SiteStore,
+    action_id: str,
+    names: Sequence[str],
+    digests: Mapping[str, str],
+    failed: Sequence[str] = (),
+    *,
+    repairs: bool = False,
+) -> None:
+    """An action that was made deploys these nodes, for these digests."""
+    store.locks.acquire(action_id)
+    planned = PlannedGroup(Group("g", critical=True), tuple(names))
+    store.groups.save_plan(action_id, [planned], (), digests, repairs=repairs)
+    attempt = store.groups.open_attempt(action_id, "g", "first")
     for phase in (Phase.PREPARE, Phase.DEPLOY):
         found = dict.fromkeys(names, "ready")
-        operation = store.operations.begin(action.id, SITE, "g", attempt.attempt, phase, names, "file:///d", found)
+        operation = store.operations.begin(action_id, SITE, "g", attempt.attempt, phase, names, "file:///d", found)
         store.operations.acquire_lease(operation.op, "me", 30, sending=True)
         store.operations.mark_submitted(operation.op, f"task-{operation.op}")
         bad = failed if phase is Phase.DEPLOY else ()
         result = Outcome(frozenset(names) - set(bad), frozenset(bad), frozenset())
         store.operations.record_outcome(operation.op, result, status=OperationStatus.COMPLETE, result="success")
-    store.actions.close(action.id, ActionState.SUCCESS, "done")
+    store.actions.close(action_id, ActionState.SUCCESS, "done")
 
 
 def lists(store: SiteStore, clock: FakeClock, **nodes: tuple[str, str]) -> None:

@@ -41,17 +41,29 @@ class Starter:
     def __init__(self, store: SiteStore) -> None:
         self.store = store
         self.asked: list[tuple[tuple[str, ...], bool]] = []
+        self.revisions: list[int] = []
         self.refusal: str | None = None
         self.lost = self.late = False
 
-    def __call__(self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
+    def __call__(
+        self, site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, revision: int, held: Lease
+    ) -> str:
         self.asked.append((tuple(nodes), redeploy))
+        self.revisions.append(revision)
         if self.refusal is not None:
             raise AirflowRefused(409, self.refusal)
         if self.late:
             raise AirflowApiError("no answer for 25 s")
         made = self.store.actions.create(
-            REPAIR_KIND, site, None, {}, "slipway", context_marker=None, exclusive=True, whole_site=False, run_id=run_id
+            REPAIR_KIND,
+            site,
+            revision,
+            {},
+            "slipway",
+            context_marker=None,
+            exclusive=True,
+            whole_site=False,
+            run_id=run_id,
         )
         if self.lost:
             raise AirflowApiError("no answer for 25 s")

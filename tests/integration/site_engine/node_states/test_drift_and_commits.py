@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import text as sql
 
+from design_rendering.design import read_design
+from site_engine.designs import read_revision
 from site_engine.plans.differences import node_difference, node_differences
-from site_engine.trees.nodes import site_nodes
+from site_engine.trees.nodes import node_history, site_nodes
 from site_store import SiteStore
+from site_store.node_states.ailing import RepairResult
 from site_store.node_table.node_facts import NodeQuery
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.words import Status
-from tests.integration.site_engine.node_states.drifting import NODES, OFF, ON, READY, deploy
+from tests.integration.site_engine.node_states.drifting import NODES, OFF, ON, READY, carry_out, deploy
 from tests.integration.site_engine.node_states.repairing import Scene, shown
 from tests.integration.site_store.scenario import SITE, FakeClock
 
@@ -78,15 +82,123 @@ def test_rule_56_adopt_ends_a_drift(store: SiteStore, clock: FakeClock) -> None:
     assert shown(store) == {"n1": "success", "n2": "pending"}
 
 
-def test_rule_56_a_repair_never_deploys_a_newer_revision_than_the_one_that_the_node_was_done_for(
+def repaired(scene: Scene, revision: int, *, good: bool) -> None:
+    """Carry the repair that has begun out, as its action does: for the digests of this revision."""
+    (begun,) = scene.store.repairs.under_way(SITE)
+    assert begun.action_id is not None
+    assert scene.store.actions.get(begun.action_id).revision == revision == begun.revision
+    digests = read_design(read_revision(scene.store, SITE, revision)[1]).digests
+    carry_out(scene.store, begun.action_id, begun.nodes, digests, () if good else begun.nodes, repairs=True)
+
+
+def test_rule_56_a_repair_brings_a_node_back_to_the_revision_that_it_was_done_for(
     store: SiteStore, clock: FakeClock
 ) -> None:
     scene = Scene(store, clock, repair="redeploy")
     scene.see(n1=READY, n2=ON)
     scene.commit(profile="other")
+    assert scene.look() == [(("n1",), False)]
+    assert scene.start.revisions == [1]
+    repaired(scene, 1, good=True)
     assert scene.look() == []
-    scene.commit(profile="compute")
-    assert scene.look() == [(("n1",), False)], "after the rollback it is repaired"
+    (n1, n2) = site_nodes(store, SITE)["nodes"]
+    assert (n1["done_revision"], n1["done_version"], n1["wanted_version"]) == (1, 1, 2)
+    assert (
+        (n1["status"], n1["message"])
+        == ("pending", "done for revision 1, wanted is revision 2")
+        == (
+            n2["status"],
+            n2["message"],
+        )
+    )
+    assert n1["fixed"].startswith("drifted: the provisioner says Ready, since ")
+    assert store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
+    assert scene.said("n1")[0].endswith(", for revision 1")
+    scene.see(n1=ON, n2=ON)
+    assert scene.look() == [], "it serves, and the next update brings it to what is wanted"
+    deploy(store, "n1", "n2")
+    assert shown(store) == {"n1": "success", "n2": "success"}
+    assert store.counts.verify().differences == ()
+
+
+def test_rule_56_nodes_that_were_done_for_different_revisions_are_repaired_one_after_the_other(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.commit(profile="other")
+    deploy(store, "n2")
+    scene.see(n1=READY, n2=READY)
+    assert scene.look() == [(("n1",), False)]
+    assert scene.look() == []
+    repaired(scene, 1, good=True)
+    assert scene.look() == [(("n2",), False)]
+    assert scene.start.revisions == [1, 2]
+
+
+def test_rule_46_a_repair_for_an_older_revision_that_fails_stays_an_error_and_is_tried_again(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=ON)
+    scene.commit(profile="other")
+    scene.look()
+    repaired(scene, 1, good=False)
+    assert scene.look() == []
+    (n1, _) = site_nodes(store, SITE)["nodes"]
+    assert (n1["status"], n1["message"], n1["error_revision"]) == ("error", "deploy failed", 1)
+    past = node_history(store, SITE, "n1")
+    assert past is not None
+    assert past["retry"] == {"by": "repair", "is_due": False, "why_not": None}
+    assert past["errors"][0]["standing"] == "shown"
+    assert store.repairs.counts() == {(SITE, RepairResult.FAILURE): 1}
+    clock.move(80)
+    scene.see(n1=READY, n2=ON)
+    assert scene.look() == [(("n1",), False)]
+    assert scene.start.revisions == [1, 1]
+
+
+def test_rule_56_a_node_for_which_an_update_has_begun_is_the_updates(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=ON)
+    scene.commit(profile="other")
+    deploy(store, "n1", failed=("n1",))
+    clock.move(80)
+    scene.see(n1=READY, n2=ON)
+    assert scene.look() == [(("n1",), False)]
+    assert scene.start.revisions == [2]
+
+
+def test_rule_57_where_the_revision_is_not_known_a_drifted_node_is_left_to_the_next_update(
+    store: SiteStore, clock: FakeClock
+) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.see(n1=READY, n2=ON)
+    with store._database.engine.begin() as tx:
+        tx.execute(sql("UPDATE node SET done_revision = NULL WHERE name = 'n1'"))
+    scene.commit(profile="other")
+    assert scene.look() == []
+    assert shown(store)["n1"] == "error"
+
+
+def test_rule_57_observe_says_for_which_revision(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock)
+    scene.see(n1=READY, n2=ON)
+    scene.commit(profile="other")
+    scene.look()
+    assert scene.said("n1")[0].startswith(
+        "repair only observes: it would be deployed anew for revision 1, as it drifted: "
+    )
+
+
+def test_rule_56_a_node_of_an_older_revision_that_is_powered_on_is_repaired(store: SiteStore, clock: FakeClock) -> None:
+    scene = Scene(store, clock, repair="on")
+    scene.goes_dark("n1")
+    scene.commit(profile="other")
+    scene.look()
+    assert scene.power.asked == [("n1",)]
+    scene.see(n1=ON, n2=ON)
+    scene.look()
+    assert store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
 
 
 def test_the_plan_and_the_site_name_the_same_revisions_of_a_node(store: SiteStore, clock: FakeClock) -> None:

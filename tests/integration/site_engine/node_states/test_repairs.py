@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import yaml
@@ -11,9 +12,8 @@ import yaml
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.node_states.repairs import Remedies, repair_site
 from site_store import ActionState, SiteStore
+from site_store.node_states.ailing import RepairResult
 from site_store.node_states.repair_switches import ALL_SITES
-from site_store.node_states.repairs import RepairResult
-from site_store.records import Lease
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
 from tests.integration.site_engine.node_states.drifting import (
@@ -121,7 +121,7 @@ def test_a_repair_whose_answer_was_lost_is_found_by_its_own_key(store: SiteStore
     assert scene.look() == [(("n1",), False)]
     (begun,) = store.repairs.under_way(SITE)
     assert begun.action_id is not None
-    assert scene.said("n1") == [f"is repaired by action {begun.action_id}"]
+    assert scene.said("n1") == [f"is repaired by action {begun.action_id}, for revision 1"]
     assert scene.look() == []
     scene.end(good=True)
     scene.look()
@@ -141,7 +141,7 @@ def test_a_repair_of_which_nothing_is_known_is_asked_for_again_as_the_same_and_i
     (run_id,) = [begun.run_id for begun in store.repairs.under_way(SITE)]
     # The first request was only slow.
     scene.start.late = False
-    made = scene.start(SITE, run_id, ["n1"], redeploy=False, held=scene.lease)
+    made = scene.start(SITE, run_id, ["n1"], redeploy=False, revision=1, held=scene.lease)
     assert scene.look() == [], "it is there"
     assert [begun.action_id for begun in store.repairs.under_way(SITE)] == [made]
     assert store.repairs.counts() == {}
@@ -153,8 +153,8 @@ def test_a_repair_that_is_refused_because_its_own_action_is_at_work_is_not_refus
     scene = Scene(store, clock, repair="on")
     scene.see(n1=READY, n2=ON)
 
-    def busy(site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
-        Starter(store)(site, run_id, nodes, redeploy=redeploy, held=held)
+    def busy(site: str, run_id: str, nodes: Sequence[str], **more: Any) -> str:
+        Starter(store)(site, run_id, nodes, **more)
         raise AirflowRefused(409, "an action is on the site")
 
     repair_site(store, SITE, Remedies(busy), lambda: scene.lease)
@@ -180,8 +180,8 @@ def test_one_remediation_per_drift_also_with_two_controllers(store: SiteStore, c
     class Killed(BaseException):
         pass
 
-    def killed(site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, held: Lease) -> str:
-        asked.append(Starter(store)(site, run_id, nodes, redeploy=redeploy, held=held))
+    def killed(site: str, run_id: str, nodes: Sequence[str], **more: Any) -> str:
+        asked.append(Starter(store)(site, run_id, nodes, **more))
         raise Killed
 
     with pytest.raises(Killed):
@@ -261,7 +261,7 @@ def test_a_repair_of_which_nothing_is_known_keeps_no_other_of_the_site_from_bein
     first, second = store.repairs.ailing(SITE)
     assert store.repairs.begin(scene.lease, SITE, "a-first", [first], redeploy=False)
     assert store.repairs.begin(scene.lease, SITE, "b-second", [second], redeploy=False)
-    made = scene.start(SITE, "b-second", ["n2"], redeploy=False, held=scene.lease)
+    made = scene.start(SITE, "b-second", ["n2"], redeploy=False, revision=1, held=scene.lease)
     store.repairs.started(scene.lease, SITE, "b-second", made)
     store.actions.close(made, ActionState.SUCCESS, "done")
     scene.start.late = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from site_engine.trees.nodes import node_history
 from site_engine.trees.status_trees import action_tree, tree_to_dict
 from site_store import ActionRecord, ActionState, IdleGroup, PlannedGroup
 from site_store.nodes.node_errors import NodeErrorRecord
@@ -100,6 +101,7 @@ def test_a_node_that_is_withheld_has_an_error_of_the_code_policy_but_in_a_dry_ru
 
 def test_rule_35_what_is_as_wanted_has_the_number_of_the_operation_that_it_was_done_by(site: Scenario) -> None:
     want(site.store, 1, DESIGN)
+    site.store.actions.ensure("deploy_site", "run-1", "deploy_site", SITE, 1, {}, "ann")
     first = site.running({"one": ["n1"]}, digests=DESIGN)
     record = site.open(first, "one")
     site.do(record, Phase.PREPARE)
@@ -115,6 +117,12 @@ def test_rule_35_what_is_as_wanted_has_the_number_of_the_operation_that_it_was_d
         ops = {node["name"]: node["op"] for node in phase["children"]}
         assert ops["n1"] == done.op
         assert ops["n2"] > done.op, "it was adopted: no operation has done it"
+        said = {node["name"]: node["messages"] for node in phase["children"]}
+        assert said == {"n1": ["as wanted already, done for revision 1"], "n2": ["as wanted already"]}
+    past = node_history(site.store, SITE, "n1")
+    assert past is not None
+    newest = [(one["phase"], one["message"]) for one in past["actions"][0]["phases"]]
+    assert newest == [(phase, "as wanted already, done for revision 1") for phase in ("prepare", "deploy")]
 
 
 def test_rule_35_what_was_never_begun_has_a_number_too_and_loses_it_when_it_is_tried_again(site: Scenario) -> None:

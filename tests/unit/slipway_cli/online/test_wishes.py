@@ -24,8 +24,8 @@ def test_nodes_are_asked_for_again(slipway: Slipway, server: Server) -> None:
     server.on("POST", "/sites/lab-7/touch", {"site": "lab-7", "nodes": nodes})
     result = slipway("touch", "node/n1", "n2", "--site", "lab-7")
     assert result.stdout.splitlines() == [
-        "node n1 is asked for again, as version 4",
-        "node n2 is asked for again, as version 2",
+        "node n1 is asked for again, as version 4 of the node",
+        "node n2 is asked for again, as version 2 of the node",
         "next: slipway plan update_site --site lab-7, which says what an update would do",
     ]
     assert json.loads(server.request.body) == {"nodes": ["n1", "n2"]}

@@ -158,3 +158,10 @@ def test_rule_57_why_nothing_tries_a_failed_node_again(
     mode: RepairMode, stopped: bool, wanted: bool, grouped: bool, user: str | None, why: str
 ) -> None:
     assert why_unrepaired(mode, stopped=stopped, wanted=wanted, grouped=grouped, user=user) == why
+
+
+def test_rule_56_a_node_of_which_no_revision_is_known_is_left_to_the_next_update() -> None:
+    why = "it is not known which revision it was done for: the next update takes it up"
+    on = why_unrepaired(RepairMode.ON, stopped=False, wanted=True, grouped=True, user=None, known=False)
+    off = why_unrepaired(RepairMode.OFF, stopped=False, wanted=True, grouped=True, user=None, known=False)
+    assert (on, off) == (why, "repair is off on this site: the next update takes it up")

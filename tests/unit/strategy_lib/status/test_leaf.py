@@ -29,7 +29,16 @@ BLOCKED = blocked_by("control", "minimum_successful_nodes needs 3, 2 are")
         pytest.param("pending", {}, "pending", "", id="planned"),
         pytest.param("processing", {}, "processing", "", id="submitted, also while the provisioner queues it"),
         pytest.param("success", {}, "success", "", id="done"),
-        pytest.param("success", {"done_for": 3}, "success", "as wanted already, done for revision 3", id="as wanted"),
+        pytest.param(
+            "success",
+            {"as_wanted": True, "done_for": 3},
+            "success",
+            "as wanted already, done for revision 3",
+            id="as wanted",
+        ),
+        pytest.param(
+            "success", {"as_wanted": True}, "success", "as wanted already", id="as wanted, since nobody knows"
+        ),
         pytest.param("error", {"note": "IPMI"}, "error", "IPMI", id="failed"),
         pytest.param("unknown", {}, "error", "lost", id="unknown, nothing learnt"),
         pytest.param(
