@@ -23,6 +23,7 @@ from site_store.tables import (
     node,
     node_drift,
     owner,
+    provisioner_call,
     revision,
     revision_collection,
     site_stop,
@@ -79,7 +80,7 @@ class SiteStops(Repository):
 
         def work(tx: Connection) -> None:
             if _why(tx, self._shared_now(tx), site) is None:
-                raise SiteInUse(f"site {site} is watched, and no demo's: a site is taken away only where nobody is")
+                raise SiteInUse(f"site {site} is watched: only that of a demo that is over is taken away")
             open_one = select(action.c.id).where(action.c.site == site, action.c.state.in_(OPEN)).limit(1)
             busy = tx.scalar(open_one)
             if busy is not None:
@@ -129,6 +130,12 @@ def _remove(tx: Connection, site: str) -> None:
     tx.execute(delete(lease).where(lease.c.name == lease_of(site)))
     tx.execute(delete(check_result).where(check_result.c.subject == provisioner_check_of(site)))
     tx.execute(delete(owner).where(owner.c.name.like(f"{OWNER}%"), owner.c.name.endswith(f"@{site}", autoescape=True)))
+    # The provisioner that no other site ever had.
+    others = select(action.c.connection).where(action.c.site != site, action.c.connection.is_not(None))
+    own = select(literal("provisioner:") + action.c.connection)
+    own = own.where(action.c.site == site, action.c.connection.is_not(None), action.c.connection.not_in(others))
+    tx.execute(delete(provisioner_call).where(provisioner_call.c.owner.in_(own)))
+    tx.execute(delete(owner).where(owner.c.name.in_(own)))
     # Tables with a foreign key come before those that they name.
     for table in reversed(metadata.sorted_tables):
         if "site" in table.c and table is not status_count:

@@ -9,10 +9,12 @@ from sqlalchemy import Connection, literal, select, update
 from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
+from site_store.sql.postgresql import clock
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.outbox import write_notification
 from site_store.tables import site
 from site_store.trees.owner_queries import watched, watched_from
+from site_store.trees.tree_rows import moment
 from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.status.leaf import Shown
 from strategy_lib.status.watching import Watched, judge_watching
@@ -25,10 +27,8 @@ class Watches(Repository):
     def all(self) -> dict[str, Watched]:
         """Return how each site is watched, by its name."""
 
-        def work(tx: Connection) -> dict[str, Watched]:
-            return {name: seen for name, _, seen in _read(tx, self._shared_now(tx))}
-
-        return self._database.read(work)
+        given = self._database.given_time()
+        return self._database.read_once(lambda tx: {name: seen for name, _, seen in _read(tx, given)})
 
     def note(self, held: Lease, led_since: datetime) -> dict[str, Shown]:
         """Write down at which sites nobody looks any more, and at which somebody does again; return what is shown.
@@ -49,7 +49,7 @@ class Watches(Repository):
             now = self._shared_now(tx)
             require_lease(tx, held, now)
             found = {}
-            for name, since, seen in _read(tx, now):
+            for name, since, seen in _read(tx, self._database.given_time()):
                 is_missed = seen.is_silent(now) and (since or now - led_since > timedelta(seconds=seen.allowed))
                 if bool(is_missed) is not (since is not None):
                     found[name] = _note(tx, now, name, since, seen)
@@ -66,9 +66,10 @@ def note_gap(tx: Connection, now: datetime, name: str) -> None:
         tx.execute(update(site).where(*this).values(unwatched_since=seen.since))
 
 
-def _read(tx: Connection, now: datetime) -> list[tuple[str, datetime | None, Watched]]:
-    rows = tx.execute(select(site.c.name, site.c.unwatched_since, watched(site.c.name)).order_by(site.c.name))
-    judged = [(row.name, row.unwatched_since, watched_from(row.watched, now)) for row in rows.all()]
+def _read(tx: Connection, given: datetime | None) -> list[tuple[str, datetime | None, Watched]]:
+    query = select(site.c.name, site.c.unwatched_since, watched(site.c.name), clock().label("now"))
+    rows = tx.execute(query.order_by(site.c.name)).all()
+    judged = [(row.name, row.unwatched_since, watched_from(row.watched, given or moment(row.now))) for row in rows]
     return [(name, since, seen) for name, since, seen in judged if seen is not None]
 
 

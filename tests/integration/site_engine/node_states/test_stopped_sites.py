@@ -10,6 +10,7 @@ from site_store import ActionState, BufferMode, SiteStore
 from site_store.errors import LeaseLost, SiteInUse
 from site_store.node_states.drifts import FoundDrift
 from site_store.node_states.user_states import lease_of
+from site_store.status.status_records import CallCount, CallKey
 from site_store.tables import metadata
 from strategy_lib.status.words import Status
 from tests.integration.site_engine.node_states.drifting import NODES, OFF, ON, commit, deploy, lead, lists, standings
@@ -90,9 +91,19 @@ def test_no_table_has_a_row_of_a_site_that_was_taken_away(store: SiteStore, cloc
     held = store.leases.take("controller", "me", 3600)
     assert held is not None
     store.counts.merge(held)
+    other = store.actions.ensure("deploy_site", "run", "deploy_site", "second", 1, {}, "ann")
+    store.actions.decide_connection(other.id, "shared")
+    store.actions.close(other.id, ActionState.SUCCESS, "done")
+    calls = {CallKey("get", "ok", 0): CallCount(1, 0.1)}
+    store.owners.check_in("provisioner:shared", 60, calls)
+    store.counts.merge(held)
     before = everything(store)
     drifted(store, clock)
     deploy(store, "n1", failed=("n1",))
+    for connection in ("shared", "slipway_provisioner_north"):
+        deploy(store, "n2")
+        store.actions.decide_connection(store.actions.newest(SITE)[0].action.id, connection)
+        store.owners.check_in(f"provisioner:{connection}", 60, calls)
     reporter = store.reporters.create(SITE, "burn-in", "ann")
     store.reporters.report(reporter.token, SITE, [], interval=60)
     store.repair_switches.stop(SITE, "ann", "because")
