@@ -47,6 +47,10 @@ class VersionNotFound(RevisionNotFound):
     """The site has no such version of its documents (yet): name another, or bring it about first."""
 
 
+class SiteInUse(StoreError):
+    """A site is taken away only where nobody watches it and no action is open: end its action, and stop its demo."""
+
+
 class BufferNotEmpty(StoreError):
     """The buffer holds collections: commit them, discard them, or choose another buffer mode."""
 

@@ -24,6 +24,7 @@ WRITES: Mapping[str, Mapping[str, Access]] = {
     "user_states": {"change": Access.WRITE_DESIGN},
     "repair_switches": dict.fromkeys(("stop", "resume"), Access.WRITE_DESIGN),
     "restoring": {"settle": Access.WRITE_DESIGN},
+    "site_stops": dict.fromkeys(("put", "remove_site"), Access.WRITE_DESIGN),
     "wishes": {"touch": Access.TOUCH},
 }
 """The methods that write what is wanted, by a design or by an administrator; all other writes are feedback."""

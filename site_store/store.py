@@ -17,6 +17,7 @@ from site_store.designs.object_changes import ObjectChanges
 from site_store.designs.objects import Objects
 from site_store.designs.revisions import Revisions
 from site_store.designs.site_groups import SiteGroups
+from site_store.designs.site_stops import SiteStops
 from site_store.designs.sites import Sites
 from site_store.groups.groups import Groups
 from site_store.groups.questions import Questions
@@ -55,6 +56,7 @@ from site_store.status.metrics import Metrics
 from site_store.status.outbox import Outbox
 from site_store.status.owners import Owners
 from site_store.status.reporters import Reporters
+from site_store.status.watches import Watches
 from site_store.trees.site_cards import SiteCards
 from site_store.trees.trees import Trees
 from strategy_lib.goals.actors import Access, Actor, may
@@ -71,6 +73,7 @@ class SiteStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.sites = Sites(database)
+        self.site_stops = SiteStops(database)
         self.revisions = Revisions(database)
         self.buffers = Buffers(database)
         self.nodes = Nodes(database)
@@ -95,6 +98,7 @@ class SiteStore:
         self.leases = Leases(database)
         self.checks = Checks(database)
         self.owners = Owners(database)
+        self.watches = Watches(database)
         self.metrics = Metrics(database)
         self.reporters = Reporters(database)
         self.outbox = Outbox(database)

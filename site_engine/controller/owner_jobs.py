@@ -120,7 +120,9 @@ def _due(controller: Controller, asked: Mapping[str, float]) -> list[str]:
         if work.owner.startswith(PROVISIONER):
             expected.setdefault(work.site, set()).add(work.owner)
     due = []
-    for site in controller.store.sites.committed():
+    for site, stopped in controller.store.site_stops.of_sites().items():
+        if stopped:
+            continue
         of_site = [known.get(name) for name in expected.get(site, ())]
         # A site that is moving from one provisioner to another waits for both.
         if of_site and all(owner is not None and _is_fresh(owner, now) for owner in of_site):
@@ -164,6 +166,8 @@ def watch_owners() -> Job:
             missed.setdefault(name, controller.monotonic())
         overdue = [name for name, since in missed.items() if controller.monotonic() - since > NEVER_SEEN]
         changes = store.owners.note_changes(held, led_since[held.epoch], overdue)
+        for site, shown in store.watches.note(held, led_since[held.epoch]).items():
+            log.warning("Watching of site %s is %s: %s.", site, shown.status, shown.message)
         for name in changes.unresponsive:
             log.warning("%s is unresponsive.", name)
         for name in changes.back:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from site_engine.monitoring.metrics import (
@@ -61,11 +61,14 @@ def read_samples(store: SiteStore) -> list[Sample]:
     found += _histograms(GROUP_SECONDS, facts.group_seconds)
     found += _histograms(PHASE_SECONDS, facts.phase_seconds)
     found += _histograms(QUEUE_SECONDS, facts.queue_seconds)
-    sites = store.sites.committed()
+    stops = store.site_stops.of_sites()
+    sites = list(stops)
     for site, tree in zip(sites, site_trees(store, sites, messages=False), strict=True):
         found += [Sample(NODES, (site, status.value), number) for status, number in tree.root.counts.items()]
         served = (tree.root.serving or Serving()).counts
         found += [Sample(NODES_SERVING, (site, word.value), served.get(word, 0)) for word in Serves]
+        if stops[site]:
+            continue
         watching = [child.status for child in tree.own.children if child.kind is EntryKind.WATCHING]
         found += [Sample(SITE_WATCHED, (site,), int(status is Status.SUCCESS)) for status in watching]
     found += _calls(store)
@@ -76,7 +79,7 @@ def read_samples(store: SiteStore) -> list[Sample]:
         found += [Sample(WATCHER_CHANGES, (count.watcher, result), number) for result, number in results.items()]
     for site, (now, ever) in store.drifts.counts().items():
         found += [Sample(DRIFTS, (site,), now), Sample(DRIFTS_EVER, (site,), ever)]
-    found += _states(store)
+    found += _states(store, stops)
     found += [Sample(REPAIRS, labels, number) for labels, number in store.repairs.counts().items()]
     switches = store.repair_switches.all()
     for site in sites:
@@ -85,7 +88,7 @@ def read_samples(store: SiteStore) -> list[Sample]:
     return found
 
 
-def _states(store: SiteStore) -> Iterator[Sample]:
+def _states(store: SiteStore, stops: Mapping[str, str]) -> Iterator[Sample]:
     """Yield what is known of the states of nodes; every state of a kind has a number, so that none stays as it was."""
     for site, counts in store.state_counts.read().items():
         kinds = (("reported", REPORTED, counts.reported), ("user", USER, counts.user))
@@ -95,7 +98,9 @@ def _states(store: SiteStore) -> Iterator[Sample]:
         yield Sample(NODE_CRASHES, (site,), counts.crashes)
         # A process's name has a random part, which would be a new series after each restart.
         host = "" if counts.leader is None else counts.leader.partition(":")[0]
-        yield Sample(SITE_LEADER, (site, host), 0 if counts.leader is None else 1)
+        # A site that is stopped is to be led by nobody.
+        if not stops.get(site):
+            yield Sample(SITE_LEADER, (site, host), 0 if counts.leader is None else 1)
         if counts.version is not None and counts.age is not None:
             yield Sample(VIEW_EPOCH, (site,), counts.version.epoch)
             yield Sample(VIEW_VERSION, (site,), counts.version.number)

@@ -51,6 +51,8 @@ def headline(event: OutboxRecord, objects: Collection[str] = ()) -> str:
             said = f"{data.get('owner')} is unresponsive"
         case NotificationKind.OWNER_BACK:
             said = f"{data.get('owner')} is back"
+        case NotificationKind.SITE_UNWATCHED | NotificationKind.SITE_WATCHED:
+            said = f"watching is {data.get('status')}: {data.get('message')}"
         case NotificationKind.NODE_REPORT:
             failed = [str(report["node"]) for report in data.get("reports", ())]
             more = f" and {len(failed) - MOST_NAMED} more" if len(failed) > MOST_NAMED else ""

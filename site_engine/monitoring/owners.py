@@ -205,7 +205,10 @@ def list_owners(store: SiteStore, after: str | None = None, limit: int | None = 
     """
     now, seen, works_of_all = store.owners.with_work()
     known = {owner.name: owner for owner in seen}
-    works_of_all += [ExpectedWork(CONTROLLER, site) for site in store.sites.committed()]
+    watched = store.watches.all()
+    works_of_all += [ExpectedWork(CONTROLLER, site) for site, seen in watched.items() if not seen.stopped]
+    # As each site says itself: an answer counts for a while.
+    is_late = any(seen.is_silent(now) for seen in watched.values())
     led = store.leases.get(CONTROLLER)
     if led is not None and led.renewed is not None:
         held = (led.expires_at - led.renewed).total_seconds()
@@ -220,9 +223,10 @@ def list_owners(store: SiteStore, after: str | None = None, limit: int | None = 
         owner, works = known.get(name), tuple(expected.get(name, ()))
         if owner is None or owner.last_seen == NEVER:
             since = None if owner is None else owner.unresponsive_since
-            found.append(OwnerView(name, not works, None, None, None if owner is None else owner.detail, since, works))
+            alive = not works or (name == CONTROLLER and not is_late)
+            found.append(OwnerView(name, alive, None, None, None if owner is None else owner.detail, since, works))
             continue
-        alive = owner.is_alive(now) or not works
+        alive = owner.is_alive(now) or not works or (name == CONTROLLER and not is_late)
         detail = owner.detail
         if unled and not alive and name.startswith((AIRFLOW, PROVISIONER)):
             detail = "nobody asks it: no controller runs"

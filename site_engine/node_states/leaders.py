@@ -74,6 +74,7 @@ class SiteLeaders:
     _led: dict[str, SiteLeader] = field(default_factory=dict)
     _renewed: dict[str, float] = field(default_factory=dict)
     _watches: dict[str, Watch] = field(default_factory=dict)
+    _stopped: frozenset[str] = frozenset()
     _sites_due: float = 0.0
     _away: bool = False
     _is_over: bool = False
@@ -152,9 +153,18 @@ class SiteLeaders:
         return tuple(sorted(self._led))
 
     def _take_free(self) -> None:
+        sites = self.store.site_stops.of_sites()
+        stopped = frozenset(site for site, why in sites.items() if why)
+        for site in sorted(stopped - self._stopped):
+            if site in self._led:
+                log.info("This controller leads site %s no more: it is stopped.", site)
+                self._give_up(self._led[site])
+            # By now nobody who led it writes any more.
+            self.store.site_stops.settle(site)
+        self._stopped = stopped
         others = self.store.leases.of_others(self.owner)
-        for site in self.store.sites.committed():
-            if self._is_over or site in self._led or lease_of(site) in others:
+        for site in sites:
+            if self._is_over or site in self._led or site in stopped or lease_of(site) in others:
                 continue
             began = self.monotonic()
             held = self.store.leases.take(lease_of(site), self.owner, self.lease_seconds)

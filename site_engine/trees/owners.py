@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from site_store import OwnerCheckIn
+from site_store.leases import CONTROLLER
 from site_store.status.owners import NEVER
 from strategy_lib.status.entry import OwnerSeen
 from strategy_lib.status.leaf import OwnerRecord, Shown, owes
+from strategy_lib.status.watching import UNLED
 from strategy_lib.status.words import Status
 
 GRACE = 60.0
 """Seconds in which an owner that has never checked in may still do so, from the moment on at which it is expected."""
 AIRFLOW = "airflow:"
+PROVISIONER = "provisioner:"
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,10 @@ class Owners:
         return OwnerSeen(name, self.is_there(name), found.last_seen, found.interval_seconds, status)
 
     def silence(self, name: str) -> str:
-        """Say since when an owner is silent."""
+        """Say since when an owner is silent, or why nobody asks it."""
+        controller = self.known.get(CONTROLLER)
+        if name.startswith((AIRFLOW, PROVISIONER)) and controller is not None and not controller.is_alive(self.now):
+            return f"nobody asks {name}: {UNLED}"
         found = self.known.get(name)
         if found is None or found.last_seen == NEVER:
             return f"{name} has never checked in"

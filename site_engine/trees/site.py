@@ -199,9 +199,10 @@ def watching_entry(watched: Watched, owners: Owners) -> Entry:
     """Return the entry that says whether anybody looks at the nodes; these keep their word where nobody does."""
     shown = judge_watching(watched, owners.now)
     is_gone = shown.status is Status.UNRESPONSIVE
-    seen = [OwnerSeen(CONTROLLER, watched.led, status=shown.status)]
+    # By the same rule the list of owners judges it: it owes an answer in time, and no more.
+    seen = [OwnerSeen(CONTROLLER, not is_gone or watched.led, status=shown.status)]
     if watched.provisioner:
-        answers = not is_gone or not watched.led
+        answers = not (is_gone and watched.led and watched.leads)
         seen.append(OwnerSeen(watched.provisioner, answers, watched.answered, watched.allowed, shown.status))
     return Entry(
         EntryKind.WATCHING,
@@ -210,7 +211,7 @@ def watching_entry(watched: Watched, owners: Owners) -> Entry:
         messages=(shown.message,) if shown.message else (),
         # Its success makes no site of deleted nodes a success.
         rolls_up=is_gone,
-        owners=tuple(seen),
+        owners=() if watched.stopped else tuple(seen),
     )
 
 
@@ -318,6 +319,7 @@ def site_header(facts: SiteFacts) -> dict[str, Any]:
         "nodes_as_wanted": counts.get(Status.SUCCESS, 0),
         "running": _brief(facts.running),
         "last": _brief(facts.last),
+        "stopped": None if facts.watched is None else facts.watched.stopped or None,
     }
 
 

@@ -26,6 +26,7 @@ from site_store.tables import (
     repair,
 )
 from site_store.tables import site as site_table
+from site_store.trees.owner_queries import is_site_stopped
 from strategy_lib.node_states.repair import powers_on
 from strategy_lib.status.words import Status
 
@@ -71,7 +72,8 @@ class Repairs(Repository):
         """Return the sites that have nodes in error, or repairs that are not settled; of others nothing is to do."""
         ailing = exists().where(node.c.site == site_table.c.name, node.c.standing == Status.ERROR)
         unsettled = exists().where(repair.c.site == site_table.c.name, repair.c.result.is_(None))
-        query = select(site_table.c.name).where(or_(ailing, unsettled))
+        stopped = is_site_stopped(site_table.c.name, self._database.given_time())
+        query = select(site_table.c.name).where(or_(ailing, unsettled), ~stopped)
         return self._database.read_once(lambda tx: frozenset(tx.scalars(query)))
 
     def begun_since(self, site: str, ago: timedelta) -> list[datetime]:

@@ -12,7 +12,7 @@ from site_store.node_table.node_facts import NodeQuery
 from site_store.sql.storable import require_text
 from site_store.status.status_records import SitePart
 from site_store.tables import node, site_group_node
-from site_store.trees.owner_queries import default_owner, gone_owners
+from site_store.trees.owner_queries import default_owner, gone_owners, is_site_stopped
 from strategy_lib.status.words import Status
 
 NODE_COLUMNS = {
@@ -94,7 +94,7 @@ def _stands(site: str, status: str, given: datetime | None, *, narrowed: bool) -
     if status not in (*_OWING, Status.UNRESPONSIVE):
         return standing == status
     owner = func.coalesce(node.c.owner, default_owner(literal(site)).scalar_subquery(), "")
-    gone = owner.in_(gone_owners(given))
+    gone = and_(owner.in_(gone_owners(given)), ~is_site_stopped(literal(site), given))
     return and_(standing.in_(_OWING), gone) if status == Status.UNRESPONSIVE else and_(standing == status, ~gone)
 
 

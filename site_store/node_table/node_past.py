@@ -16,13 +16,12 @@ from site_store.nodes.node_errors import ERROR_FACTS, NodeErrorRecord, error_rec
 from site_store.sql.postgresql import json_rows
 from site_store.status.status_records import ReportedLeaf
 from site_store.tables import action, event, group_node, node, operation, reported, revision, site_group_node, task
-from site_store.trees.owner_queries import default_owner, owners_now
+from site_store.trees.owner_queries import default_owner, owners_now, owners_of_site, watched, watched_from
 from site_store.trees.tree_rows import (
     json_list,
     json_value,
     moment,
     moment_or_none,
-    owners_by_name,
     reported_facts,
     site_node_facts,
 )
@@ -61,9 +60,10 @@ def read_past(
     found = list(dict.fromkeys(row.id for row in rows))
     kept = set(found[:limit])
     leaves = [_leaf(site, item) for item in json_list(about.reported)]
+    now = moment(about.now) if given is None else given
     return NodePastFacts(
-        read_at=moment(about.now) if given is None else given,
-        owners=owners_by_name(about.owners),
+        read_at=now,
+        owners=owners_of_site(about.owners, watched_from(about.watched, now)),
         node=None if about.name is None else site_node_facts(about, groups_in(about.groups)),
         committed=about.committed,
         repair=repair_facts(about),
@@ -178,6 +178,7 @@ def _about(is_next: bool, given_clock: bool, *, with_states: bool) -> Select[Any
         default_owner(_SITE).scalar_subquery().label("default_owner"),
         *repair_columns(given_clock),
         *of_states,
+        watched(_SITE),
         *owners_now(),
     ).select_from(this.outerjoin(node, same))
 

@@ -35,9 +35,9 @@ from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, clock
 from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import node, node_view, operation, site_group_node, status_count, user_state
-from site_store.trees.owner_queries import default_owner, owners_now, watched, watched_from
+from site_store.trees.owner_queries import default_owner, owners_now, owners_of_site, watched, watched_from
 from site_store.trees.tree_queries import changes, dag_at_work, is_leased
-from site_store.trees.tree_rows import change_token, moment, owners_by_name, site_node_facts
+from site_store.trees.tree_rows import change_token, moment, site_node_facts
 from strategy_lib.node_states.generated import NodeAvailability
 
 MOST_COUNTED = 1000
@@ -79,8 +79,8 @@ class SiteNodes(Repository):
                 {"this_site": site, **total},
             ).one()
             now = moment(about.now) if given is None else given
-            owners = owners_by_name(about.owners)
             seen = watched_from(about.watched, now)
+            owners = owners_of_site(about.owners, seen)
             return NodePage(
                 token=change_token(about.changes, owners, now) + ("" if seen is None else seen.mark(now)),
                 read_at=now,

@@ -16,14 +16,16 @@ from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, json_rows
 from site_store.status.status_records import ProvisionerListRecord
+from site_store.status.watches import note_gap
 from site_store.tables import node, operation, provisioner_list
 from site_store.trees.tree_rows import json_list
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
+from strategy_lib.status.watching import SHORTEST_SILENCE
 
 # So many nodes are changed by one statement, which must end within the database's bound.
 _AT_ONCE = 10_000
-_HEAD = select(provisioner_list.c.connection, provisioner_list.c.digest)
+_HEAD = select(provisioner_list.c.connection, provisioner_list.c.digest, provisioner_list.c.read_at)
 
 
 class ProvisionerLists(Repository):
@@ -66,6 +68,8 @@ class ProvisionerLists(Repository):
             kept = tx.execute(_HEAD.where(provisioner_list.c.site == site).with_for_update()).one_or_none()
             if based_on is not None and (kept is None or kept.digest != based_on):
                 return False
+            if kept is not None and (now - kept.read_at).total_seconds() > SHORTEST_SILENCE:
+                note_gap(tx, now, site)
             is_same = kept is not None and (kept.connection, kept.digest) == (connection, digest)
             facts = {"connection": connection, "read_at": read_at, "digest": digest}
             row = insert(provisioner_list).values(site=site, nodes="" if is_same else text, **facts)

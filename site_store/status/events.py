@@ -44,6 +44,8 @@ class EventKind(StrEnum):
     REPAIR = "repair"
     NODE_TROUBLE = "node_trouble"
     RESTORED = "restored"
+    WATCHING = "watching"
+    REPORTER = "reporter"
 
 
 KEPT = (EventKind.NEW_ATTEMPT, EventKind.ACTION_REOPENED)

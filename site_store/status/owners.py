@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, case, func, literal, or_, select, union_all, update
+from sqlalchemy import Connection, Row, Select, and_, case, func, literal, or_, select, union_all, update
 
 from site_store.actions.action_rows import OPEN
 from site_store.leases import require_lease
@@ -27,6 +27,7 @@ from site_store.tables import (
     site,
     status_count,
 )
+from site_store.trees.owner_queries import is_site_stopped
 from site_store.trees.tree_rows import json_list, moment, moment_or_none
 from strategy_lib.node import TaskStatus
 from strategy_lib.parsing.notifications import NotificationKind
@@ -106,7 +107,8 @@ class Owners(Repository):
 
     def expected(self) -> list[ExpectedWork]:
         """Return what is expected of which owner: the nodes of sites, and what open actions have left to do."""
-        return self._database.read_once(_expected)
+        given = self._database.given_time()
+        return self._database.read_once(lambda tx: _expected(tx, given))
 
     def with_work(self) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
         """Return what `all` and `expected` do, of one moment and by one statement."""
@@ -114,9 +116,9 @@ class Owners(Repository):
 
         def work(tx: Connection) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
             owners = json_rows(select(*columns, owner.c.unresponsive_since))
-            work = json_rows(_expected_work())
-            row = tx.execute(select(clock().label("now"), owners.label("owners"), work.label("work"))).one()
             given = self._database.given_time()
+            work = json_rows(_expected_work(given))
+            row = tx.execute(select(clock().label("now"), owners.label("owners"), work.label("work"))).one()
             known = [
                 OwnerCheckIn(name, moment(seen), float(interval), detail, moment_or_none(since))
                 for name, seen, interval, detail, since in json_list(row.owners)
@@ -149,7 +151,7 @@ class Owners(Repository):
             for name in sorted(missing):
                 never_seen = insert(owner).values(name=name, last_seen=NEVER, interval_seconds=0.0)
                 tx.execute(never_seen.on_conflict_do_nothing())
-            expected = _expected(tx)
+            expected = _expected(tx, self._database.given_time())
             needed = {work.owner for work in expected}
             unresponsive, back = [], []
             for row in tx.execute(select(owner).order_by(owner.c.name)).all():
@@ -195,8 +197,8 @@ def _count_calls(tx: Connection, name: str, calls: Mapping[CallKey, CallCount]) 
         tx.execute(row.on_conflict_do_update(index_elements=["owner", "call", "result", "bucket"], set_=sums))
 
 
-def _expected(tx: Connection) -> list[ExpectedWork]:
-    return _as_work(tx.execute(_expected_work()))
+def _expected(tx: Connection, given: datetime | None) -> list[ExpectedWork]:
+    return _as_work(tx.execute(_expected_work(given)))
 
 
 def _as_work(rows: Iterable[Sequence[Any]]) -> list[ExpectedWork]:
@@ -208,7 +210,7 @@ def _as_work(rows: Iterable[Sequence[Any]]) -> list[ExpectedWork]:
     return [ExpectedWork(*one) for one in sorted(found, key=lambda one: (one[0], one[1], one[2] or ""))]
 
 
-def _expected_work() -> Select[Any]:
+def _expected_work(given: datetime | None) -> Select[Any]:
     """Select what is expected: where that is written, owner, site, and an action or "" for the site itself."""
     scope = (status_count.c.owner, status_count.c.site, status_count.c.action_id)
     counted = (
@@ -217,7 +219,8 @@ def _expected_work() -> Select[Any]:
         .group_by(*scope)
         .having(func.sum(status_count.c.records) > 0)
     )
-    standing = counted.where(status_count.c.action_id == "")
+    # Of a site that is stopped nothing is expected but what its open actions have left.
+    standing = counted.where(status_count.c.action_id == "", ~is_site_stopped(status_count.c.site, given))
     open_actions = select(action.c.id).where(action.c.state.in_(OPEN))
     doing = counted.where(status_count.c.action_id.in_(open_actions), status_count.c.status.in_(_LEFT_TO_DO))
     steps = (
@@ -230,14 +233,19 @@ def _expected_work() -> Select[Any]:
         select(reported.c.owner, reported.c.site, reported.c.action_id)
         .where(
             reported.c.status != Status.UNDEFINED,
-            or_(reported.c.action_id == "", reported.c.action_id.in_(open_actions)),
+            or_(
+                and_(reported.c.action_id == "", ~is_site_stopped(reported.c.site, given)),
+                reported.c.action_id.in_(open_actions),
+            ),
         )
         .distinct()
     )
     of_list = literal("provisioner:") + provisioner_list.c.connection
-    read = select(of_list, provisioner_list.c.site, literal("")).where(provisioner_list.c.connection != "")
+    read = select(of_list, provisioner_list.c.site, literal("")).where(
+        provisioner_list.c.connection != "", ~is_site_stopped(provisioner_list.c.site, given)
+    )
     # What is deployed next on any site needs it, also while no action is open.
-    needed = select(literal(_MAIN), site.c.name, literal(""))
+    needed = select(literal(_MAIN), site.c.name, literal("")).where(~is_site_stopped(site.c.name, given))
     parts: list[tuple[str, Select[Any]]] = [("counted", standing), ("counted", doing), ("step", steps)]
     parts += [(_PROMISED, promised), ("list", read), ("site", needed)]
     rows = [select(literal(kind), *query.subquery().c) for kind, query in parts]

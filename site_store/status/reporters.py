@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Collection, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, delete, func, select, update
+from sqlalchemy import Connection, Row, delete, func, or_, select, update
 from ulid import ULID
 
-from site_store.actions.action_rows import read_action
+from site_store.actions.action_rows import OPEN, read_action
 from site_store.errors import ReporterNotFound, ReporterRefused, TooManyReports, VersionChanged
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, one_at_a_time
 from site_store.sql.storable import require_names, require_text
+from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.status_records import ReportedLeaf, ReporterRecord
-from site_store.tables import owner, reported, reporter
+from site_store.tables import action, owner, reported, reporter
 from strategy_lib.status.words import Status
 
 OWNER = "reporter:"
@@ -31,6 +32,8 @@ NOT_STARTED = "it was declared, and has not reported yet"
 _TIME_TO_START = 120.0
 """Seconds in which a reporter may begin to report, from when it was made."""
 _TOKEN_BYTES = 32
+_MOST_NAMED = 10
+_MOST_KEPT = 1000
 
 
 def checks_in_as(reporter_owner: str, site: str) -> str:
@@ -110,7 +113,10 @@ class Reporters(Repository):
         return self._database.read(lambda tx: _version(tx, site))
 
     def revoke(self, site: str, reporter_id: str, version: int | None = None) -> ReporterRecord:
-        """Have a reporter's token open nothing any more; what it reported stays. Again changes nothing.
+        """Have a reporter's token open nothing any more. Again changes nothing.
+
+        Where no other token speaks for the same owner, nobody could mend or take away what it reported: that ends, and
+        an event of the site says what it was. Below actions that are over it stays, as history.
 
         Raises `ReporterNotFound`: the site has no reporter of this id; `VersionChanged`: see `create`.
         """
@@ -127,6 +133,7 @@ class Reporters(Repository):
             )
             if tx.execute(others.limit(1)).first() is None:
                 _expect_no_more(tx, site, row.owner)
+                _end_leaves(tx, self._shared_now(tx), site, row.owner)
             return _record(row)
 
         return self._database.write(work)
@@ -261,6 +268,23 @@ def _expect_no_more(tx: Connection, site: str, name: str) -> None:
     """Take away the leaf that stands for a reporter until its first word."""
     this = (reported.c.site == site, reported.c.action_id == "", reported.c.owner == name)
     tx.execute(delete(reported).where(*this, reported.c.name == name, reported.c.message == NOT_STARTED))
+
+
+def _end_leaves(tx: Connection, now: datetime, site: str, name: str) -> None:
+    """Take away what nobody speaks for any more, and say so."""
+    open_actions = select(action.c.id).where(action.c.site == site, action.c.state.in_(OPEN))
+    shown = or_(reported.c.action_id == "", reported.c.action_id.in_(open_actions))
+    ended = delete(reported).where(reported.c.site == site, reported.c.owner == name, shown)
+    facts = [reported.c[column] for column in ("action_id", "parent", "name", "status", "message")]
+    leaves = sorted((dict(row._mapping) for row in tx.execute(ended.returning(*facts))), key=lambda one: one["name"])
+    tx.execute(delete(owner).where(owner.c.name == checks_in_as(name, site)))
+    if not leaves:
+        return
+    named = ", ".join(f"{one['name']} ({one['status']})" for one in leaves[:_MOST_NAMED])
+    more = f" and {len(leaves) - _MOST_NAMED} more" if len(leaves) > _MOST_NAMED else ""
+    message = f"{name} was revoked, and what it reported ends with it: {named}{more}"
+    data = {"owner": name, "leaves": leaves[:_MOST_KEPT]}
+    write_events(tx, now, site, None, [NewEvent(EventKind.REPORTER, message, data=data)])
 
 
 def _version(tx: Connection, site: str) -> int:

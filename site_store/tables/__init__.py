@@ -24,6 +24,7 @@ from site_store.tables.documents import (
     revision,
     revision_collection,
     site,
+    site_stop,
 )
 from site_store.tables.events import check_result, delivery, event, lease, outbox
 from site_store.tables.metadata import metadata
@@ -98,6 +99,7 @@ __all__ = [
     "site_group",
     "site_group_node",
     "site_lock",
+    "site_stop",
     "site_trouble",
     "site_view",
     "site_view_change",

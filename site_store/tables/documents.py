@@ -14,6 +14,19 @@ site = Table(
     metadata,
     Column("name", String, primary_key=True),
     Column("created", UtcDateTime, nullable=False),
+    # Since when nobody looks at its nodes though somebody should, as far as that was told; NULL: somebody does.
+    Column("unwatched_since", UtcDateTime),
+)
+
+# A site that nobody watches from a moment on (`at`), and why: that of a demo, whose simulator goes. It need not be
+# committed. `resumed`: since when it was watched last.
+site_stop = Table(
+    "site_stop",
+    metadata,
+    Column("site", String, primary_key=True),
+    Column("why", String, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("resumed", UtcDateTime, nullable=False),
 )
 
 # A text of a site, stored once however many revisions have it: a collection as it was written, or a rendered design.

@@ -5,19 +5,28 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, literal, select
+from sqlalchemy import ColumnElement, Exists, Select, exists, func, literal, null, select, union_all
 
 from site_store.leases import CONTROLLER
+from site_store.node_states.user_states import lease_of
 from site_store.sql.postgresql import clock, json_rows
-from site_store.tables import action, lease, owner, provisioner_list, revision
-from site_store.trees.tree_rows import json_list, moment, moment_or_none
+from site_store.status.status_records import OwnerCheckIn
+from site_store.tables import action, lease, owner, provisioner_list, revision, site_stop
+from site_store.trees.tree_rows import json_list, moment, moment_or_none, owners_by_name
 from strategy_lib.status.watching import Watched
 
 
 def owners_now() -> list[ColumnElement[Any]]:
-    """Return columns with all owners, and the time by the database's clock."""
+    """Return columns with all owners, and the time by the database's clock. The controller is one by its lease."""
     query = select(owner.c.name, owner.c.last_seen, owner.c.interval_seconds, owner.c.detail)
-    return [json_rows(query).label("owners"), clock().label("now")]
+    held = func.extract("epoch", lease.c.expires_at - lease.c.renewed)
+    leader = select(lease.c.name, lease.c.renewed, held, null()).where(lease.c.name == CONTROLLER)
+    return [json_rows(select(*union_all(query, leader).subquery().c)).label("owners"), clock().label("now")]
+
+
+def owners_of_site(value: Any, seen: Watched | None) -> dict[str, OwnerCheckIn]:
+    """Return the owners by whom nodes of a site are judged; of a site that is stopped nobody is missed."""
+    return {} if seen is not None and seen.stopped else owners_by_name(value)
 
 
 def default_owner(site: Any) -> Select[Any]:
@@ -39,18 +48,28 @@ def watched(site: ColumnElement[str]) -> ColumnElement[Any]:
         *(select(kept.c[name]).where(kept.c.site == site) for name in ("read_at", "every_seconds", "connection")),
         default_owner(site),
         select(lease.c.expires_at).where(lease.c.name == CONTROLLER),
+        select(lease.c.expires_at).where(lease.c.name == literal(lease_of("")) + site),
+        *(select(site_stop.c[name]).where(site_stop.c.site == site) for name in ("why", "at", "resumed")),
     ]
     return func.json_build_array(*(one.scalar_subquery() for one in facts)).label("watched")
 
 
 def watched_from(found: Any, now: datetime) -> Watched | None:
     """Return how a site is watched, None where nothing was committed for it."""
-    committed, answered, every, connection, expected, until = json_list(found)
+    committed, answered, every, connection, expected, until, led_until, why, stops, resumed = json_list(found)
     if committed is None:
         return None
     provisioner = f"provisioner:{connection}" if connection else expected or ""
-    is_led = until is not None and moment(until) > now
-    return Watched(moment(committed), moment_or_none(answered), every, provisioner, is_led)
+    is_led, leads = (one is not None and moment(one) > now for one in (until, led_until))
+    stopped = why if stops is not None and moment(stops) <= now else ""
+    times = moment(committed), moment_or_none(answered)
+    return Watched(*times, every, provisioner, is_led, leads, moment_or_none(resumed), stopped)
+
+
+def is_site_stopped(site: ColumnElement[str], given: datetime | None) -> Exists:
+    """Whether nobody watches a site; `given` as in `gone_owners`."""
+    now = clock() if given is None else literal(given, site_stop.c.at.type)
+    return exists().where(site_stop.c.site == site, site_stop.c.at <= now)
 
 
 def gone_owners(given: datetime | None) -> Select[Any]:

@@ -96,7 +96,7 @@ class LeafFacts:
     `tries` is the number of its present try in the action, from 1; `held` says for which other node it is held.
     `done_op` is the number of what has no operation of its own: that by which the node was done, or of why it was not.
     `done_revision` is the one that a node was done for which was as wanted already; None: not known, or it was not so.
-    `wanted_version` is the version of the node that it is about. `not_prepared` is what went wrong in its prepare, where
+    `wanted_version` is the version of the node that it is about. `not_prepared` is what went wrong in its prepare, if
     that keeps this task from beginning.
     """
 

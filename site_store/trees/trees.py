@@ -21,7 +21,7 @@ from site_store.sql.database import Repository
 from site_store.status.status_records import ApprovalRecord, StatusCount
 from site_store.trees.action_facts import action_facts, token_of_action, with_groups
 from site_store.trees.leaf_queries import leaf_page, leaf_pages, worst_leaves, worst_nodes
-from site_store.trees.owner_queries import watched_from
+from site_store.trees.owner_queries import owners_of_site, watched_from
 from site_store.trees.site_troubles import MOST_TROUBLES, TROUBLED, Troubles, site_troubles
 from site_store.trees.tree_facts import (
     ActionFacts,
@@ -321,7 +321,8 @@ class Trees(Repository):
         troubles: Mapping[str, Sequence[FirstTroubles]],
         nodes: Sequence[tuple[str, SiteNodeFacts]],
     ) -> SiteFacts:
-        owners, now = owners_by_name(row.owners), self._moment(row.now)
+        now = self._moment(row.now)
+        watched = watched_from(row.watched, now)
         groups = [site_group_facts(item) for item in json_list(row.groups)]
         return SiteFacts(
             token=_site_token(row, touched, now),
@@ -333,7 +334,7 @@ class Trees(Repository):
             running=next((action_brief(item) for item in json_list(row.running)), None),
             last=next((action_brief(item) for item in json_list(row.ended)), None),
             counts=counts,
-            owners=owners,
+            owners=owners_of_site(row.owners, watched),
             groups=sorted(groups, key=lambda group: group.position),
             reported=[reported_facts(row.site, "", item) for item in json_list(row.said)],
             nodes=nodes,
@@ -343,7 +344,7 @@ class Trees(Repository):
                 under: Times(moment_or_none(first), moment_or_none(last)) for under, first, last in json_list(row.times)
             },
             leased=bool(row.leased),
-            watched=watched_from(row.watched, now),
+            watched=watched,
             behind_since=moment_or_none(row.behind_since),
         )
 
@@ -377,7 +378,8 @@ def _first(nodes: Iterable[tuple[str, SiteNodeFacts]]) -> defaultdict[str, list[
 def _site_token(row: Any, changes: Any, now: datetime) -> str:
     """Return the change token of a site: nobody writes down that it is looked at no more."""
     watched = watched_from(row.watched, now)
-    return change_token(changes, owners_by_name(row.owners), now) + ("" if watched is None else watched.mark(now))
+    token = change_token(changes, owners_of_site(row.owners, watched), now)
+    return token + ("" if watched is None else watched.mark(now))
 
 
 def _unknown(action_id: str) -> ActionNotFound:

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import click
@@ -19,6 +20,7 @@ from provisioner_client.finite_range import FiniteRange
 from provisioner_client.simulator.scripts import Behaviour
 from provisioner_client.simulator.settings import FASTEST
 from slipway_cli.demo.airflow import BackgroundAirflow, reuse_or_start
+from slipway_cli.demo.demo_site import demo_store, remove_site, watched
 from slipway_cli.demo.order import Order, read_fail, read_order
 from slipway_cli.demo.simulated_provisioner import (
     MAAS,
@@ -26,6 +28,7 @@ from slipway_cli.demo.simulated_provisioner import (
     SimulatedProvisioner,
     connect,
     disconnect,
+    forget,
 )
 from slipway_cli.embedded.credentials import write_private
 from slipway_cli.embedded.errors import EmbeddedError
@@ -33,6 +36,9 @@ from slipway_cli.embedded.home import Runtime, make_home
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.output import OutputFormat, console, listed, output_option, print_problems
 from slipway_cli.terminal.follow import Clock, follow, show_report
+
+if TYPE_CHECKING:
+    from site_store import SiteStore
 
 DAG = "deploy_site"
 GROUP_TASKS = ("deploy_group", "deploy_group_beside")
@@ -92,6 +98,7 @@ def _checked_fail(_context: click.Context, _option: click.Parameter, values: tup
 @click.option("--force", is_flag=True, help="Deploy also nodes that are already as wanted.")
 @output_option
 @click.option("--keep", is_flag=True, help="Leave everything running at the end, until Ctrl-C.")
+@click.option("--clean", is_flag=True, help="Deploy nothing: take the demo's site away, with all that is known of it.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Airflow's port; 0 takes any free one.  [env SLIPWAY_PORT]")
 @click.option(
     "--home",
@@ -106,6 +113,7 @@ def demo(
     force: bool,
     output: str,
     keep: bool,
+    clean: bool,
     port: int | None,
     home: Path | None,
 ) -> None:
@@ -113,14 +121,15 @@ def demo(
 
     Uses the Airflow of a running `slipway up` of the same home, or starts one for the time of the demo. Ends with the
     verdict of the deployment: 0 success, 1 failure. With -o json or yaml, the report as it is stored goes to standard
-    output, and everything else to standard error. Ctrl-C stops all that the demo has started.
+    output, and everything else to standard error. Ctrl-C stops all that the demo has started. Nobody watches the site
+    from the end of the demo on; --clean takes it away.
     """
     order = read_order(site_file, fail, speed, force, provisioner)
     hint = ""
     try:
         settings = EmbeddedSettings.from_environment(home, port)
         hint = f"\nlogs: {settings.logs}"
-        success = _demonstrate(order, settings, keep, output, port)
+        success = _clean(order, settings) if clean else _demonstrate(order, settings, keep, output, port)
     except KeyboardInterrupt:
         click.echo("interrupted; all that the demo had started is stopped", err=True)
         raise SystemExit(INTERRUPTED_EXIT) from None
@@ -152,7 +161,7 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
             airflow, slipway = AirflowClient(session), SlipwayClient(session)
             airflow.wait_for_dag(DAG)
             stop_interrupted_demos(order.site, slipway, clock)
-            with _connected(f"slipway_provisioner_{order.site}", simulated, airflow, runtime):
+            with demo_store(settings) as store, _connected(order, simulated, airflow, runtime, store):
                 action = _begin(order, slipway, clock)
                 assert action.run_id is not None, "what the API creates has a run"
                 try:
@@ -164,10 +173,39 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
                 groups = progress.groups if progress is not None else ()
                 _show_end(run_state, failed_tasks(airflow.tasks(DAG, action.run_id), groups), clock)
                 _show_where(runtime, action.run_id, keep or own is None, clock.screen)
+                clean = f"site   {order.site} stops with its simulator; `slipway demo --clean` takes it away"
+                clock.screen.print(Text(clean), soft_wrap=True)
                 if keep:
                     clock.screen.print(Text("everything stays up until Ctrl-C"))
                     _wait_for_ctrl_c(lambda: simulated.is_running() and (own is None or own.is_running()))
         return run_state == "success"
+
+
+def _connection(order: Order) -> str:
+    return f"slipway_provisioner_{order.site}"
+
+
+def _clean(order: Order, settings: EmbeddedSettings) -> bool:
+    """Take the demo's site away, with its connection and its simulated machines."""
+    clock = Clock(console(stderr=True))
+    make_home(settings.home)
+    with (
+        reuse_or_start(settings, clock.say) as (runtime, _),
+        demo_store(settings) as store,
+        _session(runtime) as session,
+    ):
+        airflow = AirflowClient(session)
+        airflow.wait_for_dag(DAG)
+        stop_interrupted_demos(order.site, SlipwayClient(session), clock)
+        there = remove_site(store, order.site)
+        forget(airflow, _connection(order))
+    for file in settings.home.glob(f"simulator-{order.site}*"):
+        if file.name.removeprefix(f"simulator-{order.site}").startswith((".", "-maas.")):
+            file.unlink()
+    clock.say(
+        f"site {order.site} is taken away" if there else f"there is no site {order.site}: nothing is to be cleaned"
+    )
+    return True
 
 
 def _machines(order: Order, settings: EmbeddedSettings) -> list[Path]:
@@ -187,13 +225,19 @@ def _session(runtime: Runtime, timeout: float = 30.0) -> Iterator[ApiSession]:
 
 @contextlib.contextmanager
 def _connected(
-    connection: str, simulated: SimulatedProvisioner, airflow: AirflowClient, runtime: Runtime
+    order: Order, simulated: SimulatedProvisioner, airflow: AirflowClient, runtime: Runtime, store: SiteStore
 ) -> Iterator[None]:
-    """Have Airflow use the simulator for as long as there is one. If Airflow does not answer, the next demo does."""
+    """Have Airflow use the simulator for as long as there is one, and the site watched.
+
+    If Airflow does not answer at the end, the next demo removes the connection.
+    """
+    connection = _connection(order)
     simulated.wait_ready()
     connect(airflow, connection, simulated.connection, "of the latest demo")
     try:
-        yield
+        # Before the first commit, so that there is no moment in which a kill leaves the site watched for ever.
+        with watched(store, order.site):
+            yield
     finally:
         # The user waits for the end: a short timeout of its own.
         with contextlib.suppress(ApiError), _session(runtime, _ANSWER) as session:

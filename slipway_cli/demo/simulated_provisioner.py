@@ -318,6 +318,13 @@ def connect(airflow: AirflowClient, connection_id: str, fields: Mapping[str, Any
     airflow.set_connection(connection_id, sent)
 
 
+def forget(airflow: AirflowClient, connection_id: str) -> None:
+    """Remove a connection that `connect` has made, wherever it leads. Raises `ApiRefused` or `ApiUnreachable`."""
+    found = airflow.connection(connection_id)
+    if found is not None and (found.get("description") or "").startswith(_MARK):
+        airflow.remove_connection(connection_id)
+
+
 def disconnect(airflow: AirflowClient, connection_id: str, fields: Mapping[str, Any]) -> None:
     """Remove a connection that `connect` has made, unless it leads elsewhere by now: its provisioner is going.
 

@@ -27,6 +27,8 @@ class NotificationKind(StrEnum):
     GATE_WAITING = "gate_waiting"
     OWNER_UNRESPONSIVE = "owner_unresponsive"
     OWNER_BACK = "owner_back"
+    SITE_UNWATCHED = "site_unwatched"
+    SITE_WATCHED = "site_watched"
     NODE_REPORT = "node_report"
     NODE_TROUBLE = "node_trouble"
     OBJECTS_CHANGED = "objects_changed"

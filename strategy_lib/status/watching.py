@@ -13,8 +13,13 @@ WATCHING: Final = "watching"
 """The name of the entry of a site that says so."""
 SHORTEST_SILENCE: Final = 60.0
 """Seconds for which an answer counts at least; so long after its first commit a site need not have been looked at."""
+NOT_YET: Final = "not looked at yet"
+"""Said of a site that nobody need have looked at so far."""
 SILENT_ROUNDS: Final = 3
 """So many times the seconds between two questions an answer counts."""
+
+UNLED: Final = "no controller runs; start `slipway controller`"
+"""Why nobody is asked anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,10 @@ class Watched:
     answered : when the newest list of its nodes was asked for that was answered; None: none ever was.
     every : seconds between two questions now; None: not known.
     provisioner : the owner that answers; "" where none is known.
-    led : a controller runs now: it has its lease, by which the list of owners judges it too.
+    led : a controller runs now: it has its lease.
+    leads : a controller leads the site now.
+    resumed : since when it is watched again that was stopped once; None: it never was.
+    stopped : why nobody is to look at it: it is a demo's, whose simulator is gone. "": it is watched.
     """
 
     committed: datetime
@@ -35,6 +43,9 @@ class Watched:
     every: float | None
     provisioner: str
     led: bool
+    leads: bool = True
+    resumed: datetime | None = None
+    stopped: str = ""
 
     @property
     def allowed(self) -> float:
@@ -44,26 +55,32 @@ class Watched:
     @property
     def since(self) -> datetime:
         """When the newest answer was asked for, or from when on one was owed."""
-        return self.committed if self.answered is None else self.answered
+        first = self.committed if self.answered is None else self.answered
+        return first if self.resumed is None else max(first, self.resumed)
 
     def is_silent(self, now: datetime) -> bool:
-        """Whether the newest answer is too old."""
-        return now - self.since > timedelta(seconds=self.allowed)
+        """Whether the newest answer is too old, of a site that is watched."""
+        return not self.stopped and now - self.since > timedelta(seconds=self.allowed)
 
     def mark(self, now: datetime) -> str:
         """Return what a change token has of it: another text where what is shown is another."""
-        return f"-{'led' if self.led else 'unled'}" if self.is_silent(now) else ""
+        if self.stopped:
+            return "-stopped"
+        return f"-{int(self.led)}{int(self.leads)}" if self.is_silent(now) else ""
 
 
 def judge_watching(watched: Watched, now: datetime) -> Shown:
     """Return how it stands with the watch over a site: unresponsive where the newest answer is too old (rule 30)."""
+    if watched.stopped:
+        return Shown(Status.SUCCESS, watched.stopped)
     if not watched.is_silent(now):
-        return Shown(Status.SUCCESS, "not looked at yet" if watched.answered is None else "")
+        return Shown(Status.SUCCESS, NOT_YET if watched.answered is None else "")
     moment = f"{watched.since:%Y-%m-%d %H:%M:%S} UTC"
     never = f"nobody has looked at the nodes since the first commit at {moment}"
-    if not watched.led:
+    if not (watched.led and watched.leads):
         silent = never if watched.answered is None else f"nobody looks at the nodes since {moment}"
-        return Shown(Status.UNRESPONSIVE, f"{silent}: no controller runs; start `slipway controller`, or read its log")
+        why = "no controller leads this site; read its log" if watched.led else f"{UNLED}, or read its log"
+        return Shown(Status.UNRESPONSIVE, f"{silent}: {why}")
     silent = f"{watched.provisioner or 'the provisioner'} has not listed the nodes since {moment}"
     if watched.answered is None:
         silent = f"{never}: {watched.provisioner or 'the provisioner'} has never listed them"

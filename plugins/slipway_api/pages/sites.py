@@ -22,6 +22,7 @@ from slipway_api.pages.rendering import page
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import segment
 from strategy_lib.status.entry import EntryKind
+from strategy_lib.status.watching import NOT_YET
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
@@ -150,8 +151,9 @@ def _site_values(
         "unwatched": [
             words
             for child in tree.root.children
-            if child.kind is EntryKind.WATCHING and child.status is Status.UNRESPONSIVE
+            if child.kind is EntryKind.WATCHING
             for words in child.messages
+            if words != NOT_YET
         ],
         "reported": reported_leaves(tree),
         "repair": card.settings.repair if tree.header["revision_committed"] is not None else None,

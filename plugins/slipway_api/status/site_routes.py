@@ -77,6 +77,7 @@ class SiteStanding(BaseModel):
     messages: list[str] = Field(examples=[[]])
     running: BriefAction | None = Field(examples=[None])
     last: BriefAction | None
+    stopped: str | None = Field(examples=[None], description="Why nobody watches it, as a demo's; null: it is watched.")
     repair_stopped: RepairStop | None = Field(description="Who has stopped its repair; null: nobody has.")
 
 

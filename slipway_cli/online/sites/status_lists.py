@@ -77,6 +77,9 @@ def get_sites(server: SiteServer, output: str) -> None:
                 printable(verdict),
             )
         console().print(rows if sites else Text("there is no site yet: slipway create configdocs --help"))
+        for site in sites:
+            if site.get("stopped"):
+                click.echo(printable(f"site {site['name']} is not watched: {site['stopped']}"))
         for line in _stopped_repair(sites):
             console().print(Text(printable(line)), soft_wrap=True)
 

@@ -6,8 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from sqlalchemy import select
+
 from site_store import ActionRecord, GroupRecord, Operation, OperationStatus, PlannedGroup, SiteStore
 from site_store.nodes.nodes import write_wanted
+from site_store.tables import event
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
@@ -40,6 +43,12 @@ def outcome(
 def want(store: SiteStore, revision: int, digests: Mapping[str, str], site: str = SITE) -> None:
     """Want these nodes, as the commit of a revision does."""
     store._database.write(lambda tx: write_wanted(tx, site, revision, digests))
+
+
+def events_of(store: SiteStore, site: str, kind: str) -> list[str]:
+    """Return what the events of this kind of a site say, oldest first."""
+    query = select(event.c.message).where(event.c.site == site, event.c.kind == kind).order_by(event.c.id)
+    return store._database.read(lambda tx: list(tx.scalars(query)))
 
 
 @dataclass

@@ -53,6 +53,7 @@ WRITES: dict[str, Write] = {
     "owners missed": lambda store, held, clock, _: store.owners.note_changes(
         held, clock.time - timedelta(hours=1), ["airflow:x"]
     ),
+    "sites unwatched": lambda store, held, clock, _: store.watches.note(held, clock.time),
     "reports of nodes": lambda store, held, *_: store.node_reports.notify(held),
     "who is told": lambda store, held, *_: store.outbox.route(held),
     "what was sent": lambda store, held, clock, _: store.outbox.record_attempt(held, _told(clock), None),

@@ -38,6 +38,7 @@ FEEDBACK = {
     "operations.note_at_work",
     *("operations.record_late_outcome", "operations.record_outcome", "outbox.prune", "outbox.record_attempt"),
     *("outbox.route", "owners.check_in", "owners.note_changes", "provisioner_lists.note_pace"),
+    *("site_stops.settle", "watches.note"),
     *("provisioner_lists.save", "questions.forget"),
     *("questions.keep", "repairs.begin", "repairs.observe", "repairs.powered_on", "repairs.refused"),
     *("repairs.started", "reporters.admit", "reporters.create", "reporters.report", "reporters.revoke"),

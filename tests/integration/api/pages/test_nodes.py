@@ -141,8 +141,9 @@ def test_owners_come_in_pages(
         if following is None:
             break
         query = html.unescape(following[1])
-    gone = ["airflow:deploy_site", "controller", "provisioner:slipway_provisioner"]
-    assert found == [gone[:2], [gone[2], "provisioner:a"], ["provisioner:b", "provisioner:c"]]
+    # Nobody need have looked at the site yet: the controller is not missed.
+    gone, there = ["airflow:deploy_site", "provisioner:slipway_provisioner"], ["controller", "provisioner:a"]
+    assert found == [gone, there, ["provisioner:b", "provisioner:c"]]
     assert "There are no more owners" in pages["viewer"].get("/owners?after=z&there=1").text
 
 
@@ -193,3 +194,14 @@ def test_a_site_in_error_says_that_nobody_looks_at_it(pages: dict[str, httpx.Cli
     shown = text_of(pages["viewer"].get("/sites/unwatched"))
     assert "disk is broken" in shown
     assert "Not watched : nobody has looked at the nodes since the first commit" in shown
+
+
+def test_of_two_sites_the_one_of_a_demo_that_is_over_says_so(pages: dict[str, httpx.Client], store: SiteStore) -> None:
+    for name in ("example", "north"):
+        commit_design(store, name, site([node("n1")], [group("all")], region=name))
+    store.site_stops.put("example", "demo: simulator stopped")
+    listed = text_of(pages["viewer"].get("/"))
+    assert listed.count("demo: simulator stopped") == 1
+    assert "example demo: simulator stopped" in listed
+    assert "Not watched : demo: simulator stopped" in text_of(pages["viewer"].get("/sites/example"))
+    assert "Not watched" not in text_of(pages["viewer"].get("/sites/north"))

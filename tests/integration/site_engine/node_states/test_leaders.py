@@ -109,6 +109,28 @@ def test_one_of_two_leads_and_the_other_follows_when_the_lease_has_run_out(here:
     assert here.version() == after
 
 
+def test_of_two_sites_the_one_that_is_stopped_is_led_by_nobody(here: Site) -> None:
+    commit_design(here.store, "second", site([node("n1")], [group("g", ["n1"])], region="second"))
+    first = here.controller("first", LONG)
+    here.look(first)
+    assert first.led() == (SITE, "second")
+    here.store.site_stops.put(SITE, "demo: simulator stopped", after=30)
+    here.look(first, 29)
+    assert first.led() == (SITE, "second")
+    here.look(first, 2)
+    asked = len(here.asked)
+    here.look(first, 30)
+    assert first.led() == ("second",)
+    assert {name for name, _ in here.asked[asked:]} == {"second"}
+    # Another controller does not begin, and the same one does once it is watched again.
+    second = here.controller("second")
+    here.look(second, 1)
+    assert second.led() == ()
+    here.store.site_stops.put(SITE, "demo: simulator stopped", after=30)
+    here.look(first, 2)
+    assert first.led() == (SITE, "second")
+
+
 def test_a_lease_is_renewed_while_its_owner_looks(here: Site) -> None:
     first, second = here.controller("first"), here.controller("second")
     for _ in range(8):

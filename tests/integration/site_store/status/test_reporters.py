@@ -7,6 +7,7 @@ from sqlalchemy import select
 
 from site_store import (
     ActionNotFound,
+    ActionState,
     NewLeaf,
     ReporterNotFound,
     ReporterRefused,
@@ -16,7 +17,7 @@ from site_store import (
 )
 from site_store.status import reporters as module
 from site_store.tables import reporter
-from tests.integration.site_store.scenario import SITE, FakeClock, Scenario
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, events_of
 
 LEAF = NewLeaf("compute/n1", "burn-in", "processing", "3 of 8 hours")
 
@@ -32,8 +33,14 @@ def test_a_token_is_stored_as_its_digest_alone(store: SiteStore) -> None:
     assert len(made.token) >= 40
 
 
-def test_a_revoked_token_opens_nothing_and_what_it_reported_stays(store: SiteStore, clock: FakeClock) -> None:
-    made = store.reporters.create(SITE, "burnin", "ann")
+def test_a_revoked_token_opens_nothing_and_what_it_reported_ends_with_an_event(
+    store: SiteStore, site: Scenario, clock: FakeClock
+) -> None:
+    other, made = (store.reporters.create(SITE, name, "ann") for name in ("other", "burnin"))
+    store.reporters.report(other.token, SITE, [LEAF._replace(name="other")], interval=60)
+    action = site.action()
+    store.reporters.report(made.token, SITE, [LEAF], action.id, interval=60)
+    store.actions.close(action.id, ActionState.FAILED, "over", "ann")
     store.reporters.report(made.token, SITE, [LEAF], interval=60)
     clock.move(5)
     revoked = store.reporters.revoke(SITE, made.record.id)
@@ -42,8 +49,22 @@ def test_a_revoked_token_opens_nothing_and_what_it_reported_stays(store: SiteSto
     assert store.reporters.of_token(made.token) is None
     with pytest.raises(ReporterRefused):
         store.reporters.report(made.token, SITE, [LEAF], interval=60)
+    # Of another reporter, and of an action that is over, it stays.
+    assert [leaf.name for leaf in store.reporters.reported(SITE)] == ["other"]
+    assert [leaf.name for leaf in store.reporters.reported(SITE, action.id)] == ["burn-in"]
+    said = "reporter:burnin was revoked, and what it reported ends with it: burn-in (processing)"
+    assert events_of(store, SITE, "reporter") == [said]
+    assert [one.name for one in store.owners.all()[1]] == [f"reporter:other@{SITE}"]
+    assert [one.revoked for one in store.reporters.of_site(SITE)] == [None, revoked.revoked]
+
+
+def test_what_was_reported_stays_while_another_token_speaks_for_its_owner(store: SiteStore) -> None:
+    first, second = (store.reporters.create(SITE, "burnin", "ann") for _ in range(2))
+    store.reporters.report(first.token, SITE, [LEAF], interval=60)
+    store.reporters.revoke(SITE, first.record.id)
     assert [leaf.name for leaf in store.reporters.reported(SITE)] == ["burn-in"]
-    assert [one.revoked for one in store.reporters.of_site(SITE)] == [revoked.revoked]
+    store.reporters.revoke(SITE, second.record.id)
+    assert store.reporters.reported(SITE) == []
 
 
 def test_only_the_site_s_own_reporters_are_revoked(store: SiteStore) -> None:

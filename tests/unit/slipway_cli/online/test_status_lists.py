@@ -122,6 +122,13 @@ def test_who_has_stopped_repair_stands_below(slipway: Slipway, server: Server, e
     assert sum("is stopped" in line for line in lines) == 1
 
 
+def test_of_two_sites_it_is_said_which_one_nobody_watches(slipway: Slipway, server: Server) -> None:
+    server.on("GET", "/sites", [listed_site("example", stopped="demo: simulator stopped"), listed_site("lab-8")])
+    lines = slipway("get", "sites").stdout.splitlines()
+    assert lines[-1] == "site example is not watched: demo: simulator stopped"
+    assert sum("is not watched" in line for line in lines) == 1
+
+
 def test_sites_on_several_pages(slipway: Slipway, server: Server) -> None:
     more = {"Link": '</slipway/api/v1.0/sites?after=a>; rel="next"'}
     server.on("GET", "/sites", [listed_site("a")], headers=more)
