@@ -12,6 +12,7 @@ from site_engine.monitoring.owners import CheckIns, ProvisionerObserver, airflow
 from site_engine.provisioners import ProvisionerConnection
 from site_store import CallKey, ExpectedWork, Lease, OwnerCheckIn, SiteStore, StoreUnavailable
 from site_store.status.owners import NEVER
+from strategy_lib.status.watching import Watched
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = provisioner_owner("drydock")
@@ -53,6 +54,13 @@ class Leases:
         return Lease(name, "host:1", 1, NOW + timedelta(seconds=INTERVAL), renewed=NOW)
 
 
+class Watches:
+    """How a store's sites are watched: there is none."""
+
+    def all(self) -> dict[str, Watched]:
+        return {}
+
+
 class Clock:
     """Seconds that the test moves."""
 
@@ -69,7 +77,10 @@ def parts() -> tuple[Owners, Clock, CheckIns, SiteStore]:
         owners,
         clock,
         CheckIns(clock),
-        cast(SiteStore, SimpleNamespace(owners=owners, sites=Sites(), leases=Leases(), location="here")),
+        cast(
+            SiteStore,
+            SimpleNamespace(owners=owners, sites=Sites(), leases=Leases(), watches=Watches(), location="here"),
+        ),
     )
 
 

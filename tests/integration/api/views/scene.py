@@ -5,10 +5,10 @@ What happens, happens to the site `alpha`. The other one, `beta`, was deployed, 
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
-from collections.abc import Collection, Iterator, Mapping
+import uuid
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -118,7 +118,6 @@ class Scene:
     _asked: ApprovalRecord | None = None
     is_restored: bool = False
     seconds: float = 0.0
-    _runs: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _revisions: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -211,7 +210,7 @@ class Scene:
 
     def _created(self, kind: str, name: str, parameters: Mapping[str, Any]) -> Driving:
         asked = parse_parameters(dict(parameters), kind_of(kind)).to_record()
-        run = f"{name}__views-{next(self._runs)}"
+        run = f"{name}__{uuid.uuid4()}"
         self.airflow.start(kind, run, site=name, **parameters)
         revision = parameters.get("revision") or self._revisions[name]
         made = self.store.actions.ensure(kind, run, kind, name, revision, asked, "ann")
