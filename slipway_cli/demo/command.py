@@ -19,6 +19,7 @@ from api_client.slipway import Action, GroupProgress, RunProgress, SlipwayClient
 from provisioner_client.finite_range import FiniteRange
 from provisioner_client.simulator.scripts import Behaviour
 from provisioner_client.simulator.settings import FASTEST
+from slipway_cli import INTERRUPTED_EXIT
 from slipway_cli.demo.airflow import BackgroundAirflow, reuse_or_start
 from slipway_cli.demo.demo_site import demo_store, remove_site, watched
 from slipway_cli.demo.order import Order, read_fail, read_order
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 DAG = "deploy_site"
 GROUP_TASKS = ("deploy_group", "deploy_group_beside")
-INTERRUPTED_EXIT = 130
 _SPEED = 800.0
 """Simulated seconds per second: a group is deployed within seconds, and can still be watched."""
 _POLL = 0.5

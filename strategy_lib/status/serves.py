@@ -4,52 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple
 
-from strategy_lib.status.words import Status
+from strategy_lib.status.words import Look, ShownWord, Status
 
 
-class Serves(StrEnum):
-    """What a node serves. Of several nodes the oldest that one of them serves; nothing where none does."""
+class Serves(ShownWord):
+    """What a node serves. Of several nodes the oldest that one of them serves; nothing where none does.
+
+    It is shown in place of the status of a pending node.
+    """
 
     NOTHING = "nothing"
     OLDER = "older"
     WANTED = "wanted"
 
     @property
-    def symbol(self) -> str:
-        """One character for a pending node that serves this, on every page and terminal."""
-        return _LOOKS[self].symbol
-
-    @property
-    def ascii_symbol(self) -> str:
-        """The same where only ASCII can be shown."""
-        return _LOOKS[self].ascii_symbol
-
-    @property
-    def colour(self) -> str:
-        """Its colour: grey, cyan or green; how that looks, a page or a terminal decides."""
-        return _LOOKS[self].colour
+    def look(self) -> Look:
+        """How it is shown."""
+        return _LOOKS[self]
 
     @property
     def words(self) -> str:
         """What is served, as the end of a sentence that begins with "serving"."""
-        return _LOOKS[self].words
-
-
-class _Look(NamedTuple):
-    symbol: str
-    ascii_symbol: str
-    colour: str
-    words: str
+        return _WORDS[self]
 
 
 _LOOKS = {
-    Serves.NOTHING: _Look(Status.PENDING.symbol, Status.PENDING.ascii_symbol, "grey", "nothing"),
-    Serves.OLDER: _Look("↑", "^", "cyan", "an older revision"),
-    Serves.WANTED: _Look("↻", "~", "green", "the wanted revision"),
+    Serves.NOTHING: Status.PENDING.look,
+    Serves.OLDER: Look("↑", "^", "cyan"),
+    Serves.WANTED: Look("↻", "~", "green"),
 }
+_WORDS = {Serves.NOTHING: "nothing", Serves.OLDER: "an older revision", Serves.WANTED: "the wanted revision"}
 
 
 def serves_of(wanted: str | None, done: str | None, *, in_doubt: bool = False, drifted: bool = False) -> Serves:
@@ -107,14 +93,18 @@ class Part(NamedTuple):
     number: int
 
     @property
+    def _word(self) -> ShownWord:
+        return self.status if self.serves is Serves.NOTHING else self.serves
+
+    @property
     def symbol(self) -> str:
         """The character that stands for them."""
-        return self.status.symbol if self.serves is Serves.NOTHING else self.serves.symbol
+        return self._word.symbol
 
     @property
     def ascii_symbol(self) -> str:
         """The same where only ASCII can be shown."""
-        return self.status.ascii_symbol if self.serves is Serves.NOTHING else self.serves.ascii_symbol
+        return self._word.ascii_symbol
 
     @property
     def look(self) -> str:

@@ -11,7 +11,39 @@ from enum import StrEnum
 from typing import NamedTuple, TypedDict
 
 
-class Status(StrEnum):
+class Look(NamedTuple):
+    """How a word is shown: one character for it, the same where only ASCII can be shown, and a colour."""
+
+    symbol: str
+    ascii_symbol: str
+    colour: str
+
+
+class ShownWord(StrEnum):
+    """A word that stands on every page and terminal with a symbol and a colour."""
+
+    @property
+    def look(self) -> Look:
+        """How it is shown."""
+        raise NotImplementedError
+
+    @property
+    def symbol(self) -> str:
+        """One character that stands for it."""
+        return self.look.symbol
+
+    @property
+    def ascii_symbol(self) -> str:
+        """The same where only ASCII can be shown."""
+        return self.look.ascii_symbol
+
+    @property
+    def colour(self) -> str:
+        """Its colour, such as green; how that looks, a page or a terminal decides."""
+        return self.look.colour
+
+
+class Status(ShownWord):
     """How an entry of the tree stands, from the lowest to the highest: the highest of the children wins."""
 
     SUCCESS = "success"
@@ -28,39 +60,23 @@ class Status(StrEnum):
         return _RANKS[self]
 
     @property
-    def symbol(self) -> str:
-        """One character that stands for it on every page and terminal."""
-        return _LOOKS[self].symbol
-
-    @property
-    def ascii_symbol(self) -> str:
-        """The same where only ASCII can be shown."""
-        return _LOOKS[self].ascii_symbol
-
-    @property
-    def colour(self) -> str:
-        """Its colour: green, grey, yellow, blue, red or magenta; how that looks, a page or a terminal decides."""
-        return _LOOKS[self].colour
+    def look(self) -> Look:
+        """How it is shown."""
+        return _LOOKS[self]
 
 
 _RANKS = {status: rank for rank, status in enumerate(Status)}
 _BY_WORD = {status.value: status for status in Status}
 
 
-class _Look(NamedTuple):
-    symbol: str
-    ascii_symbol: str
-    colour: str
-
-
 _LOOKS = {
-    Status.SUCCESS: _Look("✓", "+", "green"),
-    Status.DELETED: _Look("–", "-", "grey"),
-    Status.PENDING: _Look("·", ".", "grey"),
-    Status.UNRESPONSIVE: _Look("?", "?", "yellow"),
-    Status.PROCESSING: _Look("▶", ">", "blue"),
-    Status.ERROR: _Look("✗", "x", "red"),
-    Status.UNDEFINED: _Look("‽", "!", "magenta"),
+    Status.SUCCESS: Look("✓", "+", "green"),
+    Status.DELETED: Look("–", "-", "grey"),
+    Status.PENDING: Look("·", ".", "grey"),
+    Status.UNRESPONSIVE: Look("?", "?", "yellow"),
+    Status.PROCESSING: Look("▶", ">", "blue"),
+    Status.ERROR: Look("✗", "x", "red"),
+    Status.UNDEFINED: Look("‽", "!", "magenta"),
 }
 UNRECORDED_SYMBOL = " "
 """Stands where a status would, if nothing is kept about the entry."""

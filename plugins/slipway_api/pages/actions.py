@@ -27,6 +27,7 @@ from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import counted, number, segment
 from strategy_lib.phase import NODE_STEPS
 from strategy_lib.status.entry import EntryKind
+from strategy_lib.status.first_line import TROUBLES
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ FAILED_SHOWN = 200
 """Failed nodes that an action's page names; a group's own page has all of its nodes."""
 NODES_SHOWN = 100
 """Nodes of a group on one page, each once for each phase; those that failed come before."""
-_BAD = (Status.ERROR, Status.UNDEFINED, Status.UNRESPONSIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,7 @@ def _did_not_run(group: Entry) -> bool:
     if group.blame is not None and group.blame.role == "victim":
         # Its task may have started, to find that another group has failed it.
         return True
-    return group.group is not None and group.group.started is None and group.status in _BAD
+    return group.group is not None and group.group.started is None and group.status in TROUBLES
 
 
 def failures(
@@ -282,14 +282,14 @@ def failures(
     """
     found = []
     for child in root_entry.children:
-        if child.kind in (EntryKind.STEP, EntryKind.STAGE) and child.name != DEPLOY_GROUP and child.status in _BAD:
+        if child.kind in (EntryKind.STEP, EntryKind.STAGE) and child.name != DEPLOY_GROUP and child.status in TROUBLES:
             nodes = failed.get("", ()) if child.kind is EntryKind.STAGE else ()
             found.append(Failure(child, task_log(root, record, child.name, None), nodes))
     for each in groups:
         if each.group is None or _did_not_run(each):
             continue
         nodes = failed.get(each.name, ())
-        if each.status in _BAD or nodes:
+        if each.status in TROUBLES or nodes:
             log = group_log(root, record, each.group)
             found.append(Failure(each, log, nodes, max(0, each.counts.get(Status.ERROR, 0) - len(nodes))))
     if any(one.entry.kind is EntryKind.GROUP and not one.spared for one in found):

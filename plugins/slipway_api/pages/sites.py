@@ -22,6 +22,7 @@ from slipway_api.pages.rendering import page
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import segment
 from strategy_lib.status.entry import EntryKind
+from strategy_lib.status.first_line import TROUBLES
 from strategy_lib.status.watching import NOT_YET
 from strategy_lib.status.words import Status
 
@@ -36,9 +37,6 @@ ACTIONS_SHOWN = 20
 REVISIONS_SHOWN = 20
 MOST_FIELDS = 500
 """Differing fields on a revision's page."""
-
-
-_BAD = (Status.ERROR, Status.UNDEFINED, Status.UNRESPONSIVE)
 
 
 class TroubledNodes(NamedTuple):
@@ -147,7 +145,7 @@ def _site_values(
         "tree": tree,
         "groups": groups,
         "next_kind": _next_kind(tree),
-        "wrong": troubled_nodes(tree) if tree.root.status in _BAD else [],
+        "wrong": troubled_nodes(tree) if tree.root.status in TROUBLES else [],
         "unwatched": [
             words
             for child in tree.root.children
