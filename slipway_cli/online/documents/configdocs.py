@@ -295,10 +295,9 @@ def _show_next(body: Mapping[str, Any], site_option: Sequence[str]) -> None:
     if not body.get("deployable", True):
         click.echo("no action can use it: mend the documents, load them, and commit them")
         return
-    # A server of an earlier version does not say it.
-    step = body.get("next") or {"name": "deploy_site" if body["revision"] == 1 else "update_site"}
-    needed = [f"--{name.replace('_', '-')}" for name, is_set in (step.get("parameters") or {}).items() if is_set]
-    if step.get("why"):
+    step = body["next"]
+    needed = [f"--{name.replace('_', '-')}" for name, is_set in step["parameters"].items() if is_set]
+    if step["why"]:
         click.echo(printable(step["why"]))
     passed_over = [str(number) for number in body.get("intermediate_commits") or []]
     if passed_over:

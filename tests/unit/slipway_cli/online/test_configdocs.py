@@ -19,7 +19,10 @@ ERROR = {**WARNING, "message": "design:4: $.data: bad", "text": "bad", "path": "
 
 
 def judged(*messages: Any, **more: Any) -> dict[str, Any]:
-    """Shipyard's status body."""
+    """Shipyard's status body; that of a commit says what comes next."""
+    if more.get("revision"):
+        kind = "deploy_site" if more["revision"] == 1 else "update_site"
+        more = {"next": {"name": kind, "parameters": {}, "why": ""}} | more
     return {"message": "Validations succeeded", "status": "Success", "details": {"messageList": list(messages)}} | more
 
 
