@@ -266,6 +266,8 @@ def _phase(one: NodePast, now: datetime) -> dict[str, Any]:
     )
     if one.dry_run and one.status == TaskStatus.PENDING:
         shown = Shown(Status.PENDING, "a dry run submits nothing")
+    elif one.dry_run and one.status == TaskStatus.WITHHELD:
+        shown = Shown(Status.PENDING, f"it would not be submitted: {one.message or 'withheld'}")
     end = one.ended or (now if one.started is not None and not over else None)
     return {
         "phase": one.phase,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from site_engine.trees.batches import batches_to_dict
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import Reports, by_parent
+from site_engine.trees.waiting import approve_command
 from site_store.leases import CONTROLLER
 from site_store.trees.tree_facts import Times
 from strategy_lib.batches.batch_words import batches_so_far
@@ -338,4 +339,5 @@ def _brief(action: ActionBrief | None) -> dict[str, Any] | None:
         "ended": action.ended.isoformat() if action.ended is not None else None,
         "paused": action.paused.isoformat() if action.paused is not None else None,
         "asks": action.asks,
+        "approve": approve_command(action.id, action.asks) if action.asks else None,
     }

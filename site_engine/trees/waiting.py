@@ -53,8 +53,12 @@ def waits_for_person(gate: ApprovalRecord | None) -> str:
     """Say what a group waits for that asks a person, with the command that answers; "" where it asks nobody."""
     if gate is None or gate.answered is not None:
         return ""
-    command = f"slipway approve action/{gate.action_id} --group {shlex.quote(gate.group)}"
-    return f"waits for approval: {command}: {gate.text}"
+    return f"waits for approval: {approve_command(gate.action_id, gate.group)}: {gate.text}"
+
+
+def approve_command(action_id: str, group: str) -> str:
+    """Return the command that answers a group that waits for a person."""
+    return f"slipway approve action/{action_id} --group {shlex.quote(group)}"
 
 
 def why_waiting(tasks: Tasks, group: str, phase: str) -> str:

@@ -71,7 +71,9 @@ def site_header_lines(header: Mapping[str, Any]) -> Iterator[Text]:
         yield Text(printable(f"site {header['name']}: {revisions}"), "bold")
     for title, action in (("running", header.get("running")), ("last", header.get("last"))):
         if action:
+            asks = f"group {action['asks']} waits for approval: {action['approve']}" if action.get("asks") else ""
             verdict = f": {action['verdict']}" if action.get("verdict") else ""
+            state = asks or f"{action['state']}{verdict}"
             yield Text(
-                printable(f"{title}: {action['kind']}, action/{action['id']}, {action['state']}{verdict}"), "dim"
+                printable(f"{title}: {action['kind']}, action/{action['id']}, {state}"), "yellow" if asks else "dim"
             )

@@ -146,7 +146,8 @@ def refuse_unknown_site(store: SiteStore, site: str) -> NoReturn:
     known = store.sites.known()
     there = "there is none yet: put a collection of documents into its buffer first"
     if known:
-        there = f"there are {', '.join(known[:20])}" + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+        verb = "is" if len(known) == 1 else "are"
+        there = f"there {verb} {', '.join(known[:20])}" + (f" and {len(known) - 20} more" if len(known) > 20 else "")
     hint = did_you_mean(site, known, there, most=_NEAREST)
     raise ApiError(404, f"there is no site {site[:64]!r}; {hint}", "Site not found")
 

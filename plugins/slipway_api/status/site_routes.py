@@ -42,6 +42,7 @@ class BriefAction(BaseModel):
     ended: Moment | None
     paused: Moment | None = Field(examples=[None])
     asks: str | None = Field(examples=[None], description="Its first group that waits for a person's approval.")
+    approve: str | None = Field(examples=[None], description="The command that answers this group.")
 
 
 class RepairStop(BaseModel):

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from site_engine.actions.kinds import REPORT
 from slipway_cli.online.actions.control import follow_to_the_end
 from slipway_cli.online.actions.trees import ALL, DEPTH, describe_site, follow_tree_to_the_end, show_tree
 from slipway_cli.online.server.completion import ACTION, STEP
@@ -245,7 +246,8 @@ def _show_steps(target: Console, action: Any) -> None:
         rows.add_row(str(step["index"]), Text(printable(step["id"])), _coloured(step["state"] or "-"))
     target.print(rows)
     target.print(Text(f"Log of a step: slipway logs step/{action['id']}/STEP", style="dim"), soft_wrap=True)
-    if action["ended"]:
+    # One that was stopped or closed may have none.
+    if any(step["id"] == REPORT and step["state"] == "success" for step in action["steps"]):
         text = f"The whole report: slipway report action/{action['id']}"
         target.print(Text(text, style="dim"), soft_wrap=True)
 

@@ -21,6 +21,7 @@ WAITING = frozenset(
         "action",
         "list of actions",
         "slipway get actions",
+        "slipway describe site",
         "slipway describe action",
         "slipway describe action --tree",
     }

@@ -112,7 +112,7 @@ def test_an_action_is_described(slipway: Slipway, server: Server, arguments: tup
         ended="2026-03-01T12:02:05+00:00",
         groups=[group],
         nodes=[{"name": "n2", "state": "failure", "groups": ["control"], "message": "no PXE answer"}],
-        steps=[STEP, step],
+        steps=[STEP, step, {"id": "report", "index": 9, "state": "success", "notes": []}],
         notes=[note("action failed", at="2026-03-01T12:02:05+00:00"), note("acquired", resolved_url_value="Details")],
         command_audit=[{"datetime": AT, "command": "invoke", "user": "admin"}],
     )
@@ -142,6 +142,12 @@ def test_an_action_is_described(slipway: Slipway, server: Server, arguments: tup
         "",
         "2026-03-01 12:00:00  invoke by admin",
     ]
+
+
+def test_a_report_that_was_never_written_is_not_offered(slipway: Slipway, server: Server) -> None:
+    skipped = {"id": "report", "index": 9, "state": "skipped", "notes": []}
+    server.on("GET", f"/actions/{ID}", action(ended="2026-03-01T12:02:05+00:00", steps=[STEP, skipped]))
+    assert "slipway report" not in slipway("describe", "action", ID).stdout
 
 
 @pytest.mark.parametrize(
