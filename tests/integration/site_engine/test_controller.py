@@ -25,12 +25,11 @@ from site_engine.controller.controller import (
     close_dead_actions,
     pause_after,
 )
-from site_engine.controller.owner_jobs import OWNERS_EVERY, PROVISIONERS_EVERY, check_owners, check_provisioners
+from site_engine.controller.owner_jobs import OWNERS_EVERY, check_owners
 from site_engine.controller.upkeep import METRICS_EVERY, give_metrics
 from site_engine.errors import AccountRefused, AirflowApiError
 from site_store import ActionState, Lease, LeaseLost, SiteStore, StoreUnavailable
 from site_store.actions.abort import CLOSE
-from tests.support.revisions import commit_design
 from tests.support.stores import new_store
 
 
@@ -349,63 +348,3 @@ def test_who_is_refused_lets_another_lead_and_tries_again_after_growing_pauses(s
     done: list[str] = []
     made(store, clock, "good", counting(done, "a")).look()
     assert done == ["a"]
-
-
-def test_one_sites_failure_does_not_keep_the_others_from_being_asked(store: SiteStore, clock: Clock) -> None:
-    for site in ("alpha", "beta", "gamma"):
-        commit_design(store, site, "a: 1\n", [])
-
-    def check(site: str) -> str | None:
-        if site == "alpha":
-            raise AirflowApiError("asking the provisioner of site alpha: HTTP 500")
-        return None
-
-    leader = made(store, clock, "one", check_provisioners(check))
-    for _ in range(3):
-        leader.look()
-    assert problems(store) == {
-        "provisioner of site beta": None,
-        "provisioner of site gamma": None,
-        "provisioners": (
-            "the provisioner of site alpha is not checked: asking the provisioner of site alpha: HTTP 500"
-        ),
-    }
-
-
-def test_every_provisioner_is_asked_and_the_last_answer_is_kept(store: SiteStore, clock: Clock) -> None:
-    for site in ("alpha", "beta"):
-        commit_design(store, site, "a: 1\n", [])
-    answers: dict[str, str | None] = {"alpha": None, "beta": "Drydock does not answer"}
-    leader = made(store, clock, "one", check_provisioners(lambda site: answers[site]))
-    leader.look()
-    leader.look()
-    assert problems(store) == {
-        "provisioner of site alpha": None,
-        "provisioner of site beta": "Drydock does not answer",
-        "provisioners": None,
-    }
-    answers["beta"] = None
-    clock.seconds += TICK
-    leader.look()
-    assert problems(store)["provisioner of site beta"] == "Drydock does not answer", "not asked again so soon"
-    # As it goes on in between, it keeps its lease.
-    for _ in range(int(PROVISIONERS_EVERY / RENEWAL) + 1):
-        clock.seconds += RENEWAL
-        leader.look()
-    assert set(problems(store).values()) == {None}
-
-
-def test_one_provisioner_is_asked_in_each_look_so_that_other_jobs_do_not_wait(store: SiteStore, clock: Clock) -> None:
-    for site in ("alpha", "beta", "gamma"):
-        commit_design(store, site, "a: 1\n", [])
-    done: list[str] = []
-
-    def slow(site: str) -> None:
-        done.append(site)
-        clock.seconds += 25
-
-    leader = made(store, clock, "one", check_provisioners(slow), counting(done, "other"))
-    for _ in range(4):
-        leader.look()
-        clock.seconds += TICK
-    assert done == ["alpha", "other", "beta", "other", "gamma", "other", "alpha", "other"]

@@ -9,6 +9,7 @@ import pytest
 import responses
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
+from provisioner_client.http_session import HttpSession
 
 URL = "http://drydock.test:9000"
 
@@ -23,6 +24,24 @@ def http() -> Iterator[responses.RequestsMock]:
 def waits() -> list[float]:
     """Every wait that the client asked for, in seconds."""
     return []
+
+
+@pytest.fixture
+def make_session(waits: list[float]) -> Iterator[Callable[..., HttpSession]]:
+    made: list[HttpSession] = []
+
+    def make(**options: Any) -> HttpSession:
+        made.append(HttpSession(URL, sleep=waits.append, chance=lambda: 1.0, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def session(make_session: Callable[..., HttpSession]) -> HttpSession:
+    return make_session()
 
 
 @pytest.fixture
