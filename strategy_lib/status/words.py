@@ -6,6 +6,7 @@ missed what happened since, and a status of an older design says nothing about t
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple, TypedDict
@@ -23,9 +24,9 @@ class ShownWord(StrEnum):
     """A word that stands on every page and terminal with a symbol and a colour."""
 
     @property
+    @abstractmethod
     def look(self) -> Look:
         """How it is shown."""
-        raise NotImplementedError
 
     @property
     def symbol(self) -> str:
