@@ -66,7 +66,7 @@ class Document:
     def abstract(self) -> bool:
         """True for a document that is only a base for others to be layered on."""
         layering = self.metadata.get("layeringDefinition")
-        return isinstance(layering, Mapping) and layering.get("abstract") is True
+        return isinstance(layering, dict) and layering.get("abstract") is True
 
     def line_of(self, path: str) -> int | None:
         """Return the line of a JSON path from the document's root `$`, or of its nearest ancestor that is there."""

@@ -98,22 +98,6 @@ def design_objects(documents: Iterable[Document], nodes: Iterable[Node]) -> tupl
     return tuple(sorted(found, key=lambda one: one.key))
 
 
-def shaped_by(objects: Iterable[DesignObject], changed: Iterable[ObjectKey]) -> set[ObjectKey]:
-    """Return the objects that use any of these, directly or through others, and these themselves."""
-    users: dict[ObjectKey, list[ObjectKey]] = {}
-    for one in objects:
-        for used in one.uses:
-            users.setdefault(used, []).append(one.key)
-    found: set[ObjectKey] = set()
-    left = list(changed)
-    while left:
-        key = left.pop()
-        if key not in found:
-            found.add(key)
-            left.extend(users.get(key, ()))
-    return found
-
-
 def parts_of_nodes(objects: Iterable[DesignObject]) -> dict[str, frozenset[ObjectKey]]:
     """Return for each node the objects that it uses, directly or through others, and itself; missing ones included."""
     uses = {one.key: one.uses for one in objects}

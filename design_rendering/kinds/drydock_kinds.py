@@ -63,24 +63,26 @@ def part_names(data: object) -> Iterator[tuple[str, str]]:
 
 def placed_parts(data: object) -> Iterator[tuple[str, str, tuple[Step, ...]]]:
     """Yield the same, each with the steps in the data that lead to its name."""
-    if not isinstance(data, Mapping):
+    for schema, name, steps in _places(data):
+        if isinstance(name, str) and name:
+            yield schema, name, steps
+
+
+def _places(data: object) -> Iterator[tuple[str, object, tuple[Step, ...]]]:
+    """Yield what stands where a name may stand. Of each node of a large design this is asked several times."""
+    if not isinstance(data, dict):
         return
-    yield from _named(HARDWARE_SCHEMA, data, "hardware_profile")
-    yield from _named(NETWORK_SCHEMA, data, "primary_network")
-    yield from _named(NETWORK_SCHEMA, data.get("oob"), "network", "oob")
-    addressing = data.get("addressing")
+    yield HARDWARE_SCHEMA, data.get("hardware_profile"), ("hardware_profile",)
+    yield NETWORK_SCHEMA, data.get("primary_network"), ("primary_network",)
+    oob, addressing, interfaces = data.get("oob"), data.get("addressing"), data.get("interfaces")
+    if isinstance(oob, dict):
+        yield NETWORK_SCHEMA, oob.get("network"), ("oob", "network")
     for place, address in enumerate(addressing if isinstance(addressing, list) else ()):
-        yield from _named(NETWORK_SCHEMA, address, "network", "addressing", place)
-    interfaces = data.get("interfaces")
-    for key, interface in interfaces.items() if isinstance(interfaces, Mapping) else ():
-        yield from _named(LINK_SCHEMA, interface, "device_link", "interfaces", key)
-        networks = interface.get("networks") if isinstance(interface, Mapping) else None
-        for place, network in enumerate(networks if isinstance(networks, list) else ()):
-            if isinstance(network, str) and network:
+        if isinstance(address, dict):
+            yield NETWORK_SCHEMA, address.get("network"), ("addressing", place, "network")
+    for key, interface in interfaces.items() if isinstance(interfaces, dict) else ():
+        if isinstance(interface, dict):
+            yield LINK_SCHEMA, interface.get("device_link"), ("interfaces", key, "device_link")
+            networks = interface.get("networks")
+            for place, network in enumerate(networks if isinstance(networks, list) else ()):
                 yield NETWORK_SCHEMA, network, ("interfaces", key, "networks", place)
-
-
-def _named(schema: str, data: Any, key: str, *above: Step) -> Iterator[tuple[str, str, tuple[Step, ...]]]:
-    name = data.get(key) if isinstance(data, Mapping) else None
-    if isinstance(name, str) and name:
-        yield schema, name, (*above, key)

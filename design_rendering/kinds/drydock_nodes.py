@@ -168,7 +168,7 @@ def _with_labels(labels: Mapping[str, str], own: Mapping[str, str]) -> Mapping[s
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def missing_parts(documents: Sequence[Document]) -> list[Problem]:

@@ -1,23 +1,19 @@
-"""What the newest design of each site consists of: its objects with their versions, and what uses what."""
+"""What the newest design of each site consists of: its objects with their versions, and what each uses."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Text, and_, delete, literal, select, tuple_
-from sqlalchemy import insert as plain_insert
+from sqlalchemy import Connection, Row, delete, literal, select, tuple_
 
 from design_rendering.changes.objects import DesignObject, ObjectKey
 from site_store.sql.database import Repository
-from site_store.sql.postgresql import insert, text_rows
-from site_store.tables import design_object, object_use
+from site_store.sql.postgresql import insert
+from site_store.tables import design_object
 
 _AT_ONCE = 5000
-_USES_AT_ONCE = 100_000
 _JUDGED = ":"
 """In `policed_set`, between the set of policies and the digest in which it left the object as it is."""
 
@@ -28,7 +24,7 @@ class ObjectRecord:
 
     `digest` is of its own data alone; `version` grows with each change of that, and `revision` brought this one.
     `policed` is the version, and the set of policies, that it was judged in (rule 43); None: never. `by_policy` names
-    the policies that changed it.
+    the policies that changed it. What it `uses` directly may be missing.
     """
 
     key: ObjectKey
@@ -37,6 +33,7 @@ class ObjectRecord:
     revision: int
     policed: tuple[int, str] | None = None
     by_policy: tuple[str, ...] = ()
+    uses: tuple[ObjectKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +70,8 @@ def write_objects(tx: Connection, site: str, revision: int, committed: Committed
     before = {ObjectKey(row.kind, row.name): row for row in tx.execute(of_site)}
     changes: list[ObjectChange] = []
     rows: list[dict[str, Any]] = []
-    used_anew: list[DesignObject] = []
     for one in committed.objects:
         old = before.get(one.key)
-        uses = _uses_digest(one.uses)
         policies = list((committed.by_policy or {}).get(one.key, ())) or None
         version, since = _version(old, one.digest, revision)
         judged = None if committed.judged is None else committed.judged.get(one.key)
@@ -87,7 +82,7 @@ def write_objects(tx: Connection, site: str, revision: int, committed: Committed
             "kind": one.key.kind,
             "name": one.key.name,
             "digest": one.digest,
-            "uses_digest": uses,
+            "uses": [[used.kind, used.name] for used in one.uses],
             "version": version,
             "revision": since,
             "policed_version": policed[0],
@@ -98,17 +93,15 @@ def write_objects(tx: Connection, site: str, revision: int, committed: Committed
             changes.append(ObjectChange(one.key, "added" if old is None else "changed", version))
         if old is None or any(getattr(old, column) != value for column, value in row.items()):
             rows.append(row)
-        if old is None or old.uses_digest != uses:
-            used_anew.append(one)
     gone = sorted(before.keys() - {one.key for one in committed.objects})
     changes += [ObjectChange(key, "removed", before[key].version) for key in gone]
-    _forget(tx, design_object, site, gone)
-    _forget(tx, object_use, site, [*gone, *(one.key for one in used_anew if one.key in before)])
+    for keys in _parts(gone):
+        these = tuple_(design_object.c.kind, design_object.c.name).in_([(key.kind, key.name) for key in keys])
+        tx.execute(delete(design_object).where(design_object.c.site == site, these))
     for part in _parts(rows):
         given = insert(design_object)
         new = {name: given.excluded[name] for name in part[0] if name not in ("site", "kind", "name")}
         tx.execute(given.on_conflict_do_update(index_elements=["site", "kind", "name"], set_=new), part)
-    _write_uses(tx, site, used_anew)
     return sorted(changes, key=lambda change: change.key)
 
 
@@ -119,26 +112,6 @@ def _version(old: Row[*tuple[Any, ...]] | None, digest: str, revision: int) -> t
     return (old.version, old.revision) if old.digest == digest else (old.version + 1, revision)
 
 
-def _uses_digest(uses: Iterable[ObjectKey]) -> str:
-    return hashlib.sha256(json.dumps([[used.kind, used.name] for used in uses]).encode()).hexdigest()
-
-
-def _write_uses(tx: Connection, site: str, objects: Sequence[DesignObject]) -> None:
-    """Write what these objects use; nothing is there of them. One statement is for very many."""
-    columns = ("kind", "name", "uses_kind", "uses_name")
-    uses = [(one.key.kind, one.key.name, used.kind, used.name) for one in objects for used in one.uses]
-    for start in range(0, len(uses), _USES_AT_ONCE):
-        rows = text_rows(columns, uses[start : start + _USES_AT_ONCE])
-        facts = select(literal(site, Text()), *(rows.c[column] for column in columns))
-        tx.execute(plain_insert(object_use).from_select(["site", *columns], facts))
-
-
-def _forget(tx: Connection, table: Any, site: str, keys: Collection[ObjectKey]) -> None:
-    for part in _parts(sorted(keys)):
-        these = tuple_(table.c.kind, table.c.name).in_([(key.kind, key.name) for key in part])
-        tx.execute(delete(table).where(table.c.site == site, these))
-
-
 def _parts(rows: Sequence[Any]) -> Iterable[Sequence[Any]]:
     for start in range(0, len(rows), _AT_ONCE):
         yield rows[start : start + _AT_ONCE]
@@ -147,40 +120,22 @@ def _parts(rows: Sequence[Any]) -> Iterable[Sequence[Any]]:
 class Objects(Repository):
     """Objects of sites, as their newest designs have them."""
 
-    def of_site(self, site: str, kind: str | None = None) -> list[ObjectRecord]:
-        """Return the objects of a site, by kind and name; empty where no design that could be read was committed."""
-        query = select(design_object).where(design_object.c.site == site)
-        if kind is not None:
-            query = query.where(design_object.c.kind == kind)
-        found = self._database.read(lambda tx: [_record(row) for row in tx.execute(query)])
-        return sorted(found, key=lambda record: record.key)
-
     def page(
         self, site: str, limit: int, kind: str | None = None, after: tuple[str, str] = ("", "")
-    ) -> list[tuple[ObjectRecord, tuple[ObjectKey, ...]]]:
-        """Return objects of a site with what each uses directly, by kind and name, as the database sorts them.
+    ) -> list[ObjectRecord]:
+        """Return objects of a site, by kind and name, as the database sorts them.
 
         Parameters
         ----------
         limit, after : how many at most, behind which kind and name.
-        kind : only objects of this kind.
+        kind : only objects of this kind, such as `node`.
         """
         place = (design_object.c.kind, design_object.c.name)
         query = select(design_object).where(design_object.c.site == site, tuple_(*place) > tuple_(*map(literal, after)))
         if kind is not None:
             query = query.where(design_object.c.kind == kind)
-
-        def work(tx: Connection) -> list[tuple[ObjectRecord, tuple[ObjectKey, ...]]]:
-            records = [_record(row) for row in tx.execute(query.order_by(*place).limit(limit))]
-            user = tuple_(object_use.c.kind, object_use.c.name)
-            uses: dict[ObjectKey, list[ObjectKey]] = {record.key: [] for record in records}
-            for part in _parts([(key.kind, key.name) for key in uses]):
-                used = select(object_use).where(object_use.c.site == site, user.in_(part))
-                for row in tx.execute(used):
-                    uses[ObjectKey(row.kind, row.name)].append(ObjectKey(row.uses_kind, row.uses_name))
-            return [(record, tuple(sorted(uses[record.key]))) for record in records]
-
-        return self._database.read(work)
+        ordered = query.order_by(*place).limit(limit)
+        return self._database.read(lambda tx: [_record(row) for row in tx.execute(ordered)])
 
     def judged(self, site: str, policies: str) -> dict[ObjectKey, str] | None:
         """Return the digest of each object in which this set of policies leaves it as it is (rule 43).
@@ -197,38 +152,16 @@ class Objects(Repository):
             found[ObjectKey(kind, name)] = digest
         return None if other or not found else found
 
-    def uses(self, site: str, key: ObjectKey) -> list[ObjectKey]:
-        """Return what an object uses directly, by kind and name; it may be missing."""
-        query = select(object_use.c.uses_kind, object_use.c.uses_name).where(
-            object_use.c.site == site, object_use.c.kind == key.kind, object_use.c.name == key.name
-        )
-        return sorted(self._database.read(lambda tx: [ObjectKey(*row) for row in tx.execute(query)]))
-
-    def used_by(self, site: str, key: ObjectKey, kind: str | None = None) -> list[ObjectKey]:
-        """Return what uses an object, directly or through others, by kind and name.
-
-        Parameters
-        ----------
-        kind : only objects of this kind, such as `node`.
-        """
-        users = (
-            select(object_use.c.kind, object_use.c.name)
-            .where(object_use.c.site == site, object_use.c.uses_kind == key.kind, object_use.c.uses_name == key.name)
-            .cte("users", recursive=True)
-        )
-        further = select(object_use.c.kind, object_use.c.name).join(
-            users, and_(object_use.c.uses_kind == users.c.kind, object_use.c.uses_name == users.c.name)
-        )
-        found = users.union(further.where(object_use.c.site == site))
-        query = select(found.c.kind, found.c.name)
-        if kind is not None:
-            query = query.where(found.c.kind == kind)
-        return sorted(self._database.read(lambda tx: [ObjectKey(*row) for row in tx.execute(query)]))
-
 
 def _record(row: Row[*tuple[Any, ...]]) -> ObjectRecord:
     judged_by = None if row.policed_set is None else row.policed_set.partition(_JUDGED)[0]
     policed = None if judged_by is None else (row.policed_version, judged_by)
     return ObjectRecord(
-        ObjectKey(row.kind, row.name), row.digest, row.version, row.revision, policed, tuple(row.by_policy or ())
+        ObjectKey(row.kind, row.name),
+        row.digest,
+        row.version,
+        row.revision,
+        policed,
+        tuple(row.by_policy or ()),
+        tuple(ObjectKey(*used) for used in row.uses),
     )

@@ -38,7 +38,7 @@ from site_store.tables.node_states import (
     site_view_change,
     user_state,
 )
-from site_store.tables.objects import design_object, node_error, object_use, site_audit
+from site_store.tables.objects import design_object, node_error, site_audit
 from site_store.tables.status import (
     STANDING,
     approval,
@@ -81,7 +81,6 @@ __all__ = [
     "node_question",
     "node_trouble",
     "node_view",
-    "object_use",
     "operation",
     "outbox",
     "owner",

@@ -17,8 +17,8 @@ design_object = Table(
     Column("name", String, primary_key=True),
     # Of its own data alone: what it uses has digests of its own.
     Column("digest", String, nullable=False),
-    # Of the keys of what it uses: those are written anew only where this changes.
-    Column("uses_digest", String, nullable=False),
+    # Kind and name of each object that it uses directly; it may be missing.
+    Column("uses", Json, nullable=False),
     # Grows with each change of the digest.
     Column("version", Integer, nullable=False),
     # The revision that brought this version.
@@ -29,17 +29,6 @@ design_object = Table(
     Column("policed_set", String),
     # The policies that changed it; NULL: none did.
     Column("by_policy", Json),
-)
-
-object_use = Table(
-    "object_use",
-    metadata,
-    Column("site", String, primary_key=True),
-    Column("kind", String, primary_key=True),
-    Column("name", String, primary_key=True),
-    Column("uses_kind", String, primary_key=True),
-    Column("uses_name", String, primary_key=True),
-    Index("ix_object_use_used", "site", "uses_kind", "uses_name", "kind", "name"),
 )
 
 # Who asked for what of a site's nodes outside of an action; kept.

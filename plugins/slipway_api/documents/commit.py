@@ -11,13 +11,11 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from design_rendering.changes.objects import design_objects
 from site_engine.actions.admission import skipped_commits
-from site_engine.extensions import installed_policies
 from site_engine.plans.next_steps import FIRST, NextStep, next_step
 from site_engine.plans.planning import committed_groups, racks_of
 from site_engine.plans.site_plans import plan_site
-from site_store import BufferChanged, CommittedObjects, RevisionRecord, SiteStore, Version
+from site_store import BufferChanged, RevisionRecord, SiteStore, Version
 from slipway_api import airflow_access as access
 from slipway_api.documents.garbage import garbage_put_off
 from slipway_api.documents.reading import READ_ONCE
@@ -186,7 +184,7 @@ class _Making:
                 digests=None if validated.design is None else validated.design.digests,
                 groups=None if validated.design is None else committed_groups(validated.design),
                 racks=None if validated.design is None else racks_of(validated.design),
-                objects=_objects(validated),
+                objects=validated.objects,
                 notifications=None if validated.design is None else validated.design.notifications.to_data(),
                 settings=None if validated.design is None else validated.design.settings.to_data(),
             )
@@ -197,15 +195,6 @@ class _Making:
             some = "; ".join(overridden[:10])
             log.warning("Revision %d of site %s was forced by %s: %s", revision.number, self.site, self.user, some)
         return revision
-
-
-def _objects(validated: Validated) -> CommittedObjects | None:
-    """Return what the design consists of; None where it cannot be read."""
-    if validated.design is None or validated.rendering is None:
-        return None
-    documents = [one.document for one in validated.rendering.documents]
-    objects = design_objects(documents, validated.design.nodes)
-    return CommittedObjects(objects, installed_policies().digest, validated.by_policy, validated.judged)
 
 
 def _not_committed(validated: Validated, version: int, *, dryrun: bool) -> JSONResponse:

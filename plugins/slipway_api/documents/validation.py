@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from design_rendering.as_written import duplicates
-from design_rendering.changes.objects import ObjectKey
+from design_rendering.changes.objects import design_objects
 from design_rendering.documents import Document, DocumentError, find_document
 from design_rendering.kinds.provisioner_kinds import provisioner_of
 from design_rendering.nodes import NODE_SCHEMAS
@@ -22,7 +22,7 @@ from design_rendering.secrets import secret_values
 from design_rendering.validation import unrendered_problems, validate_rendering
 from site_engine.errors import ConnectionLookupFailed
 from site_engine.extensions import installed_policies
-from site_store import RevisionSecrets
+from site_store import CommittedObjects, RevisionSecrets
 from slipway_api.airflow_client import longest_mapping
 from slipway_api.documents.garbage import garbage_put_off
 from slipway_api.documents.reading import READ_ONCE
@@ -36,6 +36,7 @@ from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA, Webhook
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
+    from design_rendering.policies import PolicedRendering
     from site_store import RevisionRecord, SiteStore
     from strategy_lib.parsing.notifications import Notifications
 
@@ -53,21 +54,18 @@ class Validated:
     messages : what was found, in Airship's shape: errors first, then warnings. They name no secret.
     errors : how many errors were found; `messages` lists no more than a thousand things.
     documents : the documents as written, each with its collection.
-    rendering, text, design, secrets : the rendered documents, their text, what a deployment takes from them, and what
-        of them must not be seen; None where there is none. They are as the policies leave them.
-    by_policy : the objects that policies changed, each with the names of those.
-    judged : the digest of each object in which the policies leave it as it is.
+    text, design, secrets : the text of the rendered documents, what a deployment takes from them, and what of them
+        must not be seen; None where there is none. They are as the policies leave them.
+    objects : what the design consists of, and what policies did to it; None where it cannot be read.
     """
 
     messages: tuple[Mapping[str, Any], ...]
     errors: int
     documents: tuple[tuple[str, Document], ...]
-    rendering: Rendering | None
     text: str | None
     design: Design | None
     secrets: RevisionSecrets | None
-    by_policy: Mapping[ObjectKey, tuple[str, ...]] = field(default_factory=dict)
-    judged: Mapping[ObjectKey, str] = field(default_factory=dict)
+    objects: CommittedObjects | None = None
 
 
 def validate(store: SiteStore, site: str, collections: Mapping[str, str]) -> Validated:
@@ -104,23 +102,22 @@ def _validate(
         except DocumentError as error:
             problems += error.problems
     problems += duplicates(documents)
-    rendering: Rendering | None = None
+    policed: PolicedRendering | None = None
     text: str | None = None
     design: Design | None = None
     secrets: RevisionSecrets | None = None
+    objects: CommittedObjects | None = None
     said: list[dict[str, Any]] = []
-    by_policy: Mapping[ObjectKey, tuple[str, ...]] = {}
-    judged: Mapping[ObjectKey, str] = {}
     if not problems:
         try:
             installed = installed_policies()
             policed = police(render(documents), installed.policies, store.objects.judged(site, installed.digest))
-            rendering, by_policy, judged = policed.rendering, policed.by_policy, policed.judged
         except (RenderingError, PolicyError) as error:
             problems += error.problems
-    if rendering is None:
+    if policed is None:
         problems += unrendered_problems(documents)
     else:
+        rendering = policed.rendering
         found_secrets = cache(partial(secret_texts, documents, rendering))
         redactor = cache(lambda: Redactor(found_secrets()))
         text = design_text(rendering)
@@ -135,7 +132,11 @@ def _validate(
         problems += found.problems
         design = found.design
         if design is not None:
-            problems += unknown_connections([one.document for one in rendering.documents], design.notifications)
+            rendered = [one.document for one in rendering.documents]
+            problems += unknown_connections(rendered, design.notifications)
+            # Before the provisioner's answer is waited for: it reads the design meanwhile.
+            found_objects = design_objects(rendered, design.nodes)
+            objects = CommittedObjects(found_objects, installed.digest, policed.by_policy, policed.judged)
         said = names_said_once(answer(), found.problems)
     messages = [*map(message_of, dict.fromkeys(problems)), *said]
     texts = secret_values(documents) if secrets is None else secrets.texts
@@ -143,12 +144,10 @@ def _validate(
         messages=tuple(_without_secrets(_in_order(messages), texts)),
         errors=sum(1 for message in messages if message["error"]),
         documents=tuple((document.source, document) for document in documents),
-        rendering=rendering,
         text=text,
         design=design,
         secrets=secrets,
-        by_policy=by_policy,
-        judged=judged,
+        objects=objects,
     )
 
 

@@ -63,7 +63,7 @@ def list_objects(
     found = store.objects.page(site, limit + 1, kind, (after_kind, after_name))
     headers = {}
     if len(found) > limit:
-        last = found[limit - 1][0].key
+        last = found[limit - 1].key
         headers = link_to_next(request, **{"limit": limit, "after-kind": last.kind, "after-name": last.name})
     views: list[dict[str, Any]] = [
         {
@@ -71,10 +71,10 @@ def list_objects(
             "name": record.key.name,
             "version": record.version,
             "revision": record.revision,
-            "uses": [str(key) for key in uses],
+            "uses": [str(key) for key in record.uses],
             "by_policy": list(record.by_policy),
         }
-        for record, uses in found[:limit]
+        for record in found[:limit]
     ]
     return JSONResponse(views, headers=headers)
 

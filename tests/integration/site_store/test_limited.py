@@ -51,7 +51,7 @@ FEEDBACK = {
 CALLS: dict[str, tuple[Access, Callable[[SiteStore], object]]] = {
     "the newest revision": (Access.READ_DESIGN, lambda store: store.revisions.get(SITE)),
     "the buffer": (Access.READ_DESIGN, lambda store: store.buffers.get(SITE)),
-    "the objects": (Access.READ_DESIGN, lambda store: store.objects.of_site(SITE)),
+    "the objects": (Access.READ_DESIGN, lambda store: store.objects.page(SITE, 1000)),
     "what was done": (Access.READ_FEEDBACK, lambda store: store.nodes.of_site(SITE)),
     "a commit": (Access.WRITE_DESIGN, lambda store: commit_design(store, SITE, OTHER)),
     "to the buffer": (Access.WRITE_DESIGN, lambda store: store.buffers.put(SITE, "a", "x", [], BufferMode.REJECT, "x")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from design_rendering.changes.digests import differ_in_labels_alone, node_digests
-from design_rendering.changes.objects import DesignObject, ObjectKey, design_objects, parts_of_nodes, shaped_by
+from design_rendering.changes.objects import DesignObject, ObjectKey, design_objects, parts_of_nodes
 from design_rendering.documents import load_documents
 from design_rendering.kinds.drydock_nodes import nodes_from_documents
 
@@ -126,16 +126,6 @@ def test_a_label_that_brings_a_boot_action_is_no_change_of_labels_alone() -> Non
     assert not differ_in_labels_alone(before["n2"], after["n2"])
     before, after = digests(SITE), digests(SITE.replace("owner_data: {role: compute}", "owner_data: {role: other}"))
     assert differ_in_labels_alone(before["n2"], after["n2"])
-
-
-def test_what_a_change_shapes_is_found_through_others() -> None:
-    shaped = shaped_by(objects(SITE), [ObjectKey("network", "ceph")])
-    assert {str(key) for key in shaped if key.kind == "node"} == {"node/n1", "node/n2"}
-    assert shaped_by(objects(SITE), [ObjectKey("network", "oam")]) == {
-        ObjectKey("network", "oam"),
-        ObjectKey("node", "n1"),
-    }
-    assert shaped_by(objects(SITE), []) == set()
 
 
 def test_the_parts_of_a_node_are_what_it_uses_directly_or_through_others() -> None:

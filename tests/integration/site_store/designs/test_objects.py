@@ -35,7 +35,7 @@ data: {vlan: '70'}
 
 
 def _versions(store: SiteStore) -> dict[str, tuple[int, int]]:
-    return {str(one.key): (one.version, one.revision) for one in store.objects.of_site(SITE)}
+    return {str(one.key): (one.version, one.revision) for one in store.objects.page(SITE, 1000)}
 
 
 def test_a_commit_raises_the_version_of_what_changed_and_of_nothing_else(store: SiteStore) -> None:
@@ -55,21 +55,15 @@ def test_a_commit_raises_the_version_of_what_changed_and_of_nothing_else(store: 
     assert wanted == {"n1": (3, 3), "n2": (2, 2)}
 
 
-def test_what_uses_what_is_found_in_both_directions(store: SiteStore) -> None:
+def test_an_object_names_what_it_uses_directly(store: SiteStore) -> None:
     commit_design(store, SITE, DESIGN)
-    network = ObjectKey("network", "pxe")
-    assert store.objects.uses(SITE, ObjectKey("node", "n1")) == [ObjectKey("host_profile", "gpu")]
-    assert [str(key) for key in store.objects.used_by(SITE, network)] == [
-        "host_profile/base",
-        "host_profile/gpu",
-        "node/n1",
-        "node/n2",
-    ]
-    second = "metadata: {name: n2}\ndata: {"
-    commit_design(store, SITE, DESIGN.replace(f"{second}host_profile: base", second))
-    assert store.objects.used_by(SITE, network, "node") == [ObjectKey("node", "n1")]
-    assert [one.key.name for one in store.objects.of_site(SITE, "network")] == ["pxe"]
-    assert store.objects.of_site("south") == []
+    (first, second) = store.objects.page(SITE, 1000, "node")
+    assert (first.uses, second.uses) == ((ObjectKey("host_profile", "gpu"),), (ObjectKey("host_profile", "base"),))
+    second_text = "metadata: {name: n2}\ndata: {"
+    commit_design(store, SITE, DESIGN.replace(f"{second_text}host_profile: base", second_text))
+    assert [one.uses for one in store.objects.page(SITE, 1000, "node")] == [first.uses, ()]
+    assert [one.key.name for one in store.objects.page(SITE, 1000, "network")] == ["pxe"]
+    assert store.objects.page("south", 1000) == []
 
 
 @pytest.mark.parametrize("judged", [None, "policies"])
@@ -89,7 +83,7 @@ def test_changes_are_named_and_what_judged_an_object_is_kept(store: SiteStore, j
         ("node/b", "changed", 2),
         ("rack/c", "added", 1),
     ]
-    found = {str(one.key): one for one in store.objects.of_site(SITE)}
+    found = {str(one.key): one for one in store.objects.page(SITE, 1000)}
     assert found["node/b"].policed == ((2, "policies") if judged else None)
     assert found["node/b"].by_policy == (("default-group",) if judged else ())
 
