@@ -368,10 +368,10 @@ class Deployment:
         return run.state if run is not None else self._verdicts[name]
 
     def _in_state(self, run: GroupRun, state: NodeState) -> tuple[str, ...]:
-        get = self._states.get
+        known = zip(run.nodes, map(self._states.get, run.nodes), strict=True)
         if state is NodeState.NOT_STARTED:
-            return tuple(name for name in run.nodes if get(name, state) is state)
-        return tuple(name for name in run.nodes if get(name) is state)
+            return tuple([name for name, found in known if found is None or found is state])
+        return tuple([name for name, found in known if found is state])
 
 
 def _go_on(run: GroupRun, phases_done: Collection[Phase], rounds: Sequence[Round]) -> None:

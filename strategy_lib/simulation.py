@@ -9,6 +9,7 @@ from typing import Any
 
 from strategy_lib.deployment import Deployment
 from strategy_lib.errors import OutcomesError, Problem
+from strategy_lib.garbage import garbage_put_off
 from strategy_lib.goals.waves import order_between_groups
 from strategy_lib.groups.group_plan import plan_of_group
 from strategy_lib.groups.node_order import node_edges, require_order
@@ -134,11 +135,12 @@ def simulate(
     >>> simulate({"groups": [group]}, [{"name": "n1"}], {"deploy": {"n1": "failure"}})["nodes"]
     {'n1': 'failure'}
     """
-    parsed = parse_strategy(strategy)
-    inventory = nodes_from_inventory(nodes)
-    require_order(parsed, inventory)
-    rehearsal = rehearse(parsed, inventory, parse_outcomes(outcomes), max_parallel_groups)
-    return rehearsal_to_dict(rehearsal, inventory)
+    with garbage_put_off():
+        parsed = parse_strategy(strategy)
+        inventory = nodes_from_inventory(nodes)
+        require_order(parsed, inventory)
+        rehearsal = rehearse(parsed, inventory, parse_outcomes(outcomes), max_parallel_groups)
+        return rehearsal_to_dict(rehearsal, inventory)
 
 
 def rehearsal_to_dict(rehearsal: Rehearsal, nodes: Sequence[Node]) -> dict[str, Any]:

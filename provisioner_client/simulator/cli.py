@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 import tempfile
 import threading
@@ -210,8 +209,6 @@ def run(
     threads: int = 0,
 ) -> None:
     """Serve until SIGTERM or SIGINT. Raises `SimulatorError` if the port, the store or a site file cannot be used."""
-    # A large design is millions of objects that stay: to look for garbage among them takes a fourth of its reading.
-    gc.set_threshold(200_000, 50, 50)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())

@@ -216,9 +216,11 @@ def read_design(text: bytes, source: str) -> SiteDesign:
     # Imported on first use: the domain brings NetworkX and JSON Schema along, and the simulator starts without them.
     from design_rendering.documents import DocumentError, find_documents, load_documents
     from strategy_lib.errors import StrategyLibError
+    from strategy_lib.garbage import garbage_put_off
 
     try:
-        documents = load_documents(text, source)
+        with garbage_put_off():
+            documents = load_documents(text, source)
     except DocumentError as error:
         if _has_no_schemas(text):
             return SiteDesign.empty()

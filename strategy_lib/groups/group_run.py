@@ -107,8 +107,8 @@ def is_tried_again(run: GroupRun, known: Known, name: str) -> bool:
 
 def successful_nodes(run: GroupRun, known: Known, phase: Phase) -> set[str]:
     """Return the nodes that count as successful after a phase, whichever group processed them (rule 15)."""
-    get, good = known.states.get, SUCCESSFUL[phase]
-    found = {name for name in run.nodes if get(name) in good}
+    good = SUCCESSFUL[phase]
+    found = {name for name, state in zip(run.nodes, map(known.states.get, run.nodes), strict=True) if state in good}
     if phase is Phase.PREPARE and run.plan.redeploy:
         # They serve, and are prepared when it is their turn.
         found.update(name for name in run.nodes if is_serving_yet(run, known, name))
@@ -157,8 +157,8 @@ def is_prepared(run: GroupRun, known: Known, name: str) -> bool:
 
 def prepared_nodes(run: GroupRun, known: Known) -> tuple[str, ...]:
     """Return the prepared nodes that may be sent for deploy, as far as each alone is concerned."""
-    get = known.states.get
-    prepared = tuple(name for name in run.nodes if get(name) is NodeState.PREPARED)
+    states = zip(run.nodes, map(known.states.get, run.nodes), strict=True)
+    prepared = tuple([name for name, state in states if state is NodeState.PREPARED])
     if not known.withheld and run.rounds.is_whole and not run.rounds.numbers[Phase.DEPLOY]:
         return prepared
     return tuple(name for name in prepared if is_prepared(run, known, name))

@@ -18,12 +18,12 @@ from typing import Any
 
 _GROUPS_PER_LAYER = 10
 _SHARED_PERCENT = 10
-_MAX_GROWTH = 1.3
+_MAX_GROWTH = 1.15
 
 
 @dataclass(frozen=True)
 class Case:
-    """One row: a strategy, and what is aimed at (seconds, megabytes)."""
+    """One row: a strategy, and what is aimed at: seconds, and megabytes beside the input."""
 
     label: str
     groups: int
@@ -36,8 +36,9 @@ class Case:
 
 CASES = (
     Case("100 groups, 1,000 nodes", 100, 1_000),
-    Case("2,000 groups, 100,000 nodes", 2_000, 100_000, max_seconds=1.5, max_megabytes=300),
+    Case("2,000 groups, 100,000 nodes", 2_000, 100_000, max_seconds=1.5, max_megabytes=150),
     Case("5,000 groups, 500,000 nodes", 5_000, 500_000),
+    Case("10,000 groups, 1,000,000 nodes", 10_000, 1_000_000, max_megabytes=1000),
     Case("100 groups, first layer fails", 100, 1_000, fail_first_layer=True),
     Case(
         "2,000 groups, first layer fails",
@@ -45,7 +46,7 @@ CASES = (
         100_000,
         fail_first_layer=True,
         max_seconds=1.5,
-        max_megabytes=300,
+        max_megabytes=150,
     ),
     Case("5,000 groups, first layer fails", 5_000, 500_000, fail_first_layer=True),
     Case("full mesh, 200 layers x 10", 2_000, 100_000, depends_on=10, max_seconds=2.0),
@@ -137,18 +138,18 @@ def _row(case: Case, taken: Measurement, smaller: tuple[Case, Measurement] | Non
     if case.max_seconds is not None:
         good = good and taken.first < case.max_seconds
     if case.max_megabytes is not None:
-        good = good and taken.megabytes < case.max_megabytes
+        good = good and taken.megabytes - taken.input_megabytes < case.max_megabytes
     target = " ".join(
         part
         for part in (
             f"< {case.max_seconds} s" if case.max_seconds is not None else "",
-            f"< {case.max_megabytes:.0f} MB" if case.max_megabytes is not None else "",
+            f"< {case.max_megabytes:.0f} MB more" if case.max_megabytes is not None else "",
         )
         if part
     )
     line = (
         f"{case.label:<33} {taken.first:>8.3f} {taken.again:>8.3f} {taken.megabytes:>8.0f} "
-        f"{taken.input_megabytes:>8.0f}  {growth:<15} {target:<17} {'met' if good else 'MISSED'}"
+        f"{taken.input_megabytes:>8.0f}  {growth:<15} {target:<22} {'met' if good else 'MISSED'}"
     )
     return line, good
 

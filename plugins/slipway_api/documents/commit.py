@@ -17,7 +17,6 @@ from site_engine.plans.planning import committed_groups, racks_of
 from site_engine.plans.site_plans import plan_site
 from site_store import BufferChanged, RevisionRecord, SiteStore, Version
 from slipway_api import airflow_access as access
-from slipway_api.documents.garbage import garbage_put_off
 from slipway_api.documents.reading import READ_ONCE
 from slipway_api.documents.revisions import LARGEST_NUMBER, Digest
 from slipway_api.documents.validation import Validated, validate
@@ -29,6 +28,7 @@ from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store
 from slipway_api.http.etags import IfMatch, etag_headers
 from slipway_api.sites.node_wishes import CausedBy, require_no_running_action
 from slipway_api.sites.site_plans import ShownNextStep
+from strategy_lib.garbage import garbage_put_off
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)

@@ -1,7 +1,7 @@
-"""The search for garbage in cycles, put off while a design is judged.
+"""The search for garbage in cycles, put off while something large is made of which nothing is garbage.
 
 A large design is millions of objects that all stay until the end; to look through them again and again takes a third of
-the time of a commit, and finds nothing.
+the time of a commit or a rehearsal, and finds nothing.
 """
 
 from __future__ import annotations

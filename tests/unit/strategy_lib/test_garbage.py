@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from slipway_api.documents.garbage import garbage_put_off
+from strategy_lib.garbage import garbage_put_off
 
 
 def test_it_is_put_off_until_the_last_one_is_done() -> None:
