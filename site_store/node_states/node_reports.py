@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, func, or_, select, update
+from sqlalchemy import Connection, Row, and_, or_, select, update
 
 from site_store.leases import require_lease
 from site_store.nodes.node_errors import MOST_REPORTS, read_reports
@@ -91,15 +91,6 @@ class NodeReports(Repository):
             return told
 
         return self._database.write(work)
-
-    def unacknowledged(self) -> dict[str, int]:
-        """Return how many errors of each site are reported and not acknowledged; sites without any are left out."""
-        query = (
-            select(node_error.c.site, func.count().label("number"))
-            .where(node_error.c.state == str(ReportState.REPORTED))
-            .group_by(node_error.c.site)
-        )
-        return self._database.read(lambda tx: {row.site: row.number for row in tx.execute(query)})
 
 
 def _report(site: str, row: Row[*tuple[Any, ...]], error: NodeError | None) -> NodeReport:

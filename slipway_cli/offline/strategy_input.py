@@ -38,15 +38,6 @@ class _Inventory:
     documents: tuple[Document, ...] = ()
 
 
-def load_inventory(paths: Sequence[str]) -> tuple[Node, ...]:
-    """Return the nodes of a site design, which may be in several files, or of one plain list.
-
-    Raises `Refused` with every problem of the files; `click.UsageError` when a file cannot be read, or lists and
-    documents are mixed.
-    """
-    return _inventory(paths).nodes
-
-
 def _inventory(paths: Sequence[str]) -> _Inventory:
     sources = read_sources(paths)
     lists = [source for source in sources if LIST_START.match(source.content) and len(source.content) <= MAX_BYTES]

@@ -221,14 +221,3 @@ def _answers(policy: str, one: ScopedPolicy, present: Objects, news: Collection[
                 raise ValueError(f"policy {policy} returned {name}, which it does not look at")
             found[name] = value
     return found
-
-
-def needs_policies(policed: tuple[int, str] | None, version: int, policies: str) -> bool:
-    """Tell whether policies run for an object (rule 43).
-
-    Parameters
-    ----------
-    policed : the version and the set of policies that it was judged in; None: never.
-    version, policies : its version, and a digest of the set of policies.
-    """
-    return policed is None or policed[0] < version or policed[1] != policies

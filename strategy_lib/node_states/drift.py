@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from strategy_lib.node_states.generated import NodeAvailability
@@ -51,19 +50,6 @@ def is_judged(*, done: bool, user: NodeAvailability, monitored: bool = True, bus
     busy : an action works on it.
     """
     return done and monitored and not busy and user is NodeAvailability.UP
-
-
-def stated_differences(stated: Mapping[str, object], observed: Mapping[str, object]) -> str:
-    """Return what differs in the fields that the design states, as a reason; "" where nothing does.
-
-    What the design leaves open may be anything, and what cannot be observed is not judged.
-    """
-    found = [
-        f"{name} is {observed[name]}, stated is {value}"
-        for name, value in sorted(stated.items())
-        if name in observed and observed[name] != value
-    ]
-    return "; ".join(found)
 
 
 DRIFTED = "drifted: "

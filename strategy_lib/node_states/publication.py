@@ -38,17 +38,6 @@ NOTHING_PUBLISHED = Version(0, 0)
 """Stands for the version of a site of which none was published."""
 
 
-def next_epoch(last: int, database_clock: float) -> int:
-    """Return the epoch of a new leader: above the last one, and above what readers saw before a store was restored.
-
-    Parameters
-    ----------
-    last : the epoch in the store.
-    database_clock : seconds since 1970, on the clock of the database.
-    """
-    return max(last + 1, int(database_clock))
-
-
 @dataclass(frozen=True, slots=True)
 class PublishSettings:
     """When a version may be published; in seconds."""

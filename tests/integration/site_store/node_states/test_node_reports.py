@@ -74,7 +74,6 @@ def test_rule_48_what_is_not_acknowledged_is_told_again_with_the_next(
     first = fail(site, "run-1", "n1", "n2")
     assert store.node_reports.notify(held) == 2
     assert (state(store, "n1"), state(store, "n2")) == (ReportState.REPORTED, ReportState.REPORTED)
-    assert store.node_reports.unacknowledged() == {SITE: 2}
     # Nothing is new: nothing is told.
     assert store.node_reports.notify(held) == 0
     assert store.node_errors.acknowledge(SITE, {"n2": first}, "desk") == {"n2": True}
@@ -86,7 +85,6 @@ def test_rule_48_what_is_not_acknowledged_is_told_again_with_the_next(
         {"n1": f"{SITE}/n1/{first}/provisioner-{NO_DISK}", "n3": f"{SITE}/n3/{second}/provisioner-{NO_DISK}"},
     ]
     assert store.node_errors.acknowledge(SITE, {"n1": first, "n3": second}, "desk") == {"n1": True, "n3": True}
-    assert store.node_reports.unacknowledged() == {}
     assert store.node_reports.of_site(SITE) == []
 
 

@@ -21,7 +21,6 @@ from strategy_lib.goals.actors import (
     check_watchers,
     concerns,
     may,
-    needs_policies,
 )
 
 ALLOWED = {
@@ -95,19 +94,6 @@ def test_rule_42_policies_that_change_something_in_the_tenth_round_are_refused(c
     else:
         assert found == NoEnd(("counting",), ("count",))
         assert "policies counting still change count after 10 rounds" in str(found)
-
-
-@pytest.mark.parametrize(
-    ("policed", "expected"),
-    [
-        pytest.param(None, True, id="never"),
-        pytest.param((1, "set-1"), True, id="an older version"),
-        pytest.param((2, "set-0"), True, id="another set of policies"),
-        pytest.param((2, "set-1"), False, id="this version and set"),
-    ],
-)
-def test_rule_43_policies_run_where_policed_is_older(policed: tuple[int, str] | None, expected: bool) -> None:
-    assert needs_policies(policed, 2, "set-1") is expected
 
 
 def test_rule_42_a_kind_and_one_of_its_objects_make_a_circle_too() -> None:

@@ -6,7 +6,7 @@ from functools import reduce
 
 import pytest
 
-from strategy_lib.node_states.drift import Drift, drift_status, is_judged, stated_differences
+from strategy_lib.node_states.drift import Drift, drift_status, is_judged
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
 
@@ -44,21 +44,3 @@ def test_rule_51_only_nodes_that_are_to_be_up_are_judged(user: NodeAvailability)
     assert not is_judged(done=False, user=user)
     assert not is_judged(done=True, user=user, monitored=False)
     assert not is_judged(done=True, user=user, busy=True)
-
-
-@pytest.mark.parametrize(
-    ("stated", "observed", "reason"),
-    [
-        pytest.param(
-            {"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}, "ip is 10.0.0.2, stated is 10.0.0.1", id="stated: a drift"
-        ),
-        pytest.param({"ip": "10.0.0.1"}, {"ip": "10.0.0.1", "mac": "aa"}, "", id="as stated"),
-        pytest.param({}, {"ip": "10.0.0.2"}, "", id="left open: no drift"),
-        pytest.param({"ip": "10.0.0.1"}, {}, "", id="cannot be observed: not judged"),
-        pytest.param({"b": 1, "a": 1}, {"a": 2, "b": 2}, "a is 2, stated is 1; b is 2, stated is 1", id="two, sorted"),
-    ],
-)
-def test_only_what_the_design_states_is_compared(
-    stated: dict[str, object], observed: dict[str, object], reason: str
-) -> None:
-    assert stated_differences(stated, observed) == reason

@@ -15,7 +15,6 @@ from strategy_lib.node_states.publication import (
     PublishSettings,
     Version,
     changed_states,
-    next_epoch,
     publish_time,
     to_publish,
 )
@@ -105,19 +104,6 @@ def test_rule_55_versions_only_grow() -> None:
 )
 def test_rule_55_a_reader_accepts_only_what_is_greater(offered: Version, own: Version | None, accepted: bool) -> None:
     assert offered.replaces(own) is accepted
-
-
-@pytest.mark.parametrize(
-    ("last", "clock", "epoch"),
-    [
-        pytest.param(0, 1_795_000_000.7, 1_795_000_000, id="a new store"),
-        pytest.param(1_795_000_000, 1_795_000_000.9, 1_795_000_001, id="twice in one second"),
-        pytest.param(1_795_000_000, 1_600_000_000.0, 1_795_000_001, id="a clock that runs backwards"),
-        pytest.param(1_600_000_000, 1_795_000_000.0, 1_795_000_000, id="a restored store rises above what was seen"),
-    ],
-)
-def test_rule_55_an_epoch_only_rises(last: int, clock: float, epoch: int) -> None:
-    assert next_epoch(last, clock) == epoch
 
 
 def test_rule_55_states_and_their_reasons_make_a_version() -> None:
