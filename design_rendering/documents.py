@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from design_rendering.kinds import drydock_kinds, slipway_kinds
+from design_rendering import drydock_kinds, slipway_kinds
 from design_rendering.reading.line_marks import LineMarks
 from design_rendering.reading.yaml_reader import MOST_PROBLEMS, Limits, RawDocument, YamlReader
 from strategy_lib.errors import Problem, StrategyLibError

@@ -12,12 +12,12 @@ from design_rendering.deckhand.document_graph import DocumentGraph, DocumentGrap
 from design_rendering.deckhand.layering import LayeringError, carry_out, read_layers
 from design_rendering.deckhand.secret_paths import SecretPaths
 from design_rendering.deckhand.substitution import SubstitutionError, put, take
+from design_rendering.diagnostics import Diagnostics
 from design_rendering.documents import Document
 from design_rendering.reading.budget import Budget, TooMuchError
 from design_rendering.reading.copy_on_write import CopyOnWrite
-from design_rendering.reading.diagnostics import Diagnostics
-from design_rendering.reading.yaml_writer import DocumentWriter
 from design_rendering.secrets import is_secret, secret_values
+from design_rendering.yaml_writer import DocumentWriter
 from strategy_lib.did_you_mean import Hints
 from strategy_lib.errors import Problem
 from strategy_lib.parsing.json_path import extend

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 from design_rendering.documents import Document
-from design_rendering.kinds.slipway_kinds import USER_DATA_SCHEMA
 from design_rendering.reading.copy_on_write import CopyOnWrite
 from design_rendering.reading.traversal import CONTAINERS, MISSING, found_at, inside_out, items_of
-from design_rendering.reading.yaml_writer import DocumentWriter
 from design_rendering.redaction import SHORTEST_SECRET
+from design_rendering.slipway_kinds import USER_DATA_SCHEMA
+from design_rendering.yaml_writer import DocumentWriter
 from strategy_lib.parsing.json_path import Step, split
 
 PLACEHOLDER = "[redacted]"

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
 
+from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import DocumentError, load_documents
-from design_rendering.reading.diagnostics import RenderingError
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import render, secret_texts
 from design_rendering.secrets import may_hide_secrets, secret_values

@@ -12,8 +12,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from design_rendering.documents import Document, find_documents
-from design_rendering.kinds.boot_actions import boot_actions_of_nodes
-from design_rendering.kinds.drydock_kinds import (
+from design_rendering.drydock_kinds import (
     BOOT_ACTION_SCHEMA,
     HARDWARE_SCHEMA,
     LINK_SCHEMA,
@@ -24,6 +23,7 @@ from design_rendering.kinds.drydock_kinds import (
     route_domains,
     shaping_data,
 )
+from design_rendering.kinds.boot_actions import boot_actions_of_nodes
 from design_rendering.kinds.drydock_nodes import profile_chain
 from design_rendering.kinds.slipway_nodes import SlipwayNode, slipway_nodes
 from strategy_lib.node import Node

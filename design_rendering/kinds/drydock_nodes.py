@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from design_rendering.documents import Document, find_documents
-from design_rendering.kinds.drydock_kinds import (
+from design_rendering.drydock_kinds import (
     HARDWARE_SCHEMA,
     LINK_SCHEMA,
     NETWORK_SCHEMA,

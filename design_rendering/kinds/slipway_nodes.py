@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from design_rendering.documents import Document, DocumentError, find_document, find_documents
-from design_rendering.kinds.slipway_kinds import (
+from design_rendering.slipway_kinds import (
     NODE_MAKERS,
     NODE_SCHEMA,
     NODE_SET_SCHEMA,

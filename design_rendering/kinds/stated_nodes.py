@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from design_rendering import slipway_kinds
 from design_rendering.documents import Document, find_documents
-from design_rendering.kinds import slipway_kinds
-from design_rendering.kinds.drydock_kinds import NETWORK_SCHEMA, NODE_SCHEMA
+from design_rendering.drydock_kinds import NETWORK_SCHEMA, NODE_SCHEMA
 from design_rendering.kinds.node_metadata import is_monitored
 from design_rendering.kinds.slipway_nodes import stated_address
 

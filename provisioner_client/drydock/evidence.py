@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from design_rendering.documents import load_documents
-from design_rendering.kinds.drydock_kinds import BOOT_ACTION_SCHEMA
+from design_rendering.drydock_kinds import BOOT_ACTION_SCHEMA
 from provisioner_client.designs import DesignSource
 from provisioner_client.protocol import ListedNode
 from strategy_lib.errors import StrategyLibError

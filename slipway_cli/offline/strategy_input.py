@@ -10,7 +10,7 @@ import click
 
 from design_rendering.design import read_design, unused_strategies
 from design_rendering.documents import Document, find_document, find_documents
-from design_rendering.nodes import missing_makers, nodes_from_documents
+from design_rendering.kinds.nodes import missing_makers, nodes_from_documents
 from design_rendering.policies import police
 from design_rendering.reading.line_marks import LineMarks
 from design_rendering.reading.yaml_reader import Limits, YamlReader

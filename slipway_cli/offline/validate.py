@@ -6,8 +6,8 @@ from typing import Any
 import click
 from rich.text import Text
 
-from design_rendering.kinds import drydock_kinds, slipway_kinds
-from design_rendering.nodes import has_nodes
+from design_rendering import drydock_kinds, slipway_kinds
+from design_rendering.kinds.nodes import has_nodes
 from design_rendering.validation import document_counts, validate_files
 from slipway_cli.files import files_in, load_sources, read_sources
 from slipway_cli.offline.policies import by_policy_data, policies, print_by_policy

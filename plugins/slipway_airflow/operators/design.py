@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from design_rendering.design import read_design
-from design_rendering.nodes import nodes_from_documents
+from design_rendering.kinds.nodes import nodes_from_documents
 from site_engine.actions.admission import (
     Refusal,
     judge_critical_groups,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from design_rendering.changes.objects import ObjectKey, kind_of
+from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, load_documents
 from design_rendering.policies import PolicedRendering, police
-from design_rendering.reading.diagnostics import RenderingError
 from design_rendering.rendering import RenderedDocument, Rendering, design_text, render
 from design_rendering.secrets import redacted, redacted_text
 from site_engine.extensions import installed_policies

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from design_rendering.kinds.drydock_kinds import PROFILE_SCHEMA
+from design_rendering.drydock_kinds import PROFILE_SCHEMA
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.plans.next_steps import next_step
 from site_engine.plans.schedules import schedule
