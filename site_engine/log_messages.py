@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from site_engine.operations.wait import EndKind
 from strategy_lib.phase import GroupState, Reason
 from strategy_lib.status.leaf import blocked_by
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from site_engine.operations.wait import OperationEnd
     from site_engine.process import TaskLog
     from site_store import GroupRecord, Operation
     from strategy_lib.criteria import CriterionResult
@@ -24,15 +22,6 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 40
-
-_ENDED = {
-    EndKind.COMPLETE: "is complete",
-    EndKind.GONE: "is not known to the provisioner any more",
-    EndKind.DEAD: "is dead, as the provisioner was killed under it",
-    EndKind.TIMED_OUT: "ran out of time",
-    EndKind.AT_WORK: "is over, with nodes that are still at work",
-    EndKind.REFUSED: "was refused",
-}
 
 
 class Level(StrEnum):
@@ -147,13 +136,18 @@ def _moment(at: datetime | None) -> str:
 def outcome(
     phase: Phase,
     operation: Operation,
-    ended: OperationEnd,
+    ended: str,
     result: Outcome,
     superseded: Collection[str],
 ) -> Iterator[LogLine]:
-    """Say what came back, node by node where it is not plain success: failed nodes as errors."""
+    """Say what came back, node by node where it is not plain success: failed nodes as errors.
+
+    Parameters
+    ----------
+    ended : how the provisioner task ended, in words.
+    """
     yield LogLine(
-        f"{word(phase)}: provisioner task {operation.provisioner_task} {_ENDED[ended.kind]}: "
+        f"{word(phase)}: provisioner task {operation.provisioner_task} {ended}: "
         f"{len(result.succeeded)} succeeded, {len(result.failed)} failed, {len(result.unknown)} unknown."
     )
     for state, nodes, level in (

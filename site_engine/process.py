@@ -5,7 +5,10 @@ A task that was told to stop, by a signal or by a command to its action, submits
 
 from __future__ import annotations
 
+import os
+import socket
 import time
+import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -97,3 +100,8 @@ class Stopping:
         """Make sure that no signal has told this task to stop; asks nobody. Raises `TaskStopped`: one has."""
         if self.told:
             raise TaskStopped("this task was told to stop: nothing more is submitted")
+
+
+def process_identity() -> str:
+    """Return a name of this process for leases: host, process id, and a random part (process ids are reused)."""
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"

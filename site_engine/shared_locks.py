@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from site_engine.operations.run import process_identity
+from site_engine.process import process_identity
 from site_store import LeaseLost, StoreError
 
 if TYPE_CHECKING:

@@ -101,7 +101,7 @@ def controller(url: str, lease: float) -> None:
     # Only now: other commands need no database.
     from site_engine.controller.controller import Controller
     from site_engine.extensions import ExtensionError, check_installed
-    from site_engine.operations.run import process_identity
+    from site_engine.process import process_identity
 
     try:
         check_installed()
@@ -214,12 +214,12 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     from site_engine.controller.controller import close_dead_actions
     from site_engine.controller.follow import Followed, follow_unfinished
     from site_engine.controller.node_reports import report_nodes
+    from site_engine.controller.notifications import send_notifications
     from site_engine.controller.owner_jobs import check_owners, check_provisioners, watch_owners
     from site_engine.controller.run_notes import note_runs
     from site_engine.controller.upkeep import forget_events, forget_notifications, give_metrics, merge_counts
     from site_engine.controller.watcher_job import tell_watchers
     from site_engine.extensions import installed_watchers
-    from site_engine.monitoring.notifications import send_notifications
     from site_engine.node_states.repairs import Remedies, repair_nodes
     from slipway_cli.courier import courier
 

@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Final
 
 from api_client.session import RequestRefused
-from site_engine.monitoring.notifications import NotDelivered, Send
+from site_engine.controller.notifications import NotDelivered, Send
 from strategy_lib.parsing.notifications import Webhook
 
 if TYPE_CHECKING:

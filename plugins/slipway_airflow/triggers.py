@@ -116,7 +116,7 @@ class NodesReadyTrigger(BaseTrigger):
         """Ask until there is something to come back for."""
         from provisioner_client.node_agent.asking import SiteAsker
         from site_engine.operations.readiness import ask_in_turn
-        from site_engine.operations.run import process_identity
+        from site_engine.process import process_identity
         from site_store import SiteStore
         from strategy_lib.goals.actors import Actor
 

@@ -5,7 +5,7 @@ growing pauses, and the others go on meanwhile. Before each step the lease is as
 Each write of a job requires the lease in its own transaction, so that one who was frozen in between writes nothing
 (rule 55). What Slipway's API does for it, and what takes effect outside, is the same when it is done twice.
 The jobs are made by `close_dead_actions` below, and in `owner_jobs.py`, `upkeep.py` and
-`../monitoring/notifications.py`.
+`notifications.py`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from design_rendering.redaction import Redactor
 from site_engine.controller.controller import Job
-from site_engine.monitoring.notifications import Send
+from site_engine.controller.notifications import Send
 from site_engine.watchers import DesignWatcher, Told
 from site_store import LeaseLost, SiteStore, StoreError, Version, changes_of
 from strategy_lib.goals.actors import WEBHOOK, Actor

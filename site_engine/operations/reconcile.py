@@ -87,7 +87,7 @@ def record_end(store: SiteStore, op: int, end: OperationEnd, log: TaskLog, prefi
     superseded = store.operations.record_outcome(op, outcome, status=end.status, result=end.result)
     measure_operation(store.operations.get(op))
     note_conditions(store, operation, end.evidence, operation.at_work)
-    for line in log_messages.outcome(operation.phase, operation, end, outcome, superseded):
+    for line in log_messages.outcome(operation.phase, operation, end.kind.words, outcome, superseded):
         line.write(log)
 
 

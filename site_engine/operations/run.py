@@ -6,10 +6,7 @@ before anything is sent, the right to submit is a lease, and a task that was sub
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -18,7 +15,7 @@ from typing import TYPE_CHECKING
 from provisioner_client.errors import SubmissionRefused
 from site_engine.operations.design_source import design_source
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch, last_in_flight
-from site_engine.process import Stopping
+from site_engine.process import Stopping, process_identity
 from site_store import SiteNotHeld, StoreError
 from strategy_lib.outcome import Evidence
 
@@ -138,11 +135,6 @@ def _refused(operation: Operation, why: str) -> OperationEnd:
 def is_leased(operation: Operation, now: datetime) -> bool:
     """Whether a process has the right to submit the operation, and may be doing so; ``now`` is the database's time."""
     return operation.lease_until is not None and operation.lease_until > now
-
-
-def process_identity() -> str:
-    """Return a name of this process for leases: host, process id, and a random part (process ids are reused)."""
-    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"
 
 
 @contextmanager

@@ -80,6 +80,21 @@ class EndKind(StrEnum):
     DEAD = "dead"
     REFUSED = "refused"
 
+    @property
+    def words(self) -> str:
+        """How a log says it of the provisioner task."""
+        return _ENDED[self]
+
+
+_ENDED = {
+    EndKind.COMPLETE: "is complete",
+    EndKind.GONE: "is not known to the provisioner any more",
+    EndKind.DEAD: "is dead, as the provisioner was killed under it",
+    EndKind.TIMED_OUT: "ran out of time",
+    EndKind.AT_WORK: "is over, with nodes that are still at work",
+    EndKind.REFUSED: "was refused",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class OperationEnd:

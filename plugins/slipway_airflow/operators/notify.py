@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
-from site_engine.monitoring.notifications import message_of, text_of
+from site_engine.controller.notifications import message_of, text_of
 from site_store import EventNotFound, SiteStore
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.goals.actors import Actor

@@ -17,8 +17,8 @@ from fastapi.responses import Response
 from fastapi.security import HTTPAuthorizationCredentials
 
 from site_engine.monitoring.measurements import measure
-from site_engine.monitoring.metric_samples import read_samples
 from site_engine.monitoring.metrics import CONTENT_TYPE, Distribution, Metric, Sample, Shape, to_text
+from site_engine.trees.metric_samples import read_samples
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import ERRORS
 from slipway_api.http.concurrency import BlockingRoute

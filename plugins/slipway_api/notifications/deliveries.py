@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 from api_client.webhook import Webhook as WebhookAddress
 from api_client.webhook import WebhookFailed
 from provisioner_client.connection import ConnectionValues
-from site_engine.monitoring.notifications import message_of
+from site_engine.controller.notifications import message_of
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError

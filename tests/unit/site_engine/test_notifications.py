@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from site_engine.monitoring.notifications import headline, message_of, pause_before, text_of
+from site_engine.controller.notifications import headline, message_of, pause_before, text_of
 from site_store import OutboxRecord
 from strategy_lib.parsing.notifications import NotificationKind
 

@@ -11,7 +11,7 @@ import pytest
 from api_client.airflow import AirflowClient
 from api_client.session import ApiRefused, ApiUnreachable, RequestRefused
 from api_client.slipway import SlipwayClient
-from site_engine.monitoring.notifications import NotDelivered
+from site_engine.controller.notifications import NotDelivered
 from site_store import Lease, OutboxRecord
 from slipway_cli.courier import courier, run_id_of
 from strategy_lib.parsing.notifications import Notifier, Target, Webhook

@@ -16,7 +16,7 @@ from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from api_client.webhook import EVENT, SIGNATURE, TIMESTAMP, is_signed
 from site_engine.controller.controller import NAME
-from site_engine.monitoring.notifications import NotDelivered
+from site_engine.controller.notifications import NotDelivered
 from site_store import ActionState, Lease, OutboxRecord, SiteStore
 from slipway_cli.courier import courier
 from strategy_lib.parsing.notifications import Target

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from site_engine.monitoring.notifications import headline
+from site_engine.controller.notifications import headline
 from site_engine.node_states.checks import OK, OWN_CHECKS, CheckedNode, Finding, NodeCheck, drift
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.trees.nodes import site_nodes

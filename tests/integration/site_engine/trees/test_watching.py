@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from site_engine.monitoring.metric_samples import read_samples
-from site_engine.monitoring.notifications import headline
+from site_engine.controller.notifications import headline
 from site_engine.monitoring.owners import OwnerView, list_owners
+from site_engine.trees.metric_samples import read_samples
 from site_engine.trees.nodes import node_history, site_nodes
 from site_engine.trees.status_trees import site_tree, site_trees, tree_to_dict
 from site_store.node_states.user_states import lease_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from site_engine.monitoring.metric_samples import read_samples
 from site_engine.monitoring.metrics import to_text
+from site_engine.trees.metric_samples import read_samples
 from site_store import SiteStore
 from site_store.node_states.user_states import lease_of
 from strategy_lib.node_states.availability import PublishedState

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from site_engine.monitoring.metric_samples import read_samples
 from site_engine.monitoring.metrics import GROUP_SECONDS, to_text
+from site_engine.trees.metric_samples import read_samples
 from site_store import ActionState, CallCount, CallKey, SiteStore
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.integration.site_store.designs.desk import Desk, yaml
