@@ -10,11 +10,12 @@ from site_engine.actions.admission import set_up_command
 from site_engine.errors import EngineError
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
     from site_engine.plans.node_lists import NodeList
-    from site_store import NodeRecord, SiteStore
+    from site_store import SiteStore
 
 
 class NodesNotWanted(EngineError):
@@ -81,9 +82,7 @@ def refuse_running_action(store: SiteStore, action_id: str | None) -> None:
         )
 
 
-def plan_adoption(
-    records: Iterable[NodeRecord], listed: NodeList, site: str, named: Collection[str] | None
-) -> Adoption:
+def plan_adoption(records: Iterable[NodeRow], listed: NodeList, site: str, named: Collection[str] | None) -> Adoption:
     """Say which nodes can be taken over: those that the provisioner lists as deployed, and nothing is known of.
 
     Parameters
@@ -111,7 +110,7 @@ def plan_adoption(
     return Adoption(tuple(adopted), skipped)
 
 
-def _why_not(record: NodeRecord, listed: NodeList, *, named: bool) -> str | None:
+def _why_not(record: NodeRow, listed: NodeList, *, named: bool) -> str | None:
     there = listed.nodes.get(record.name)
     if there is None:
         return "the provisioner does not list it"

@@ -44,9 +44,9 @@ from site_store.errors import (
     VersionNotFound,
 )
 from site_store.groups.waits import WaitedFor
-from site_store.node_table.node_facts import NodeEvent, NodePage, NodePast, NodePastFacts, NodeQuery, SiteNodeFacts
+from site_store.node_table.node_facts import NodeEvent, NodePage, NodePast, NodePastFacts, NodeQuery
 from site_store.nodes.goals import GroupGoal, SiteGoals
-from site_store.nodes.node_records import NodeRecord, NodeTasks, OthersAtWork, Readiness, TaskRecord
+from site_store.nodes.node_records import NodeTasks, OthersAtWork, Readiness, TaskRecord
 from site_store.records import (
     ActionListing,
     ActionRecord,
@@ -146,7 +146,6 @@ __all__ = [
     "NodePast",
     "NodePastFacts",
     "NodeQuery",
-    "NodeRecord",
     "NodeTasks",
     "ObjectChange",
     "ObjectRecord",
@@ -174,7 +173,6 @@ __all__ = [
     "SiteBusy",
     "SiteFacts",
     "SiteGoals",
-    "SiteNodeFacts",
     "SiteNotHeld",
     "SitePart",
     "SiteStateChanged",

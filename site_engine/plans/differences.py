@@ -7,17 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from design_rendering.changes.digests import differ_in_labels_alone
 from strategy_lib.goals.update import TO_DO, Change, Difference, Done, Wanted, difference
 from strategy_lib.node_states.reported import LISTED_TWICE, left_alone, whose
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
+from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
-
-if TYPE_CHECKING:
-    from site_store import NodeRecord
-
 
 LEFT_ALONE = "it stays as it is (prune destroys it)"
 """What is said of a node that left the design, and that nobody has asked to destroy."""
@@ -48,7 +44,7 @@ class NodeDifference:
 
 
 def node_differences(
-    wanted: Mapping[str, str], records: Iterable[NodeRecord], conditions: Mapping[str, NodeCondition]
+    wanted: Mapping[str, str], records: Iterable[NodeRow], conditions: Mapping[str, NodeCondition]
 ) -> dict[str, NodeDifference]:
     """Compare each node that is wanted, or was done, with what was done to it.
 
@@ -69,7 +65,7 @@ def node_differences(
 
 
 def node_difference(
-    name: str, digest: str | None, record: NodeRecord | None, condition: NodeCondition | None
+    name: str, digest: str | None, record: NodeRow | None, condition: NodeCondition | None
 ) -> NodeDifference:
     """Compare a node with what was done to it.
 
@@ -99,7 +95,7 @@ def node_difference(
     )
 
 
-def why_kept(record: NodeRecord, *, asked: bool) -> str | None:
+def why_kept(record: NodeRow, *, asked: bool) -> str | None:
     """Return why a node that left the design of an action is not destroyed; None where it is.
 
     Parameters
@@ -113,44 +109,27 @@ def why_kept(record: NodeRecord, *, asked: bool) -> str | None:
     return None if asked else LEFT_ALONE
 
 
-def has_failed(record: NodeRecord) -> bool:
-    """Whether a node has drifted (rule 56), or has failed in no older version than the one that is wanted (rule 46).
-
-    A touch wants another version, too. The store judges a node's standing by the same.
-    """
-    if record.status != Status.ERROR:
-        return False
-    if record.error is not None and record.error_action is None:
-        return True
-    if record.error_version is not None and record.wanted_version is not None:
-        return record.error_version >= record.wanted_version
-    # It is of before there were versions.
-    about, wanted = record.error_revision, record.wanted_revision
-    return about is None or wanted is None or about >= wanted
-
-
-def is_done_as(record: NodeRecord, digest: str | None) -> bool:
+def is_done_as(record: NodeRow, digest: str | None) -> bool:
     """Whether a node is done with this digest, nothing is wrong with it, and nobody has asked for it again."""
     if record.status != Status.SUCCESS or record.doubt is not None or digest is None:
         return False
-    asked_again = record.touched is not None and (record.done_version or 0) < record.touched
-    return record.done_digest == digest and not asked_again
+    return record.done_digest == digest and not record.is_asked_for_again
 
 
-def _done(record: NodeRecord, digest: str | None) -> Done | None:
+def _done(record: NodeRow, digest: str | None) -> Done | None:
     if record.done_digest is None:
-        return Done(None, None, has_failed(record)) if record.status is not None else None
+        return Done(None, None, record.has_failed) if record.status is not None else None
     return Done(
         record.done_version,
         record.done_digest,
-        has_failed(record),
+        record.has_failed,
         record.doubt,
         digest is not None and differ_in_labels_alone(record.done_digest, digest),
         record.done_revision,
     )
 
 
-def _reason(found: Difference, record: NodeRecord | None, condition: NodeCondition | None, *, newest: bool) -> str:
+def _reason(found: Difference, record: NodeRow | None, condition: NodeCondition | None, *, newest: bool) -> str:
     """Return why: with the error of a node that failed, and with revisions where versions are not known.
 
     Of a node that is listed twice the states are named. One that is deployed, and of which nothing proves that, is not
@@ -164,9 +143,9 @@ def _reason(found: Difference, record: NodeRecord | None, condition: NodeConditi
     word = record.provisioner_status or ""
     if condition is NodeCondition.LISTED_TWICE and found.change in (Change.ADD, Change.REDO) and _is_twice(word):
         return word if found.change is Change.ADD else f"not as it was left: {word}"
-    if found.change is Change.ADD and condition is NodeCondition.DEPLOYED and record.error and has_failed(record):
+    if found.change is Change.ADD and condition is NodeCondition.DEPLOYED and record.error and record.has_failed:
         return f"not proven: {record.error}"
-    if found.change is Change.REDO and record.error is not None and record.doubt is None and has_failed(record):
+    if found.change is Change.REDO and record.error is not None and record.doubt is None and record.has_failed:
         return f"failed: {record.error}" if record.error_action is not None else record.error
     if newest and record.done_version is not None:
         return found.reason
@@ -183,13 +162,13 @@ def _is_twice(word: str) -> bool:
     return word.startswith(LISTED_TWICE)
 
 
-def left_to_others(records: Iterable[NodeRecord]) -> dict[str, str]:
+def left_to_others(records: Iterable[NodeRow]) -> dict[str, str]:
     """Return the nodes that somebody else has at the provisioner, and why nothing is done to them."""
     said = {record.name: record.provisioner_status or "" for record in records}
     return {name: left_alone(word) for name, word in said.items() if whose(word)}
 
 
-def _withheld(found: Difference, record: NodeRecord | None, reason: str, *, is_deployed: bool) -> str | None:
+def _withheld(found: Difference, record: NodeRow | None, reason: str, *, is_deployed: bool) -> str | None:
     """Return why a node is left alone though it is not as wanted: deployed, or another's; None where it is not."""
     if found.change in TO_DO and record is not None and (theirs := left_to_others([record])):
         return theirs[record.name]

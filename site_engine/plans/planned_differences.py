@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
 from site_engine.plans.differences import NodeDifference, left_to_others, node_differences, why_kept
 from strategy_lib.goals.update import Change
 from strategy_lib.outcome import NodeCondition
-
-if TYPE_CHECKING:
-    from site_store import NodeRecord
+from strategy_lib.status.node_row import NodeRow
 
 NOBODY: Mapping[str, str] = MappingProxyType({})
 """No node is out of use."""
@@ -25,7 +22,7 @@ def planned_differences(
     kind: ActionKind,
     parameters: ActionParameters,
     digests: Mapping[str, str],
-    records: Sequence[NodeRecord],
+    records: Sequence[NodeRow],
     conditions: Mapping[str, NodeCondition],
     *,
     relabelled: bool = False,
@@ -59,7 +56,7 @@ def considered_differences(
     kind: ActionKind,
     parameters: ActionParameters,
     digests: Mapping[str, str],
-    records: Iterable[NodeRecord],
+    records: Iterable[NodeRow],
     conditions: Mapping[str, NodeCondition],
     out_of_use: Collection[str] = (),
 ) -> Mapping[str, NodeDifference]:
@@ -91,7 +88,7 @@ def _beside(found: NodeDifference) -> NodeDifference:
 
 
 def _with_labels(
-    differences: Mapping[str, NodeDifference], records: Iterable[NodeRecord], *, relabelled: bool
+    differences: Mapping[str, NodeDifference], records: Iterable[NodeRow], *, relabelled: bool
 ) -> Mapping[str, NodeDifference]:
     """Say of nodes that differ by labels alone that nothing keeps them back, or that their new ones were not proven."""
     errors = {record.name: record.error for record in records if record.error is not None} if relabelled else {}
@@ -104,7 +101,7 @@ def _with_labels(
 
 
 def _with_removals(
-    differences: Mapping[str, NodeDifference], records: Iterable[NodeRecord], *, asked: bool
+    differences: Mapping[str, NodeDifference], records: Iterable[NodeRow], *, asked: bool
 ) -> Mapping[str, NodeDifference]:
     """Say of nodes that left the design why they stay, where they do."""
     leaving = {name: each for name, each in differences.items() if each.change is Change.REMOVE}

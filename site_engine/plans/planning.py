@@ -11,7 +11,7 @@ from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import ActionParameters
 from site_engine.plans.differences import NodeDifference, is_done_as, left_to_others, node_differences
 from site_engine.plans.planned_differences import NOBODY, planned_differences
-from site_store import IdleGroup, NodeRecord, PlannedGroup
+from site_store import IdleGroup, PlannedGroup
 from strategy_lib.deployment import Deployment
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.update import TO_DO, Change
@@ -23,6 +23,7 @@ from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.reports.report import Submission
 from strategy_lib.selectors import resolve
+from strategy_lib.status.node_row import NodeRow
 from strategy_lib.steps import Finished
 from strategy_lib.strategy import Group, Selector, Strategy, targeted_strategy
 from strategy_lib.verdict import Judgement, verdict_on
@@ -164,9 +165,7 @@ def committed_groups(design: Design) -> tuple[PlannedGroup, ...] | None:
         return None
 
 
-def strategy_of(
-    kind: ActionKind, parameters: ActionParameters, design: Design, records: Iterable[NodeRecord]
-) -> Strategy:
+def strategy_of(kind: ActionKind, parameters: ActionParameters, design: Design, records: Iterable[NodeRow]) -> Strategy:
     """Return the groups of an action: those of the design; one of the target nodes; or, of a repair, theirs.
 
     The groups of repaired nodes are as in the design, without the nodes that need something else: those that are not
@@ -203,7 +202,7 @@ def plan_action(
     parameters: ActionParameters,
     design: Design,
     strategy: Strategy,
-    records: Iterable[NodeRecord],
+    records: Iterable[NodeRow],
     conditions: Mapping[str, NodeCondition],
     *,
     relabelled: bool = False,
@@ -276,7 +275,7 @@ def redeployable_nodes(
 
 
 def _done_of(
-    design: Design, records: Iterable[NodeRecord], conditions: Mapping[str, NodeCondition], *, labels: bool
+    design: Design, records: Iterable[NodeRow], conditions: Mapping[str, NodeCondition], *, labels: bool
 ) -> frozenset[str]:
     """Return the nodes that others wait for, and that are done as wanted: an action may leave them out (rule 39).
 

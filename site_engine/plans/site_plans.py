@@ -22,13 +22,14 @@ from site_engine.plans.site_rehearsals import UPDATE, changes_of, rehearse_updat
 from strategy_lib.goals.update import Change
 from strategy_lib.goals.waves import find_node_cycles, order_between_groups, used_edges, waves
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.status.node_row import NodeRow
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from design_rendering.changes.document_changes import DocumentChange
     from site_engine.plans.site_rehearsals import SiteRehearsal
-    from site_store import GroupGoal, NodeRecord, SiteGoals, SiteStore
+    from site_store import GroupGoal, SiteGoals, SiteStore
     from strategy_lib.phase import Phase
 
 MOST_EXPLAINED = 2000
@@ -163,7 +164,7 @@ def plan_site(store: SiteStore, site: str, *, explained: int = MOST_EXPLAINED) -
     return replace(plan, is_known=facts.is_known)
 
 
-def _of_update(record: NodeRecord, condition: NodeCondition | None) -> NodeDifference:
+def _of_update(record: NodeRow, condition: NodeCondition | None) -> NodeDifference:
     """Return what an update has to do to a node: it gives new labels in place, and removes nothing unasked."""
     found = node_difference(record.name, record.wanted_digest, record, condition)
     if found.change is Change.RELABEL:

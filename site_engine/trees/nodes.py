@@ -16,13 +16,14 @@ from strategy_lib.node_states.repair import why_unrepaired
 from strategy_lib.phase import GROUP_PHASES
 from strategy_lib.status.entry import entry_to_dict
 from strategy_lib.status.leaf import Shown, UnknownCause, status_of_task
+from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from site_engine.trees.action_groups import Groups
-    from site_store import NodeEvent, NodePast, NodePastFacts, SiteNodeFacts, SiteStore
+    from site_store import NodeEvent, NodePast, NodePastFacts, SiteStore
     from site_store.nodes.node_errors import NodeErrorRecord
     from site_store.trees.tree_facts import LeafPage
 
@@ -51,13 +52,13 @@ def site_nodes(store: SiteStore, site: str, query: NodeQuery | None = None) -> d
         "after": page.after,
         "nodes": [
             node_to_dict(node, owners, page.default_owner, airflow)
-            | ({"states": page.states[node.node]} if page.states else {})
+            | ({"states": page.states[node.name]} if page.states else {})
             for node in page.nodes
         ],
     }
 
 
-def node_to_dict(node: SiteNodeFacts, owners: Owners, default_owner: str = "", airflow: str = "") -> dict[str, Any]:
+def node_to_dict(node: NodeRow, owners: Owners, default_owner: str = "", airflow: str = "") -> dict[str, Any]:
     """Return a node of a site as plain data; `status` is what is shown, `message` why.
 
     Parameters
@@ -67,7 +68,7 @@ def node_to_dict(node: SiteNodeFacts, owners: Owners, default_owner: str = "", a
     """
     shown = judge_node(node, owners, default_owner, airflow)
     return {
-        "node": node.node,
+        "node": node.name,
         "status": shown.status.value,
         "serves": node.serves,
         "message": shown.message,
@@ -194,7 +195,7 @@ def past_to_dict(site: str, name: str, past: NodePastFacts) -> dict[str, Any] | 
     }
 
 
-def _retry(node: SiteNodeFacts | None, past: NodePastFacts) -> dict[str, Any] | None:
+def _retry(node: NodeRow | None, past: NodePastFacts) -> dict[str, Any] | None:
     """Return whether anything tries a failed node again by itself, and whether that is due; None: it has not failed."""
     if node is None or node.standing != Status.ERROR or not node.failures or node.next_try is None:
         return None

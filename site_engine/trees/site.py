@@ -15,9 +15,9 @@ from site_engine.trees.waiting import approve_command
 from site_store.leases import CONTROLLER
 from site_store.trees.tree_facts import Times
 from strategy_lib.batches.batch_words import batches_so_far
-from strategy_lib.node_states.drift import DRIFTED
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, OwnerSeen
-from strategy_lib.status.leaf import OwnerRecord, Shown, SiteNode, status_in_site
+from strategy_lib.status.leaf import OwnerRecord, Shown, status_in_site
+from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.serves import Serves, Serving
 from strategy_lib.status.tree import (
     MOST_MESSAGES,
@@ -32,7 +32,7 @@ from strategy_lib.status.watching import WATCHING, Watched, judge_watching
 from strategy_lib.status.words import Status, highest, in_order, status_from, status_of_parent
 
 if TYPE_CHECKING:
-    from site_store import ActionBrief, GroupFacts, SiteFacts, SiteNodeFacts, StatusCount
+    from site_store import ActionBrief, GroupFacts, SiteFacts, StatusCount
 
 NOTHING_WANTED = "nothing was committed for it yet"
 
@@ -57,9 +57,9 @@ class SiteView:
         return found
 
     @cached_property
-    def nodes(self) -> Mapping[str, Sequence[SiteNodeFacts]]:
+    def nodes(self) -> Mapping[str, Sequence[NodeRow]]:
         """The nodes that were read, by group."""
-        found: defaultdict[str, list[SiteNodeFacts]] = defaultdict(list)
+        found: defaultdict[str, list[NodeRow]] = defaultdict(list)
         for group, node in self.facts.nodes:
             found[group].append(node)
         return found
@@ -221,14 +221,14 @@ def reports_of_site(facts: SiteFacts) -> Reports:
     return Reports(by_parent(facts.reported), site_view(facts).owners, wanted=facts.committed)
 
 
-def judge_node(node: SiteNodeFacts, owners: Owners, default_owner: str = "", airflow: str = "") -> Shown:
+def judge_node(node: NodeRow, owners: Owners, default_owner: str = "", airflow: str = "") -> Shown:
     """Return what is shown of a node: unresponsive where it is not as wanted, and who is to work on it is gone.
 
     Parameters
     ----------
     airflow : who reads what comes of the work that is under way on it; "" where that is not known.
     """
-    return judge_at_work(owners.judge(node.owner or default_owner, shown_in_site(node)), owners, airflow)
+    return judge_at_work(owners.judge(node.owner or default_owner, status_in_site(node)), owners, airflow)
 
 
 def judge_at_work(shown: Shown, owners: Owners, airflow: str) -> Shown:
@@ -236,7 +236,7 @@ def judge_at_work(shown: Shown, owners: Owners, airflow: str) -> Shown:
     return owners.judge(airflow, shown) if shown.status is Status.PROCESSING and airflow else shown
 
 
-def node_entry(node: SiteNodeFacts, owners: Owners, default_owner: str = "", airflow: str = "") -> Entry:
+def node_entry(node: NodeRow, owners: Owners, default_owner: str = "", airflow: str = "") -> Entry:
     """Return the entry of a node of a site."""
     owner = node.owner or default_owner
     judged = judge_node(node, owners, default_owner, airflow)
@@ -249,7 +249,7 @@ def node_entry(node: SiteNodeFacts, owners: Owners, default_owner: str = "", air
         last_updated=node.last_updated or node.done_at,
     )
     return task_entry(
-        node.node,
+        node.name,
         [record],
         owners=tuple(owners.seen(name, judged.status) for name in _owners_of(node, owner, airflow)),
         op=node.op,
@@ -258,13 +258,13 @@ def node_entry(node: SiteNodeFacts, owners: Owners, default_owner: str = "", air
     )
 
 
-def _owners_of(node: SiteNodeFacts, owner: str, airflow: str) -> list[str]:
+def _owners_of(node: NodeRow, owner: str, airflow: str) -> list[str]:
     """Return who is expected to work on a node."""
     names = [owner, airflow if node.standing == Status.PROCESSING else ""]
     return [name for name in names if name]
 
 
-def next_try(node: SiteNodeFacts) -> str:
+def next_try(node: NodeRow) -> str:
     """Say how often a failed node has failed, and until when repair leaves it alone; "" where it has not failed.
 
     Whether anything tries it then depends on the site: its page says so.
@@ -273,40 +273,6 @@ def next_try(node: SiteNodeFacts) -> str:
         return ""
     times = "once" if node.failures == 1 else f"in {node.failures} actions in a row"
     return f"failed {times}; no repair before {node.next_try:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def shown_in_site(node: SiteNodeFacts) -> Shown:
-    """Return how a node stands, in words; the status is the one that the store counts it by."""
-    said = status_in_site(
-        SiteNode(
-            in_design=node.wanted_digest is not None,
-            wanted=_revision(node.wanted_revision, node.wanted_digest),
-            done=_revision(node.done_revision, node.done_digest),
-            failed=(node.error or "failed") if node.status == Status.ERROR else None,
-            failed_revision=node.error_revision,
-            wanted_version=node.wanted_version,
-            touched=node.touched,
-            done_version=node.done_version,
-            failed_version=node.error_version,
-            drifted=_drift(node),
-            at_work=node.status == Status.PROCESSING,
-        )
-    )
-    message = said.message if said.status == node.standing else ""
-    if node.doubt is not None and node.standing == Status.PENDING:
-        message = f"in doubt: {node.doubt}"
-    return Shown(status_from(node.standing), message)
-
-
-def _drift(node: SiteNodeFacts) -> str | None:
-    """Return what of a node is not as it was left, and since when; None: nothing that is known."""
-    if node.status not in (Status.PROCESSING, Status.ERROR) or node.error is None or node.error_action is not None:
-        return None
-    return node.error.removeprefix(DRIFTED)
-
-
-def _revision(revision: int | None, digest: str | None) -> tuple[int | None, str] | None:
-    return None if digest is None else (revision, digest)
 
 
 def site_header(facts: SiteFacts) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from site_engine.trees.owners import Owners
 from site_engine.trees.reported import SEPARATOR, Reports, by_parent
 from site_engine.trees.site import node_entry
 from site_engine.trees.status_trees import WHOLE, action_tree, site_tree
-from site_store import NodeQuery, SitePart
+from site_store import NodeQuery
 from strategy_lib.status.entry import entry_to_dict
+from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -63,7 +64,7 @@ def walk_site(store: SiteStore, site: str, page: int = 1000) -> Iterator[dict[st
         owners = Owners(found.owners, found.read_at)
         reports = Reports(leaves, owners, wanted=tree.header["revision_committed"])
         for node in found.nodes:
-            under = node.groups if node.place is SitePart.GROUPED else (node.place.value,)
+            under = (TO_BE_REMOVED,) if node.wanted_digest is None else node.groups or (NO_GROUP,)
             shown = node_entry(node, owners, found.default_owner)
             for group in under:
                 if (group,) in above:

@@ -7,62 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from site_store.status.status_records import OwnerCheckIn, ReportedLeaf, SitePart
+from site_store.status.status_records import OwnerCheckIn, ReportedLeaf
 from strategy_lib.node_states.repair import RepairMode
+from strategy_lib.status.node_row import NodeRow
 
 if TYPE_CHECKING:
     from site_store.node_table.state_values import NodeStateRow, StateNote
     from site_store.nodes.node_errors import NodeErrorRecord
     from strategy_lib.node_states.publication import Version
-
-
-@dataclass(frozen=True, slots=True)
-class SiteNodeFacts:
-    """A node of a site: what is wanted, what was done, and how the two stand.
-
-    `groups` are those of the committed strategy; `standing` is one of the seven words, and
-    `serves` what it serves meanwhile.
-    """
-
-    node: str
-    standing: str
-    serves: str
-    groups: tuple[str, ...]
-    rack: str | None
-    wanted_revision: int | None
-    wanted_digest: str | None
-    done_revision: int | None
-    done_digest: str | None
-    done_at: datetime | None
-    status: str | None
-    error: str | None
-    error_revision: int | None
-    error_action: str | None
-    fixed: str | None
-    doubt: str | None
-    op: int | None
-    owner: str | None
-    condition: str | None
-    provisioner_status: str | None
-    power: str | None
-    listed_at: datetime | None
-    first_updated: datetime | None
-    last_updated: datetime | None
-    wanted_version: int | None = None
-    touched: int | None = None
-    touched_by: str | None = None
-    done_version: int | None = None
-    error_version: int | None = None
-    failures: int = 0
-    next_try: datetime | None = None
-    version: int = 1
-
-    @property
-    def place(self) -> SitePart:
-        """Where it stands in the view of its site."""
-        if self.wanted_digest is None:
-            return SitePart.TO_BE_REMOVED
-        return SitePart.GROUPED if self.groups else SitePart.NO_GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +67,7 @@ class NodePage:
 
     token: str
     read_at: datetime
-    nodes: Sequence[SiteNodeFacts]
+    nodes: Sequence[NodeRow]
     total: int
     after: str | None
     owners: Mapping[str, OwnerCheckIn]
@@ -212,7 +164,7 @@ class NodePastFacts:
 
     read_at: datetime
     owners: Mapping[str, OwnerCheckIn]
-    node: SiteNodeFacts | None
+    node: NodeRow | None
     committed: int | None
     repair: RepairFacts
     tasks: Sequence[NodePast]

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, 
 from site_store.node_table.node_facts import NodeEvent, NodePast, NodePastFacts
 from site_store.node_table.node_past_states import past_columns, past_states, repair_columns, repair_facts
 from site_store.nodes.node_errors import ERROR_FACTS, NodeErrorRecord, error_record, errors_of_node
+from site_store.nodes.node_records import node_row
 from site_store.sql.postgresql import json_rows
 from site_store.status.status_records import ReportedLeaf
 from site_store.tables import action, event, group_node, node, operation, reported, revision, site_group_node, task
@@ -23,7 +24,6 @@ from site_store.trees.tree_rows import (
     moment,
     moment_or_none,
     reported_facts,
-    site_node_facts,
 )
 from strategy_lib.phase import GROUP_PHASES
 
@@ -64,7 +64,7 @@ def read_past(
     return NodePastFacts(
         read_at=now,
         owners=owners_of_site(about.owners, watched_from(about.watched, now)),
-        node=None if about.name is None else site_node_facts(about, groups_in(about.groups)),
+        node=None if about.name is None else node_row(about, groups_in(about.groups)),
         committed=about.committed,
         repair=repair_facts(about),
         tasks=[_past(row) for row in rows if row.id in kept],

@@ -26,10 +26,11 @@ from sqlalchemy import (
 )
 
 from site_store.errors import ValueRefused
-from site_store.node_table.node_facts import NodePage, NodePastFacts, NodeQuery, NodeStates, SiteNodeFacts
+from site_store.node_table.node_facts import NodePage, NodePastFacts, NodeQuery, NodeStates
 from site_store.node_table.node_filters import filtered, require_sound
 from site_store.node_table.node_order import SORTED_BY, first_keys, in_order, place_behind
 from site_store.node_table.node_past import groups_in, groups_of_node, read_past
+from site_store.nodes.node_records import node_row
 from site_store.nodes.node_versions import read_versions
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, clock
@@ -37,8 +38,9 @@ from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import node, node_view, operation, site_group_node, status_count, user_state
 from site_store.trees.owner_queries import default_owner, owners_now, owners_of_site, watched, watched_from
 from site_store.trees.tree_queries import changes, dag_at_work, is_leased
-from site_store.trees.tree_rows import change_token, moment, site_node_facts
+from site_store.trees.tree_rows import change_token, moment
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.status.node_row import NodeRow
 
 MOST_COUNTED = 1000
 """A total is counted up to this, and no further."""
@@ -84,7 +86,7 @@ class SiteNodes(Repository):
             return NodePage(
                 token=change_token(about.changes, owners, now) + ("" if seen is None else seen.mark(now)),
                 read_at=now,
-                nodes=[site_node_facts(row, groups_in(row.groups)) for row in rows[:limit]],
+                nodes=[node_row(row, groups_in(row.groups)) for row in rows[:limit]],
                 total=int(about.total),
                 after=place_behind(rows[limit - 1], query) if len(rows) > limit else None,
                 owners=owners,
@@ -96,13 +98,13 @@ class SiteNodes(Repository):
 
         return self._database.read(work)
 
-    def get(self, site: str, name: str) -> SiteNodeFacts | None:
+    def get(self, site: str, name: str) -> NodeRow | None:
         """Return one node; None where nothing is known of it."""
         this = (node.c.site == site, node.c.name == name)
 
-        def work(tx: Connection) -> SiteNodeFacts | None:
+        def work(tx: Connection) -> NodeRow | None:
             row = tx.execute(select(*node.c, groups_of_node()).where(*this)).one_or_none()
-            return None if row is None else site_node_facts(row, groups_in(row.groups))
+            return None if row is None else node_row(row, groups_in(row.groups))
 
         return self._database.read_once(work)
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Executable, Select, Text, and_, bindparam, cast, func, or_, select, union_all
 
-from site_store.nodes.node_records import NodeRecord
-from site_store.nodes.nodes import node_record
+from site_store.nodes.node_records import node_row
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, json_rows
 from site_store.tables import node, revision, site_group, site_group_node
 from site_store.trees.tree_rows import json_list, json_value
 from strategy_lib.parsing.strategy_parser import group_from_data
+from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
 from strategy_lib.strategy import Group
 
@@ -54,7 +54,7 @@ class SiteGoals:
 
     revision: int | None
     clean: Mapping[str, tuple[int | None, int | None]]
-    records: Mapping[str, NodeRecord] = field(default_factory=dict)
+    records: Mapping[str, NodeRow] = field(default_factory=dict)
     groups: tuple[GroupGoal, ...] = ()
     edges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -84,14 +84,14 @@ class Goals(Repository):
             some: Executable = _dirty()
             if suspects:
                 some = union_all(_dirty(), _nodes().where(among(node.c.name, suspects)))
-            records: dict[str, NodeRecord] = {}
+            records: dict[str, NodeRow] = {}
             members: defaultdict[str, list[str]] = defaultdict(list)
             for row in tx.execute(some, given):
                 # A node of several groups has a row for each.
                 if row.name not in records:
-                    records[row.name] = found = node_record(row)
-                    if found.depends_on is not None:
-                        edges[row.name] = tuple(found.depends_on)
+                    records[row.name] = node_row(row)
+                    if row.depends_on is not None:
+                        edges[row.name] = tuple(row.depends_on)
                 if row.group_name is not None:
                     members[row.group_name].append(row.name)
             for name in suspects:

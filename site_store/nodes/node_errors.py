@@ -36,7 +36,7 @@ from site_store.records import Operation, OperationStatus
 from site_store.sql.database import Repository
 from site_store.sql.if_newest import ERRORS
 from site_store.sql.postgresql import among, among_parameter, by_code_point, insert, pairs_parameters, pairs_values
-from site_store.tables import action, node, node_error, operation, task
+from site_store.tables import action, is_of_wanted, node, node_error, operation, task
 from strategy_lib.goals.node_errors import ErrorCode, NodeError, ReportState, Standing, read_code, standing_of
 from strategy_lib.goals.op_transitions import Event
 from strategy_lib.node import TaskStatus
@@ -244,7 +244,7 @@ def read_reports(
         .where(node_error.c.site == site, node_error.c.state.in_([str(state) for state in states]))
         # What is older is history or superseded; there may be years of it.
         .where(or_(node.c.op.is_(None), node_error.c.op >= node.c.op))
-        .where(or_(node.c.wanted_version.is_(None), node_error.c.wanted_version >= node.c.wanted_version))
+        .where(is_of_wanted(node_error.c.wanted_version))
         .order_by(by_name, node_error.c.op)
     )
     if after:

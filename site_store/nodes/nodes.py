@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import fields
-from typing import Any
 
-from sqlalchemy import Connection, Row, and_, exists, func, literal, or_, select, true, update
+from sqlalchemy import Connection, and_, exists, func, literal, or_, select, true, update
 
 from design_rendering.changes.digests import VERSION as DIGEST_VERSION
-from site_store.nodes.node_records import NodeRecord
+from site_store.nodes.node_records import node_row
 from site_store.nodes.node_status import provisioner_owner
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, by_code_point, insert, pairs, pairs_of
@@ -17,6 +15,7 @@ from site_store.tables import action, node, operation, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
+from strategy_lib.status.node_row import NodeRow
 
 # So many nodes are written by one statement, which must end within the database's bound.
 _AT_ONCE = 50_000
@@ -91,9 +90,6 @@ def _want(
     )
 
 
-_FACTS = frozenset(field.name for field in fields(NodeRecord))
-
-
 class Nodes(Repository):
     """Nodes of sites. A commit writes `wanted_*`; `claims.py` and `outcomes.py` write `op` and `done_*`."""
 
@@ -141,10 +137,10 @@ class Nodes(Repository):
 
         return self._database.read(work)
 
-    def of_site(self, site: str) -> list[NodeRecord]:
+    def of_site(self, site: str) -> list[NodeRow]:
         """Return all nodes that the site has or had, by name."""
         query = select(node).where(node.c.site == site).order_by(node.c.name)
-        found = self._database.read(lambda tx: [node_record(row) for row in tx.execute(query)])
+        found = self._database.read(lambda tx: [node_row(row) for row in tx.execute(query)])
         # The database may sort by its own language's rules.
         return sorted(found, key=lambda record: record.name)
 
@@ -181,8 +177,3 @@ class Nodes(Repository):
             return {row.name: NodeCondition(row.left_as) for row in rows}
 
         return self._database.read(work)
-
-
-def node_record(row: Row[*tuple[Any, ...]]) -> NodeRecord:
-    """Return a row of `node` as a value."""
-    return NodeRecord(**{fact: value for fact, value in row._mapping.items() if fact in _FACTS})

@@ -19,15 +19,13 @@ from sqlalchemy import (
     Update,
     and_,
     bindparam,
-    func,
     null,
-    or_,
     select,
     update,
 )
 
 from site_store.sql.postgresql import moments_parameters, moments_values
-from site_store.tables import action, node, task
+from site_store.tables import action, is_of_wanted, node, task
 from strategy_lib.goals.retries import retry_delay
 from strategy_lib.node import TaskStatus
 
@@ -72,7 +70,7 @@ def failed_tasks(*which: ColumnElement[bool]) -> Select[Any]:
             task.c.status == TaskStatus.ERROR,
             node.c.tried_action.is_distinct_from(task.c.action_id),
             # A new version begins anew: what fails of an older one says nothing of it.
-            or_(task.c.wanted_version.is_(None), task.c.wanted_version >= func.coalesce(node.c.wanted_version, 0)),
+            is_of_wanted(task.c.wanted_version),
         )
     )
 

@@ -42,6 +42,7 @@ from site_store.tables.objects import design_object, node_error, site_audit
 from site_store.tables.status import (
     STANDING,
     approval,
+    is_of_wanted,
     node,
     owner,
     provisioner_call,
@@ -73,6 +74,7 @@ __all__ = [
     "event",
     "group_node",
     "group_run",
+    "is_of_wanted",
     "lease",
     "metadata",
     "node",

@@ -6,6 +6,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     Computed,
     Float,
     ForeignKey,
@@ -15,6 +16,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    or_,
     text,
 )
 
@@ -124,6 +126,12 @@ node = Table(
     Index("ix_node_with_capitals", "site", "name", postgresql_where=_HAS_CAPITALS),
     Index("ix_node_with_error", "site", "name", postgresql_where=_HAS_ERROR),
 )
+
+
+def is_of_wanted(version: ColumnElement[int | None]) -> ColumnElement[bool]:
+    """Whether an error of this version is not superseded (rule 46), as `is_superseded` in `strategy_lib` says."""
+    return or_(version.is_(None), node.c.wanted_version.is_(None), version >= node.c.wanted_version)
+
 
 # The committed strategy, its groups resolved against the committed design; written by commit in its transaction.
 

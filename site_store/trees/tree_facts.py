@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from site_store.node_table.node_facts import SiteNodeFacts
 from site_store.records import ActionRecord
 from site_store.status.status_records import ApprovalRecord, OwnerCheckIn, ReportedLeaf, StatusCount
+from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.watching import Watched
 
 
@@ -226,7 +226,7 @@ class SiteFacts:
     owners: Mapping[str, OwnerCheckIn]
     groups: Sequence[GroupFacts]
     reported: Sequence[ReportedLeaf]
-    nodes: Sequence[tuple[str, SiteNodeFacts]] = ()
+    nodes: Sequence[tuple[str, NodeRow]] = ()
     troubles: Mapping[str, Sequence[FirstTroubles]] = field(default_factory=dict)
     last_updated: datetime | None = None
     times: Mapping[str, Times] = field(default_factory=dict)

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row
 
-from site_store.node_table.node_facts import SiteNodeFacts
 from site_store.status.status_records import (
     TOUCH,
     ApprovalRecord,
@@ -228,42 +227,4 @@ def leaf_facts(row: Row[*tuple[Any, ...]]) -> LeafFacts:
         tries=row.tries,
         held=row.held,
         not_prepared=row.not_prepared,
-    )
-
-
-def site_node_facts(row: Row[*tuple[Any, ...]], groups: Iterable[str]) -> SiteNodeFacts:
-    """Return a row of the table of nodes, with the groups that it is in."""
-    return SiteNodeFacts(
-        node=row.name,
-        standing=row.standing,
-        serves=row.serves,
-        groups=tuple(groups),
-        rack=row.rack,
-        wanted_revision=row.wanted_revision,
-        wanted_digest=row.wanted_digest,
-        done_revision=row.done_revision,
-        done_digest=row.done_digest,
-        done_at=row.done_at,
-        status=row.status,
-        error=row.error,
-        error_revision=row.error_revision,
-        error_action=row.error_action,
-        fixed=row.fixed,
-        doubt=row.doubt,
-        op=row.op,
-        owner=row.owner,
-        condition=row.condition,
-        provisioner_status=row.provisioner_status,
-        power=row.power,
-        listed_at=row.listed_at,
-        first_updated=row.first_updated,
-        last_updated=row.last_updated,
-        wanted_version=row.wanted_version,
-        touched=row.touched,
-        touched_by=row.touched_by,
-        done_version=row.done_version,
-        error_version=row.error_version,
-        failures=row.failures,
-        next_try=row.next_try,
-        version=row.version,
     )

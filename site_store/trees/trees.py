@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row
 
 from site_store.actions.action_rows import action_record
 from site_store.errors import ActionNotFound
-from site_store.node_table.node_facts import SiteNodeFacts
+from site_store.nodes.node_records import node_row
 from site_store.sql.database import Repository
 from site_store.status.status_records import ApprovalRecord, StatusCount
 from site_store.trees.action_facts import action_facts, token_of_action, with_groups
@@ -54,9 +54,9 @@ from site_store.trees.tree_rows import (
     owners_by_name,
     reported_facts,
     site_group_facts,
-    site_node_facts,
 )
 from strategy_lib.phase import NODE_STEPS
+from strategy_lib.status.node_row import NodeRow
 
 
 class Trees(Repository):
@@ -301,11 +301,11 @@ class Trees(Repository):
             query = sites_query(len(sites) == 1, given is not None)
             rows = {row.site: row for row in tx.execute(query, {**these, **clock})}
             counts = {site: counts_of(row.cells) for site, row in rows.items()}
-            found: list[tuple[str, SiteNodeFacts]] = []
+            found: list[tuple[str, NodeRow]] = []
             troubles: Troubles = {}
             if nodes:
                 (site,) = sites
-                found = [(item.under, site_node_facts(item, ())) for item in tx.execute(worst_nodes(site, nodes)).all()]
+                found = [(item.under, node_row(item)) for item in tx.execute(worst_nodes(site, nodes)).all()]
                 troubles[site] = _first(found)
             elif troubled:
                 troubles = site_troubles(tx, sites, [cell for cells, _ in counts.values() for cell in cells])
@@ -319,7 +319,7 @@ class Trees(Repository):
         counts: Sequence[StatusCount],
         touched: int,
         troubles: Mapping[str, Sequence[FirstTroubles]],
-        nodes: Sequence[tuple[str, SiteNodeFacts]],
+        nodes: Sequence[tuple[str, NodeRow]],
     ) -> SiteFacts:
         now = self._moment(row.now)
         watched = watched_from(row.watched, now)
@@ -362,16 +362,16 @@ class Trees(Repository):
         return moment(now) if given is None else given
 
 
-def _first(nodes: Iterable[tuple[str, SiteNodeFacts]]) -> defaultdict[str, list[FirstTroubles]]:
+def _first(nodes: Iterable[tuple[str, NodeRow]]) -> defaultdict[str, list[FirstTroubles]]:
     """Return by group the first nodes of each status that is trouble, by name."""
-    by_status: defaultdict[tuple[str, str], list[SiteNodeFacts]] = defaultdict(list)
+    by_status: defaultdict[tuple[str, str], list[NodeRow]] = defaultdict(list)
     for under, one in nodes:
         if one.standing in TROUBLED:
             by_status[under, one.standing].append(one)
     found: defaultdict[str, list[FirstTroubles]] = defaultdict(list)
     for (under, standing), these in by_status.items():
-        first = sorted(these, key=attrgetter("node"))[:MOST_TROUBLES]
-        found[under].append(FirstTroubles(standing, [one.node for one in first], [one.error for one in first]))
+        first = sorted(these, key=attrgetter("name"))[:MOST_TROUBLES]
+        found[under].append(FirstTroubles(standing, [one.name for one in first], [one.error for one in first]))
     return found
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from strategy_lib.phase import Phase
+from strategy_lib.status.node_row import is_superseded
 
 
 class ErrorCode(StrEnum):
@@ -89,7 +90,7 @@ def standing_of(error: NodeError, *, wanted_version: int | None, newest_action: 
     newest_action : the newest action whose plan has the node. From its plan on, errors of earlier actions are history.
     newest_op : the newest operation on the node; None: none is known. An older one's error is history too.
     """
-    if wanted_version is not None and error.wanted_version < wanted_version:
+    if is_superseded(error.wanted_version, wanted_version):
         return Standing.SUPERSEDED
     if error.action != newest_action or (newest_op is not None and error.op < newest_op):
         return Standing.HISTORY

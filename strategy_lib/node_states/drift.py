@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.status.node_row import DRIFTED
 from strategy_lib.status.words import Status
 
 LOOKS = 2
@@ -50,10 +51,6 @@ def is_judged(*, done: bool, user: NodeAvailability, monitored: bool = True, bus
     busy : an action works on it.
     """
     return done and monitored and not busy and user is NodeAvailability.UP
-
-
-DRIFTED = "drifted: "
-"""The error of a drift begins so."""
 
 
 def drift_status(drift: Drift, since: str) -> tuple[Status, str]:

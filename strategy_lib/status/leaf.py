@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from strategy_lib.node import TaskStatus
+from strategy_lib.status.node_row import DRIFTED, NodeRow
 from strategy_lib.status.words import ENDED, Status, judged, status_from, status_of_parent
 
 
@@ -86,71 +87,39 @@ def status_of_task(
     return Shown(status_from(stored), note)
 
 
-@dataclass(frozen=True, slots=True)
-class SiteNode:
-    """The facts about a node that the standing view of its site is judged from.
-
-    Attributes
-    ----------
-    in_design : the committed design has it.
-    wanted, done : revision and digest that are wanted, and that it was last done for; None: never. A revision that is
-        None is not known.
-    failed : text of the error of the newest operation; None where it did not fail.
-    wanted_version : grows when it is wanted otherwise, or again; None: not known.
-    touched : the wanted version at which a person asked for it again; None: nobody did.
-    done_version, failed_version : the wanted versions that it was done in, and that the error was about; None: not
-        known.
-    failed_revision : the revision that the error was about; None: not known.
-    drifted : what is no longer as it was left, and since when: of the machine, whatever is wanted by now (rule 56).
-    at_work : an operation is under way on it.
-    fixed : what had to be fixed by itself since it was done, and when.
-    """
-
-    in_design: bool = True
-    wanted: tuple[int | None, str] | None = None
-    done: tuple[int | None, str] | None = None
-    failed: str | None = None
-    failed_revision: int | None = None
-    wanted_version: int | None = None
-    touched: int | None = None
-    done_version: int | None = None
-    failed_version: int | None = None
-    drifted: str | None = None
-    at_work: bool = False
-    fixed: str = ""
+_STATUSES = (None, *(status for status in Status if status not in (Status.UNDEFINED, Status.UNRESPONSIVE)))
+"""What is stored of how the newest operation left a node."""
 
 
-def status_in_site(node: SiteNode) -> Shown:
-    """Judge a node against what is wanted now (rules 29, 33, 46 and 56)."""
-    if node.at_work:
-        return Shown(Status.PROCESSING, f"repairing: {node.drifted}" if node.drifted else "")
-    if not node.in_design and node.done is None:
+def status_in_site(node: NodeRow) -> Shown:
+    """Judge a node against what is wanted now (rules 29, 33, 46 and 56). `tables.STANDING` is the same in SQL."""
+    if node.status not in _STATUSES:
+        return Shown(Status.UNDEFINED)
+    if node.status == Status.PROCESSING:
+        return Shown(Status.PROCESSING, f"repairing: {node.drift}" if node.drift else "")
+    in_design = node.wanted_digest is not None
+    if not in_design and node.done_digest is None:
         return Shown(Status.DELETED)
-    if node.drifted is not None:
-        return Shown(Status.ERROR, f"drifted: {node.drifted}")
-    if not node.in_design:
-        return Shown(Status.ERROR, node.failed) if node.failed else Shown(Status.PENDING, "to be removed")
-    if node.failed is not None and not _superseded(node):
-        return Shown(Status.ERROR, node.failed)
-    if node.done is None:
-        return Shown(Status.PENDING, "never done")
-    if node.wanted is not None and node.wanted[1] != node.done[1]:
-        done = f"done for revision {node.done[0]}" if node.done[0] else "done for another design"
-        return Shown(Status.PENDING, done + (f", wanted is revision {node.wanted[0]}" if node.wanted[0] else ""))
-    if node.touched is not None and (node.done_version is None or node.done_version < node.touched):
-        return Shown(Status.PENDING, f"asked for again at version {node.touched}")
-    return Shown(Status.SUCCESS, f"had to be fixed: {node.fixed}" if node.fixed else "")
+    if node.drift is not None:
+        return Shown(Status.ERROR, f"{DRIFTED}{node.drift}")
+    if node.has_failed or (node.status == Status.ERROR and not in_design):
+        return Shown(Status.ERROR, node.error or "failed")
+    why = _why_pending(node)
+    return Shown(Status.PENDING, why) if why else Shown(Status.SUCCESS)
 
 
-def _superseded(node: SiteNode) -> bool:
-    """Tell whether the error of an operation is about an older version than the one that is wanted (rule 46).
-
-    Errors from before versions were counted are compared by their revision.
-    """
-    if node.failed_version is not None and node.wanted_version is not None:
-        return node.failed_version < node.wanted_version
-    wanted = None if node.wanted is None else node.wanted[0]
-    return wanted is not None and node.failed_revision is not None and node.failed_revision < wanted
+def _why_pending(node: NodeRow) -> str:
+    """Return why a node that has not failed is not as wanted; "" where it is."""
+    if node.doubt is not None:
+        return f"in doubt: {node.doubt}"
+    if node.wanted_digest is None:
+        return "to be removed"
+    if node.done_digest is None:
+        return "never done"
+    if node.wanted_digest != node.done_digest:
+        done = f"done for revision {node.done_revision}" if node.done_revision else "done for another design"
+        return done + (f", wanted is revision {node.wanted_revision}" if node.wanted_revision else "")
+    return f"asked for again at version {node.touched}" if node.is_asked_for_again else ""
 
 
 def owes(stored: str | None, *, current: bool = True, turn: bool = True, waiting: bool = False) -> bool:

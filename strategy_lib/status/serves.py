@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Look, ShownWord, Status
 
 
@@ -38,18 +39,11 @@ _LOOKS = {
 _WORDS = {Serves.NOTHING: "nothing", Serves.OLDER: "an older revision", Serves.WANTED: "the wanted revision"}
 
 
-def serves_of(wanted: str | None, done: str | None, *, in_doubt: bool = False, drifted: bool = False) -> Serves:
-    """Return what a node serves.
-
-    Parameters
-    ----------
-    wanted, done : the digest that is wanted of it, and that it was last done in; None: none.
-    in_doubt : what was recorded as done is not believed.
-    drifted : the machine is not as it was left: such as off, wiped or another's. It serves nothing (rule 56).
-    """
-    if done is None or in_doubt or drifted:
+def serves_of(node: NodeRow) -> Serves:
+    """Return what a node serves: nothing where it is in doubt, or not as it was left (rule 56)."""
+    if node.done_digest is None or node.doubt is not None or node.drift is not None:
         return Serves.NOTHING
-    return Serves.WANTED if done == wanted else Serves.OLDER
+    return Serves.WANTED if node.done_digest == node.wanted_digest else Serves.OLDER
 
 
 def oldest_of(counts: Mapping[Serves, int]) -> Serves:

@@ -10,8 +10,9 @@ import requests
 from design_rendering.design import read_design
 from design_rendering.documents import load_documents
 from site_engine.operations.reconcile import list_nodes
-from site_store import ActionState, GroupRecord, NodeRecord, SiteStore
+from site_store import ActionState, GroupRecord, SiteStore
 from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.status.node_row import NodeRow
 from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
@@ -23,7 +24,7 @@ CHANGED = site([node("a", rack="r2"), node("b")], GROUPS)
 NEEDS_REDEPLOY = "design changed, needs redeploy (allow_redeploy, or redeploy_server)"
 
 
-def records(store: SiteStore) -> dict[str, NodeRecord]:
+def records(store: SiteStore) -> dict[str, NodeRow]:
     """Return what the store knows of each node."""
     return {record.name: record for record in store.nodes.of_site("alpha")}
 

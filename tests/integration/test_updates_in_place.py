@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from site_engine.plans.removals import nodes_to_remove, removal_of
-from site_store import ActionState, NodeRecord, RevisionRecord, SiteStore, StepState
+from site_store import ActionState, RevisionRecord, SiteStore, StepState
 from strategy_lib.phase import Phase
+from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
 from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, Driving, verdict
@@ -26,7 +27,7 @@ LABELLED = AB.replace("role: compute", "role: storage")
 LEFT = "No longer in the design: c: it stays as it is (prune destroys it)."
 
 
-def records(store: SiteStore) -> dict[str, NodeRecord]:
+def records(store: SiteStore) -> dict[str, NodeRow]:
     """Return what the store knows of each node."""
     return {record.name: record for record in store.nodes.of_site("alpha")}
 

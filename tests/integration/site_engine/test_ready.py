@@ -13,11 +13,12 @@ import pytest
 from provisioner_client.errors import ProvisionerError
 from site_engine.operations import readiness
 from site_engine.operations.readiness import Answer, StillAsking, ask_in_turn
-from site_store import ActionState, GroupRecord, NodeRecord, OperationStatus
+from site_store import ActionState, GroupRecord, OperationStatus
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.status.node_row import NodeRow
 from tests.support.driving import LOG, Begin, Driving
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
@@ -72,7 +73,7 @@ def started(begin: Begin, agents: Agents, text: str) -> Driving:
     return driving
 
 
-def known_of(driving: Driving, name: str) -> NodeRecord:
+def known_of(driving: Driving, name: str) -> NodeRow:
     return next(record for record in driving.store.nodes.of_site("alpha") if record.name == name)
 
 

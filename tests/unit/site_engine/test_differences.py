@@ -9,16 +9,16 @@ import pytest
 
 from site_engine.plans.differences import NodeDifference, node_difference, node_differences
 from site_engine.plans.planning import judge_deployed
-from site_store import NodeRecord
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.status.node_row import NodeRow
 
 DEPLOYED, READY, OTHER = NodeCondition.DEPLOYED, NodeCondition.READY, NodeCondition.OTHER
 OTHER_DESIGN = "done for revision 1, wanted is revision 2"
 
 
-def known(done: str | None, doubt: str | None = None, **facts: Any) -> NodeRecord:
+def known(done: str | None, doubt: str | None = None, **facts: Any) -> NodeRow:
     """Return a node that is wanted in digest "1", version 2 of it, and was done in version 1."""
-    record = NodeRecord("alpha", "a", 2, "1", 7, 1 if done else None, done, None, "deployed", doubt)
+    record = NodeRow("alpha", "a", 2, "1", 7, 1 if done else None, done, None, "deployed", doubt)
     return replace(record, wanted_version=2, done_version=1 if done else None, **facts)
 
 
@@ -123,7 +123,7 @@ UNPROVEN = (
     ],
 )
 def test_rules_21_and_37_what_has_to_be_done(
-    record: NodeRecord | None, condition: NodeCondition | None, change: str, reason: str, withheld: str | None
+    record: NodeRow | None, condition: NodeCondition | None, change: str, reason: str, withheld: str | None
 ) -> None:
     found = node_difference("a", "1", record, condition)
     assert (found.change, found.reason, found.withheld) == (change, reason, withheld)

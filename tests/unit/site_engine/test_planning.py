@@ -24,13 +24,14 @@ from site_engine.plans.planning import (
     plan_action,
     simulate_plan,
 )
-from site_store import NodeRecord, PlannedGroup
+from site_store import PlannedGroup
 from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.node import nodes_from_inventory
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.parsing.configuration import DeploymentConfiguration
 from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.phase import Reason
+from strategy_lib.status.node_row import NodeRow
 from strategy_lib.strategy import Group
 
 NODES = nodes_from_inventory(
@@ -89,12 +90,12 @@ def test_groups_with_nothing_to_submit_are_judged_with_the_plan() -> None:
 
 
 BLUE, RED = f"{VERSION}:disks:blue", f"{VERSION}:disks:red"
-DONE = NodeRecord("alpha", "a", 2, BLUE, 7, 1, RED, None, "deployed", wanted_version=2, done_version=1)
-GONE = NodeRecord("alpha", "z", None, None, 8, 1, RED, None, "deployed", wanted_version=1, done_version=1)
+DONE = NodeRow("alpha", "a", 2, BLUE, 7, 1, RED, None, "deployed", wanted_version=2, done_version=1)
+GONE = NodeRow("alpha", "z", None, None, 8, 1, RED, None, "deployed", wanted_version=1, done_version=1)
 
 
 def planned_update(
-    *records: NodeRecord,
+    *records: NodeRow,
     relabelled: bool = False,
     out_of_use: Mapping[str, str] = NOBODY,
     condition: NodeCondition = NodeCondition.DEPLOYED,
@@ -152,7 +153,7 @@ def test_rule_21_a_node_that_is_as_wanted_is_left_alone_unless_it_is_redone(
     kind: str, overrides: dict[str, bool], change: str, submitted: bool
 ) -> None:
     parameters = parse_parameters({"target_nodes": "a", **overrides}, KINDS[kind])
-    record = NodeRecord("alpha", "a", 2, "1", 7, 1, "1", None, "deployed")
+    record = NodeRow("alpha", "a", 2, "1", 7, 1, "1", None, "deployed")
     found = considered_differences(
         KINDS[kind], parameters, {"a": "1", "b": "1"}, [record], {"a": NodeCondition.DEPLOYED}
     )

@@ -12,10 +12,10 @@ from design_rendering.documents import load_documents
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import parse_parameters
 from site_engine.plans.planning import Plan, plan_action, simulate_plan
-from site_store import NodeRecord
 from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.status.node_row import NodeRow
 from tests.support.sites import group, node, site
 
 NAMES = ("a", "b", "c", "d")
@@ -36,7 +36,7 @@ def planned(
     """
     design = read_design(load_documents(site([node(name) for name in NAMES], groups), "site.yaml"))
     digests = design.digests if done == "as wanted" else dict.fromkeys(NAMES, done)
-    records = [NodeRecord("alpha", name, 1, digests[name], 7, 1, "new", None, "deployed") for name in NAMES]
+    records = [NodeRow("alpha", name, 1, digests[name], 7, 1, "new", None, "deployed") for name in NAMES]
     words = {name: "Deployed, owned by alice" if name in theirs else "Deployed" for name in NAMES}
     records = [replace(record, provisioner_status=words[record.name]) for record in records]
     return plan_action(

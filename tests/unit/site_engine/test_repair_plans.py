@@ -13,8 +13,8 @@ from design_rendering.documents import load_documents
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import ActionParameters, parse_parameters
 from site_engine.plans.planning import Plan, plan_action, strategy_of
-from site_store import NodeRecord
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.status.node_row import NodeRow
 from tests.support.sites import group, node, site
 
 KIND = kind_of("repair_site")
@@ -31,13 +31,13 @@ def design() -> Design:
     return read_design(load_documents(site([node(name) for name in NODES], GROUPS)))
 
 
-def records(made: Design, **errors: str) -> list[NodeRecord]:
+def records(made: Design, **errors: str) -> list[NodeRow]:
     """All nodes are done as they are wanted; some are in error since."""
     facts: dict[str, Any] = {"wanted_revision": 1, "op": 1, "done_revision": 1, "done_at": None, "condition": None}
     found = []
     for name in NODES:
         digest = made.digests[name]
-        record = NodeRecord("north", name, wanted_digest=digest, done_digest=digest, status="success", **facts)
+        record = NodeRow("north", name, wanted_digest=digest, done_digest=digest, status="success", **facts)
         record = replace(record, standing="success", wanted_version=1, done_version=1)
         if name in errors:
             record = replace(record, standing="error", status="error", error=errors[name], error_version=1)

@@ -19,9 +19,9 @@ from slipway_api.pages.rendering import page
 from slipway_api.pages.sites import require_site
 from slipway_api.pages.wording import segment
 from strategy_lib.goals.update import TO_DO, Change
+from strategy_lib.status.node_row import NodeRow
 
 if TYPE_CHECKING:
-    from site_store import NodeRecord
     from strategy_lib.outcome import NodeCondition
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
@@ -60,7 +60,7 @@ def do(request: Request, site: str, node: NodeName, store: Store, user: access.U
     return RedirectResponse(f"{root}/ui/sites/{segment(site)}/nodes/{segment(node)}", 303)
 
 
-def effects(record: NodeRecord, condition: NodeCondition | None) -> list[str]:
+def effects(record: NodeRow, condition: NodeCondition | None) -> list[str]:
     """Return in sentences what follows when a node is asked for again.
 
     Parameters

@@ -70,6 +70,6 @@ def test_a_group_whose_name_cannot_be_stored_refuses_the_commit(store: SiteStore
 def test_rule_39_a_commit_says_which_nodes_each_node_waits_for(store: SiteStore) -> None:
     waits = NODE.replace("name: %s", "name: n2, depends_on_nodes: [%s]", 1)
     commit_design(store, SITE, NODE % ("n1", "r1") + waits % ("n1", "r1"))
-    assert {one.name: one.depends_on for one in store.nodes.of_site(SITE)} == {"n1": None, "n2": ["n1"]}
+    assert store.goals.of_site(SITE, set()).edges == {"n2": ("n1",)}
     commit_design(store, SITE, NODE % ("n1", "r1") + NODE % ("n2", "r1"))
-    assert {one.name: one.depends_on for one in store.nodes.of_site(SITE)} == {"n1": None, "n2": None}
+    assert store.goals.of_site(SITE, set()).edges == {}

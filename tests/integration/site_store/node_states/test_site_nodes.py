@@ -19,7 +19,7 @@ from tests.integration.site_store.scenario import SITE, FakeClock, Scenario
 
 
 def names(site: Scenario, **query: Any) -> list[str]:
-    return [found.node for found in site.store.site_nodes.page(SITE, NodeQuery(**query)).nodes]
+    return [found.name for found in site.store.site_nodes.page(SITE, NodeQuery(**query)).nodes]
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_a_query_that_is_asked_again_is_not_made_again_and_another_is_not_taken_
     columns = {"power": "on"}
     query = NodeQuery(columns=columns)
     _facts.cache_clear()
-    assert [found.node for found in site.store.site_nodes.page(SITE, query).nodes] == ["n1"]
-    assert [found.node for found in site.store.site_nodes.page(SITE, query).nodes] == ["n1"]
+    assert [found.name for found in site.store.site_nodes.page(SITE, query).nodes] == ["n1"]
+    assert [found.name for found in site.store.site_nodes.page(SITE, query).nodes] == ["n1"]
     assert _facts.cache_info().misses == 1
     assert names(site, columns={"power": "off"}) == []
     columns["power"] = "off"
-    assert [found.node for found in site.store.site_nodes.page(SITE, query).nodes] == []
+    assert [found.name for found in site.store.site_nodes.page(SITE, query).nodes] == []
     assert names(site, columns={"power": "on"}) == ["n1"]
 
 

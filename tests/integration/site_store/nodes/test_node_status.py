@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from site_store import ActionState, NodeRecord, OperationStatus, SiteStore
+from site_store import ActionState, OperationStatus, SiteStore
 from strategy_lib.phase import Phase
+from strategy_lib.status.node_row import NodeRow
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
 
 
-def _nodes(store: SiteStore) -> dict[str, NodeRecord]:
+def _nodes(store: SiteStore) -> dict[str, NodeRow]:
     return {record.name: record for record in store.nodes.of_site(SITE)}
 
 

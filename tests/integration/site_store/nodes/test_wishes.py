@@ -6,18 +6,19 @@ import pytest
 
 from design_rendering.changes.digests import VERSION
 from site_engine.plans.differences import node_difference
-from site_store import ActionState, NodeRecord, OperationStatus, SiteBusy, SiteStore
+from site_store import ActionState, OperationStatus, SiteBusy, SiteStore
 from strategy_lib.goals.node_errors import Standing
 from strategy_lib.goals.update import Change
 from strategy_lib.outcome import NodeCondition, Outcome
 from strategy_lib.phase import Phase
+from strategy_lib.status.node_row import NodeRow
 from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
 from tests.support.revisions import commit_design
 
 DESIGN = "schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
 
 
-def node(store: SiteStore, name: str = "n1") -> NodeRecord:
+def node(store: SiteStore, name: str = "n1") -> NodeRow:
     return {record.name: record for record in store.nodes.of_site(SITE)}[name]
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from site_store import ActionState, NodeRecord, OperationStatus, SiteStore
+from site_store import ActionState, OperationStatus, SiteStore
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase
+from strategy_lib.status.node_row import NodeRow
 from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
 from tests.support.revisions import commit_design
 
 
-def node(store: SiteStore, name: str) -> NodeRecord:
+def node(store: SiteStore, name: str) -> NodeRow:
     return next(record for record in store.nodes.of_site(SITE) if record.name == name)
 
 

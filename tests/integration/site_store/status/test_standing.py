@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from itertools import product
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Integer, insert, literal, select
 
 from site_store import SiteStore
-from site_store.tables import node
-from strategy_lib.status.leaf import SiteNode, status_in_site
+from site_store.tables import is_of_wanted, node
+from strategy_lib.status.leaf import status_in_site
+from strategy_lib.status.node_row import is_superseded
 from strategy_lib.status.serves import serves_of
 
 SITE = "north"
 WANTED = (None, "a", "b")
 DONE = (None, "a")
-STATUSES = (None, "processing", "success", "error", "drifted", "powered on", "deleted")
+STATUSES = (None, "processing", "success", "error", "drifted", "powered on", "deleted", "mended")
 #: How these are stored; in both of them the error names no action.
 STORED = {"drifted": "error", "powered on": "processing"}
 REVISIONS = (None, 1, 2, 3)
@@ -49,31 +50,22 @@ def test_rule_27_standing_and_what_is_served_are_what_the_domain_says_of_the_sam
         tx.execute(insert(node), rows)
 
     store._database.write(work)
-    found = {record.name: record.standing for record in store.nodes.of_site(SITE)}
-    query = select(node.c.name, node.c.serves).where(node.c.site == SITE)
-    served = store._database.read(lambda tx: {row.name: row.serves for row in tx.execute(query)})
-    for number, (wanted, done, status, about, doubt, (touched, done_version, error_version)) in enumerate(cases):
-        known = done is not None and (doubt is None or wanted is None)
-        facts = SiteNode(
-            in_design=wanted is not None,
-            wanted=(2, wanted) if wanted else None,
-            done=(1, done) if known and done else None,
-            failed="it broke" if status == "error" else None,
-            failed_revision=about,
-            wanted_version=3,
-            touched=touched,
-            done_version=done_version,
-            failed_version=error_version,
-            drifted="it broke" if status == "drifted" else None,
-            at_work=status in ("processing", "powered on"),
-        )
-        assert found[str(number)] == status_in_site(facts).status, cases[number]
-        expected = serves_of(wanted, done, in_doubt=doubt is not None, drifted=status in STORED)
-        assert served[str(number)] == expected, cases[number]
+    found = store.nodes.of_site(SITE)
+    assert len(found) == len(cases)
+    for one in found:
+        assert (one.standing, one.serves) == (status_in_site(one).status, serves_of(one)), one
 
 
-def test_a_status_that_nobody_knows_is_undefined(store: SiteStore) -> None:
-    store._database.write(
-        lambda tx: tx.execute(insert(node).values(site=SITE, name="n1", status="mended", wanted_digest="a"))
-    )
-    assert [record.standing for record in store.nodes.of_site(SITE)] == ["undefined"]
+def test_rule_46_which_errors_are_superseded_is_what_the_domain_says(store: SiteStore) -> None:
+    versions = (None, 1, 2, 3)
+    rows = [{"site": SITE, "name": f"{at}", "wanted_version": wanted} for at, wanted in enumerate(versions)]
+
+    def work(tx: Connection) -> None:
+        tx.execute(insert(node), rows)
+        for version in versions:
+            query = select(node.c.wanted_version, is_of_wanted(literal(version, Integer())))
+            found = tx.execute(query.where(node.c.site == SITE)).all()
+            assert len(found) == len(versions)
+            assert all(current is not is_superseded(version, wanted) for wanted, current in found), version
+
+    store._database.write(work)

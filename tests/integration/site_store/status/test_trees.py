@@ -220,7 +220,7 @@ def test_a_site_is_read_in_two_statements(site: Scenario, clock: FakeClock) -> N
     }
     assert site.store.trees.site_token(SITE) == facts.token
     deep = site.store.trees.site(SITE, nodes=5)
-    assert [(under, found.node) for under, found in deep.nodes] == [
+    assert [(under, found.name) for under, found in deep.nodes] == [
         ("control", "n2"),
         ("no group", "n3"),
         ("racks", "n2"),
@@ -259,7 +259,7 @@ def _names(site: Scenario, query: NodeQuery) -> list[str]:
     found: list[str] = []
     while True:
         page = site.store.site_nodes.page(SITE, query)
-        found += [one.node for one in page.nodes]
+        found += [one.name for one in page.nodes]
         if page.after is None:
             return found
         query = replace(query, after=page.after)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,6 @@ import pytest
 from strategy_lib.node import TaskStatus
 from strategy_lib.status.leaf import (
     OwnerRecord,
-    SiteNode,
     UnknownCause,
     blocked_by,
     owes,
@@ -18,6 +18,7 @@ from strategy_lib.status.leaf import (
     status_of_task,
     superseded_by,
 )
+from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
 
 BLOCKED = blocked_by("control", "minimum_successful_nodes needs 3, 2 are")
@@ -74,63 +75,48 @@ def test_rule_35_no_stored_word_of_ours_is_undefined(stored: TaskStatus) -> None
     assert status_of_task(stored).status is not Status.UNDEFINED
 
 
-V1, V2 = (1, "aaa"), (2, "bbb")
+#: A node that is wanted in revision 2, and what is known of one that was done in it, or in revision 1.
+WANTED = NodeRow("north", "n1", 2, "b", wanted_version=2)
+DONE: dict[str, Any] = {"done_revision": 2, "done_digest": "b", "done_version": 2}
+OLD: dict[str, Any] = {"done_revision": 1, "done_digest": "a", "done_version": 1}
+FAILED: dict[str, Any] = {"status": "error", "error": "IPMI", "error_action": "01A", "error_revision": 2}
+DRIFTED: dict[str, Any] = {"status": "error", "error": "drifted: power off, since 14:03"}
+GONE: dict[str, Any] = {"wanted_digest": None, "wanted_revision": None}
 
 
 @pytest.mark.parametrize(
-    ("node", "status", "message"),
+    ("facts", "status", "message"),
     [
-        pytest.param(SiteNode(wanted=V1), "pending", "never done", id="27 never done"),
-        pytest.param(SiteNode(wanted=V1, done=V1), "success", "", id="29 done as wanted"),
+        pytest.param({}, "pending", "never done", id="27 never done"),
+        pytest.param(DONE, "success", "", id="29 done as wanted"),
+        pytest.param(OLD, "pending", "done for revision 1, wanted is revision 2", id="29 a commit since"),
+        pytest.param({**DONE, "done_revision": 1}, "success", "", id="37 the same digest at a later revision"),
+        pytest.param({**DONE, "touched": 3}, "pending", "asked for again at version 3", id="37 asked for again"),
+        pytest.param({**DONE, "doubt": "why"}, "pending", "in doubt: why", id="13 in doubt"),
+        pytest.param({**DONE, "status": "processing"}, "processing", "", id="28 at work"),
+        pytest.param({"status": "mended"}, "undefined", "", id="27 a word that nobody knows"),
+        pytest.param(FAILED, "error", "IPMI", id="45 failed"),
+        pytest.param({**FAILED, "error": None}, "error", "failed", id="45 failed without a word"),
+        pytest.param({**FAILED, "error_version": 1}, "pending", "never done", id="46 an error of an older version"),
+        pytest.param({**FAILED, "error_revision": 1}, "pending", "never done", id="46 of an older revision"),
+        pytest.param({**DONE, **DRIFTED}, "error", "drifted: power off, since 14:03", id="56 drifted"),
         pytest.param(
-            SiteNode(wanted=V2, done=V1), "pending", "done for revision 1, wanted is revision 2", id="29 a commit since"
+            {**OLD, **DRIFTED, "touched": 2}, "error", "drifted: power off, since 14:03", id="56 committed since"
         ),
-        pytest.param(SiteNode(wanted=(3, "aaa"), done=V1), "success", "", id="37 the same digest at a later version"),
-        pytest.param(SiteNode(wanted=V1, done=V1, at_work=True), "processing", "", id="28 at work"),
-        pytest.param(SiteNode(wanted=V1, failed="IPMI", failed_revision=1), "error", "IPMI", id="45 failed"),
+        pytest.param({**OLD, **DRIFTED, **GONE}, "error", "drifted: power off, since 14:03", id="56 left the design"),
         pytest.param(
-            SiteNode(wanted=V2, failed="IPMI", failed_revision=1),
-            "pending",
-            "never done",
-            id="46 an error of an older wanted version is not shown",
-        ),
-        pytest.param(
-            SiteNode(wanted=V1, done=V1, drifted="power off, since 14:03"),
-            "error",
-            "drifted: power off, since 14:03",
-            id="56 drifted",
-        ),
-        pytest.param(
-            SiteNode(wanted=V2, done=V1, wanted_version=2, done_version=1, touched=2, drifted="power off, since 14:03"),
-            "error",
-            "drifted: power off, since 14:03",
-            id="56 drifted, committed and touched since",
-        ),
-        pytest.param(
-            SiteNode(in_design=False, done=V1, drifted="power off, since 14:03"),
-            "error",
-            "drifted: power off, since 14:03",
-            id="56 drifted, and left the design",
-        ),
-        pytest.param(
-            SiteNode(wanted=V1, done=V1, drifted="power off, since 14:03", at_work=True),
+            {**DONE, **DRIFTED, "status": "processing"},
             "processing",
             "repairing: power off, since 14:03",
             id="56 repair at work",
         ),
-        pytest.param(
-            SiteNode(wanted=V1, done=V1, fixed="power off, 14:03"),
-            "success",
-            "had to be fixed: power off, 14:03",
-            id="56 repaired, with a warning",
-        ),
-        pytest.param(SiteNode(in_design=False, done=V1), "pending", "to be removed", id="33 left the design"),
-        pytest.param(SiteNode(in_design=False), "deleted", "", id="33 pruned"),
-        pytest.param(SiteNode(in_design=False, done=V1, failed="locked"), "error", "locked", id="31 removal failed"),
+        pytest.param({**OLD, **GONE}, "pending", "to be removed", id="33 left the design"),
+        pytest.param(GONE, "deleted", "", id="33 pruned"),
+        pytest.param({**OLD, **GONE, **FAILED}, "error", "IPMI", id="31 removal failed"),
     ],
 )
-def test_the_site_view_compares_with_what_is_wanted_now(node: SiteNode, status: str, message: str) -> None:
-    shown = status_in_site(node)
+def test_the_site_view_compares_with_what_is_wanted_now(facts: dict[str, Any], status: str, message: str) -> None:
+    shown = status_in_site(replace(WANTED, **facts))
     assert (shown.status, shown.message) == (status, message)
 
 

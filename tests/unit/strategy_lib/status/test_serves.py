@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.serves import Part, Serves, oldest_of, parts_of, serves_of, serving_of_node
 from strategy_lib.status.words import Status
 
@@ -15,14 +18,15 @@ from strategy_lib.status.words import Status
         ("b", "a", {}, Serves.OLDER),
         (None, "a", {}, Serves.OLDER),
         ("a", "a", {}, Serves.WANTED),
-        ("a", "a", {"in_doubt": True}, Serves.NOTHING),
-        ("b", "a", {"drifted": True}, Serves.NOTHING),
+        ("a", "a", {"doubt": "why"}, Serves.NOTHING),
+        ("b", "a", {"status": "error", "error": "drifted: power is off"}, Serves.NOTHING),
     ],
 )
 def test_rule_27_what_a_node_serves_is_told_beside_its_status(
-    wanted: str | None, done: str | None, more: dict[str, bool], word: Serves
+    wanted: str | None, done: str | None, more: dict[str, str], word: Serves
 ) -> None:
-    assert serves_of(wanted, done, **more) is word
+    facts: dict[str, Any] = {"wanted_digest": wanted, "done_digest": done, **more}
+    assert serves_of(NodeRow("north", "n1", **facts)) is word
 
 
 def test_of_several_nodes_the_oldest_counts_and_nothing_only_where_none_serves() -> None:
