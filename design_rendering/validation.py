@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from design_rendering import slipway_kinds
-from design_rendering.as_written import duplicates, placeholders
 from design_rendering.changes.objects import ObjectKey
 from design_rendering.design import Design, read_design, unused_strategies, used_strategies
 from design_rendering.diagnostics import RenderingError
@@ -21,11 +21,12 @@ from design_rendering.kinds.provisioner_kinds import provisioner_problems
 from design_rendering.kinds.slipway_nodes import shape_problems
 from design_rendering.policies import NO_POLICIES, DesignPolicy, PolicyError, police
 from design_rendering.rendering import RenderedDocument, Rendering, render
-from design_rendering.secrets import is_secret
+from design_rendering.secrets import PLACEHOLDER, is_secret
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import Problem, StrategyLibError
 from strategy_lib.node import Node
 from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA, parse_configuration
+from strategy_lib.parsing.json_path import Step, path_of
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, parse_node_networks
 from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA, parse_notifications
 from strategy_lib.parsing.site_settings import SITE_SETTINGS_SCHEMA, parse_site_settings
@@ -325,3 +326,36 @@ def unknown_kinds(documents: Sequence[Document]) -> list[Problem]:
         for document in documents
         if (hint := hints.get(document.schema, ""))
     ]
+
+
+def duplicates(documents: Sequence[Document]) -> Iterator[Problem]:
+    """Yield a problem for each document whose schema, layer and name another has before it."""
+    first: dict[tuple[str, str | None, str], Document] = {}
+    for document in documents:
+        other = first.setdefault((document.schema, document.layer, document.name), document)
+        if other is not document:
+            layer = f" of layer {document.layer!r}" if document.layer else ""
+            where = f"{other.source} line {other.line}" if other.source != document.source else f"line {other.line}"
+            yield document.problem(
+                "$", f"there is already a {document.schema} named {document.name!r}{layer} at {where}; keep one of them"
+            )
+
+
+def placeholders(document: Document) -> Iterator[Problem]:
+    """Yield a problem for each value that stands for a secret which was left out."""
+    message = (
+        f"{PLACEHOLDER} stands for a secret that was left out when the document was read; "
+        "write the secret itself, or read the collection with cleartext-secrets=true"
+    )
+    left: list[tuple[Any, tuple[Step, ...]]] = [(document.data, ("data",))]
+    seen: set[int] = set()
+    while left:
+        value, steps = left.pop()
+        if isinstance(value, str):
+            if value == PLACEHOLDER:
+                yield document.problem(path_of(steps), message)
+        # Aliases share their values: each is looked at once.
+        elif isinstance(value, Mapping | list) and id(value) not in seen:
+            seen.add(id(value))
+            below = value.items() if isinstance(value, Mapping) else enumerate(value)
+            left.extend((item, (*steps, step)) for step, item in below)

@@ -213,8 +213,7 @@ def _open(stopped: StopSignal, idle_seconds: float) -> SiteStore | None:
 def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> list[Job]:
     from site_engine.controller.controller import close_dead_actions
     from site_engine.controller.follow import Followed, follow_unfinished
-    from site_engine.controller.node_reports import report_nodes
-    from site_engine.controller.notifications import send_notifications
+    from site_engine.controller.notifications import report_nodes, send_notifications
     from site_engine.controller.owner_jobs import check_owners, check_provisioners, watch_owners
     from site_engine.controller.run_notes import note_runs
     from site_engine.controller.upkeep import forget_events, forget_notifications, give_metrics, merge_counts

@@ -176,3 +176,15 @@ def send_notifications(send: Send) -> Job:
         return not due
 
     return Job("notifications", SEND_EVERY, work)
+
+
+REPORT_EVERY: Final = 5.0
+
+
+def report_nodes() -> Job:
+    """Return the job that has told what nobody was told of yet, with all that nobody has acknowledged."""
+
+    def work(controller: Controller) -> None:
+        controller.store.node_reports.notify(controller.lease())
+
+    return Job("node reports", REPORT_EVERY, work)

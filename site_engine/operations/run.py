@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import SubmissionRefused
-from site_engine.operations.design_source import design_source
+from site_engine.operations.judging import design_source
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch, last_in_flight
 from site_engine.process import Stopping, process_identity
 from site_store import SiteNotHeld, StoreError

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerUnavailable, TaskNotFound
 from provisioner_client.protocol import TaskState
 from site_engine.operations.death_watch import WHILE_HELD, WHILE_OWN, DeathWatch
-from site_engine.operations.design_source import design_source
-from site_engine.operations.judging import nodes_at_work
+from site_engine.operations.judging import design_source, nodes_at_work
 from site_store import OperationStatus, StoreError
 from strategy_lib.outcome import Evidence
 

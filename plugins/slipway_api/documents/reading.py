@@ -10,9 +10,9 @@ import hashlib
 import threading
 from collections.abc import Sequence
 
-from design_rendering.as_written import duplicates, placeholders
 from design_rendering.documents import Document, DocumentError, load_documents
 from design_rendering.secrets import PLACEHOLDER
+from design_rendering.validation import duplicates, placeholders
 
 SMALL = 64 * 1024
 """What has fewer bytes is not kept: to read it takes milliseconds."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from design_rendering.as_written import duplicates
 from design_rendering.changes.objects import design_objects
 from design_rendering.diagnostics import RenderingError
 from design_rendering.documents import Document, DocumentError, find_document
@@ -19,7 +18,7 @@ from design_rendering.policies import PolicyError, police
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import Rendering, design_text, render, secret_texts
 from design_rendering.secrets import secret_values
-from design_rendering.validation import unrendered_problems, validate_rendering
+from design_rendering.validation import duplicates, unrendered_problems, validate_rendering
 from site_engine.errors import ConnectionLookupFailed
 from site_engine.extensions import installed_policies
 from site_store import CommittedObjects, RevisionSecrets

@@ -24,7 +24,7 @@ from site_engine.actions.finalization import finalize_action
 from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parse_parameters
 from site_engine.controller.controller import Controller
-from site_engine.controller.node_reports import report_nodes
+from site_engine.controller.notifications import report_nodes
 from site_engine.controller.owner_jobs import check_owners, watch_owners
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.node_states.drift_watch import DriftWatch
