@@ -9,9 +9,8 @@ from typing import Any, Literal
 from design_rendering import drydock_kinds, slipway_kinds
 from design_rendering.reading.line_marks import LineMarks
 from design_rendering.reading.yaml_reader import MOST_PROBLEMS, Limits, RawDocument, YamlReader
-from strategy_lib.errors import Problem, StrategyLibError
+from strategy_lib.errors import Problem, StrategyLibError, split
 from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA
-from strategy_lib.parsing.json_path import split
 from strategy_lib.strategy import STRATEGY_SCHEMA
 
 # What in these is unclear could change what is deployed: it is refused. Elsewhere Slipway takes what Deckhand takes.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from strategy_lib.parsing.json_path import Step
+from strategy_lib.errors import Step
 
 NODE_SCHEMA = "drydock/BaremetalNode/v1"
 PROFILE_SCHEMA = "drydock/HostProfile/v1"

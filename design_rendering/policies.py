@@ -17,8 +17,8 @@ from design_rendering.design import used_strategies
 from design_rendering.documents import Document
 from design_rendering.kinds.nodes import NODE_MAKERS, nodes_from_documents
 from design_rendering.rendering import RenderedDocument, Rendering
+from strategy_lib.actors import NoEnd, ScopedPolicy, apply_policies
 from strategy_lib.errors import Problem, StrategyLibError
-from strategy_lib.goals.actors import NoEnd, ScopedPolicy, apply_policies
 from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA
 from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.selectors import resolve

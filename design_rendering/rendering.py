@@ -19,8 +19,7 @@ from design_rendering.reading.copy_on_write import CopyOnWrite
 from design_rendering.secrets import is_secret, secret_values
 from design_rendering.yaml_writer import DocumentWriter
 from strategy_lib.did_you_mean import Hints
-from strategy_lib.errors import Problem
-from strategy_lib.parsing.json_path import extend
+from strategy_lib.errors import Problem, extend
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from design_rendering.reading.traversal import CONTAINERS, MISSING, found_at, in
 from design_rendering.redaction import SHORTEST_SECRET
 from design_rendering.slipway_kinds import USER_DATA_SCHEMA
 from design_rendering.yaml_writer import DocumentWriter
-from strategy_lib.parsing.json_path import Step, split
+from strategy_lib.errors import Step, split
 
 PLACEHOLDER = "[redacted]"
 

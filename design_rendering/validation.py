@@ -23,10 +23,9 @@ from design_rendering.policies import NO_POLICIES, DesignPolicy, PolicyError, po
 from design_rendering.rendering import RenderedDocument, Rendering, render
 from design_rendering.secrets import PLACEHOLDER, is_secret
 from strategy_lib.did_you_mean import suggestion
-from strategy_lib.errors import Problem, StrategyLibError
+from strategy_lib.errors import Problem, Step, StrategyLibError, path_of
 from strategy_lib.node import Node
 from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA, parse_configuration
-from strategy_lib.parsing.json_path import Step, path_of
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, parse_node_networks
 from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA, parse_notifications
 from strategy_lib.parsing.site_settings import SITE_SETTINGS_SCHEMA, parse_site_settings

@@ -22,9 +22,9 @@ from design_rendering.policies import DesignPolicy, every_node_has_a_group
 from site_engine.errors import EngineError
 from site_engine.node_states.checks import OWN_CHECKS, NodeCheck
 from site_engine.watchers import DesignWatcher
+from strategy_lib.actors import WEBHOOK, Registration, Watcher, check_registrations, check_watchers
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import StrategyError
-from strategy_lib.goals.actors import WEBHOOK, Registration, Watcher, check_registrations, check_watchers
 
 CHECKS: Final = "slipway.checks"
 POLICIES: Final = "slipway.policies"

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from site_engine.process import TaskLog
     from site_store import GroupRecord, Operation
-    from strategy_lib.criteria import CriterionResult
     from strategy_lib.outcome import Outcome
     from strategy_lib.phase import Phase
+    from strategy_lib.strategy import CriterionResult
     from strategy_lib.verdict import GroupView
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from site_store.errors import AccessRefused
 from site_store.sql.database import Database
-from strategy_lib.goals.actors import Access, Actor, may
+from strategy_lib.actors import Access, Actor, may
 
 if TYPE_CHECKING:
     from site_store.nodes.wishes import Wishes

@@ -9,10 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 from site_store.nodes.node_records import NodeTasks
-from strategy_lib.criteria import CriterionResult
 from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import CriterionResult, Group
 
 
 class ActionState(StrEnum):

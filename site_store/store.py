@@ -59,7 +59,7 @@ from site_store.status.reporters import Reporters
 from site_store.status.watches import Watches
 from site_store.trees.site_cards import SiteCards
 from site_store.trees.trees import Trees
-from strategy_lib.goals.actors import Access, Actor, may
+from strategy_lib.actors import Access, Actor, may
 
 
 class SiteStore:

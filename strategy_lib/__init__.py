@@ -1,6 +1,5 @@
 """The domain of Slipway, pure: no I/O, no clock, no documents. Start at `deployment.py` and `simulation.py`."""
 
-from strategy_lib.criteria import CriterionResult, SuccessCriteria
 from strategy_lib.deployment import Deployment
 from strategy_lib.errors import (
     ConfigurationError,
@@ -10,20 +9,20 @@ from strategy_lib.errors import (
     StrategyError,
     StrategyLibError,
 )
-from strategy_lib.goals.retries import retry_delay
 from strategy_lib.goals.update import plan_update
-from strategy_lib.node import Node, NodeState, nodes_from_inventory
+from strategy_lib.node import Node, NodeState
 from strategy_lib.node_states.generated import generated_state
+from strategy_lib.node_states.repair import retry_delay
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.parsing.configuration import DeploymentConfiguration, parse_configuration
-from strategy_lib.parsing.strategy_parser import parse_strategy
+from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.selectors import NodeIndex, resolve
 from strategy_lib.simulation import simulate
 from strategy_lib.status.words import roll_up, shown_status
 from strategy_lib.steps import Deploy, Finished, Prepare
-from strategy_lib.strategy import Group, Label, Selector, Strategy
+from strategy_lib.strategy import CriterionResult, Group, Label, Selector, Strategy, SuccessCriteria
 from strategy_lib.verdict import GroupCounts, counts_of
 from strategy_lib.warnings import strategy_warnings
 

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 
-from strategy_lib.batches.batches import CRITERIA_REASONS, Batches, Stop
-from strategy_lib.criteria import evaluate
+from strategy_lib.groups.batches import CRITERIA_REASONS, Batches, Stop
 from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.groups.group_run import Due, GroupRun, Known, prepare_again, successful_nodes
 from strategy_lib.groups.group_steps import next_due
@@ -19,7 +18,7 @@ from strategy_lib.groups.rounds_of_group import Round, Rounds
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.steps import Finished, Step, step_of
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import Group, evaluate
 from strategy_lib.verdict import GroupView, counts_of, verdict_on
 
 

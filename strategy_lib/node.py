@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
 
-from strategy_lib.errors import InventoryError, Problem
-from strategy_lib.parsing.json_path import extend
-from strategy_lib.parsing.schema_check import check_data
 from strategy_lib.strategy import NodeChoice
 
 NO_TAGS: frozenset[str] = frozenset()
@@ -87,49 +83,6 @@ def node_state(prepare: TaskStatus, deploy: TaskStatus, ready: TaskStatus = Task
     if deploy in (TaskStatus.PENDING, TaskStatus.WITHHELD):
         return _FROM_PREPARE[prepare]
     return _FROM_DEPLOY[deploy]
-
-
-def nodes_from_inventory(inventory: Sequence[Mapping[str, Any]]) -> list[Node]:
-    """Return the nodes of a plain list: `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`.
-
-    Only `name` is required; `depends_on_nodes` names the nodes that one waits for.
-
-    Raises `InventoryError` with every problem: wrong types, unknown fields, names that are there twice.
-    """
-    problems = check_data("node_inventory", inventory, root="$")
-    if problems:
-        raise InventoryError(problems)
-    nodes: dict[str, Node] = {}
-    tag_sets: dict[tuple[str, ...], frozenset[str]] = {(): NO_TAGS}
-    texts: dict[tuple[Any, ...], Mapping[str, str]] = {(): NO_LABELS}
-    for position, entry in enumerate(inventory):
-        name = entry["name"]
-        if name in nodes:
-            message = f"there is already a node {name!r}; names must be unique"
-            problems.append(Problem(extend("$", position, "name"), message))
-        tags = tuple(entry.get("tags") or ())
-        # Thousands of nodes have the same few tags and labels; one set serves them all.
-        tag_set = tag_sets.get(tags)
-        if tag_set is None:
-            tag_set = tag_sets[tags] = frozenset(tags)
-        labels = entry.get("labels") or {}
-        # The types belong to it: 1 and true are equal, and have different texts.
-        of_labels = (*labels.items(), *map(type, labels.values()))
-        label_set = texts.get(of_labels)
-        if label_set is None:
-            label_set = texts[of_labels] = label_texts(labels)
-        needed = tuple(entry.get("depends_on_nodes") or ())
-        nodes[name] = Node(name, tag_set, label_set, entry.get("rack"), needed)
-    if problems:
-        raise InventoryError(problems)
-    return list(nodes.values())
-
-
-def label_texts(labels: Mapping[str, Any] | None) -> Mapping[str, str]:
-    """Return labels with the text of each value."""
-    if not labels:
-        return NO_LABELS
-    return {key: value if type(value) is str else str(label_text(value)) for key, value in labels.items()}
 
 
 def label_text(value: object) -> str | None:

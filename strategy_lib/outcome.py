@@ -6,8 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from strategy_lib.node_states.reported import whose
 from strategy_lib.phase import Phase
+
+OWNED_BY = ", owned by "
+"""Behind a status: the name of somebody else, who has the node at the provisioner."""
+LISTED_TWICE = "listed twice, with different states: "
+"""How the words for a node begin of which the list has two; their states follow."""
 
 
 class NodeCondition(StrEnum):
@@ -335,3 +339,13 @@ def _judge_node(phase: Phase, name: str, evidence: Evidence) -> tuple[bool | Non
             return True, f"proven by the node list, which says {status}"
         return None, f"{ended}; {listed}, and said as much before"
     return None, ended if condition is None else f"{ended}; {listed}"
+
+
+def whose(word: str) -> str:
+    """Return who else has a node, by the provisioner's word for it; "" where it says nothing of that."""
+    return word.partition(OWNED_BY)[2]
+
+
+def left_alone(word: str) -> str:
+    """Say of a node that somebody else has what becomes of it, and what helps."""
+    return f"the node list says {word}: it is left alone until {whose(word)} releases it"

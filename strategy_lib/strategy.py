@@ -4,11 +4,108 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
-from strategy_lib.approval import Approval
-from strategy_lib.criteria import EVERY_NODE, SuccessCriteria
 from strategy_lib.errors import Problem, StrategyError
+from strategy_lib.phase import Phase
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessCriteria:
+    """Conditions a group must meet after each phase; None means "not asked for", 0 is a value."""
+
+    percent_successful_nodes: int | None = None
+    minimum_successful_nodes: int | None = None
+    maximum_failed_nodes: int | None = None
+
+
+EVERY_NODE = SuccessCriteria(percent_successful_nodes=100)
+"""What is asked for where nobody says otherwise, and of named nodes (rules 21 and 22)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionResult:
+    """One criterion after one phase: what was needed, what there was, and whether that is enough.
+
+    `actual` of `percent_successful_nodes` is the exact fraction as text, such as "29/50".
+    """
+
+    phase: Phase
+    criterion: str
+    needed: int
+    actual: int | str
+    met: bool
+
+
+def evaluate(
+    criteria: SuccessCriteria | None, phase: Phase, total: int, successful: int
+) -> tuple[CriterionResult, ...]:
+    """Judge every criterion that is set, each on its own, over all nodes of a group (rules 16 and 17).
+
+    The group fails when one of them is not met; where none is set, it cannot.
+
+    Parameters
+    ----------
+    successful : how many of them were successful; every other one counts as failed (rule 15).
+    """
+    if criteria is None:
+        return ()
+    results = []
+    failed = total - successful
+    percent = criteria.percent_successful_nodes
+    if percent is not None:
+        # Integers only: 29 of 50 is exactly 58 %. With no nodes both sides are 0, and percent is met.
+        met = successful * 100 >= percent * total
+        results.append(CriterionResult(phase, "percent_successful_nodes", percent, f"{successful}/{total}", met))
+    minimum = criteria.minimum_successful_nodes
+    if minimum is not None:
+        met = successful >= minimum
+        results.append(CriterionResult(phase, "minimum_successful_nodes", minimum, successful, met))
+    maximum = criteria.maximum_failed_nodes
+    if maximum is not None:
+        results.append(CriterionResult(phase, "maximum_failed_nodes", maximum, failed, failed <= maximum))
+    return tuple(results)
+
+
+class ApprovalMoment(StrEnum):
+    """When a group asks for approval: before anything is submitted, or before its verdict."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What a group asks a person for.
+
+    Attributes
+    ----------
+    moment : when it asks.
+    text : what it asks; "" for the default (`question`).
+    approvers : names of the users who may answer; none: who may start an action of the kind.
+    timeout : seconds after which nobody's answer is a refusal; None: it waits for ever.
+    """
+
+    moment: ApprovalMoment
+    text: str = ""
+    approvers: tuple[str, ...] = ()
+    timeout: int | None = None
+
+    def question(self, group: str) -> str:
+        """Return what the person is asked."""
+        if self.text:
+            return self.text
+        if self.moment is ApprovalMoment.BEFORE:
+            return f"Shall group {group} be deployed?"
+        return f"Is group {group} as it should be?"
+
+    def announcement(self, group: str) -> str:
+        """Say in the plan that the group is going to ask."""
+        when = "before it begins" if self.moment is ApprovalMoment.BEFORE else "before its verdict"
+        who = f" by {', '.join(self.approvers)}" if self.approvers else ""
+        return f"Group {group} asks for approval{who} {when}; while it waits no other group starts."
+
 
 STRATEGY_SCHEMA = "shipyard/DeploymentStrategy/v1"
 TARGET_GROUP = "target-group"

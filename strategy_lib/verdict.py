@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
+from strategy_lib.strategy import CriterionResult
 
 # The states of a node that count as a success after each phase (rule 15).
 SUCCESSFUL = {

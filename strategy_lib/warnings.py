@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.did_you_mean import Hints
-from strategy_lib.errors import Origin, Problem, problem_at
+from strategy_lib.errors import Origin, Problem, extend, problem_at
 from strategy_lib.groups.node_order import empty_choices
 from strategy_lib.node import Node
-from strategy_lib.parsing.json_path import extend
 from strategy_lib.selectors import NodeIndex, members_of
-from strategy_lib.strategy import Group, Selector, Strategy
+from strategy_lib.strategy import Group, Selector, Strategy, SuccessCriteria
 
 NO_GROUPS = "there are no groups: nothing would be deployed"
 

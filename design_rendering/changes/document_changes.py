@@ -13,7 +13,7 @@ from typing import Any
 
 from design_rendering.documents import Document
 from design_rendering.secrets import PLACEHOLDER, redacted
-from strategy_lib.parsing.json_path import Step, path_of
+from strategy_lib.errors import Step, path_of
 
 _Key = tuple[str, str | None, str]
 _Steps = tuple[Step, ...]

@@ -16,7 +16,7 @@ from design_rendering.diagnostics import Diagnostics
 from design_rendering.documents import Document
 from design_rendering.reading.traversal import PathError, kind_of, steps_of
 from strategy_lib.did_you_mean import did_you_mean
-from strategy_lib.parsing.json_path import Step, extend
+from strategy_lib.errors import Step, extend
 
 Label = tuple[str, Hashable]
 

@@ -13,7 +13,7 @@ from design_rendering.documents import DEFAULT_LAYERS, Document
 from design_rendering.reading.budget import Budget
 from design_rendering.reading.copy_on_write import CopyOnWrite, PlaceError
 from design_rendering.reading.traversal import MISSING, found_at
-from strategy_lib.parsing.json_path import path_of
+from strategy_lib.errors import path_of
 
 POLICY_SCHEMA = "deckhand/LayeringPolicy/v1"
 _MOST_LAYERS = 1000

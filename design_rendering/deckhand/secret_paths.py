@@ -7,7 +7,7 @@ from typing import Any
 
 from design_rendering.reading.budget import Budget
 from design_rendering.reading.copy_on_write import CopyOnWrite
-from strategy_lib.parsing.json_path import Step
+from strategy_lib.errors import Step
 
 # A tree of steps; True stands for a part that is secret as a whole.
 _Tree = Any

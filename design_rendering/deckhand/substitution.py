@@ -12,7 +12,7 @@ from design_rendering.reading.budget import Budget
 from design_rendering.reading.copy_on_write import CopyOnWrite, PlaceError
 from design_rendering.reading.traversal import CONTAINERS, MISSING, found_at, kind_of
 from design_rendering.secrets import is_secret_at
-from strategy_lib.parsing.json_path import path_of
+from strategy_lib.errors import path_of
 
 
 class SubstitutionError(Exception):

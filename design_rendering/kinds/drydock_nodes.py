@@ -19,9 +19,9 @@ from design_rendering.drydock_kinds import (
 )
 from design_rendering.kinds.node_metadata import depends_on_nodes
 from strategy_lib.did_you_mean import Hints, suggestion
-from strategy_lib.errors import InventoryError, Problem
-from strategy_lib.node import NO_LABELS, NO_TAGS, Node, label_text, label_texts
-from strategy_lib.parsing.json_path import path_of
+from strategy_lib.errors import InventoryError, Problem, path_of
+from strategy_lib.node import NO_LABELS, NO_TAGS, Node, label_text
+from strategy_lib.parsing.strategy_parser import label_texts
 
 # Before a tag, a label's key, or alone as a rack: what is inherited is removed.
 _REMOVAL = "!"

@@ -18,10 +18,10 @@ from design_rendering.slipway_kinds import (
     USER_DATA_SCHEMA,
 )
 from strategy_lib.did_you_mean import did_you_mean
-from strategy_lib.errors import InventoryError, Problem
-from strategy_lib.node import NO_LABELS, NO_TAGS, label_texts
-from strategy_lib.parsing.json_path import extend
+from strategy_lib.errors import InventoryError, Problem, extend
+from strategy_lib.node import NO_LABELS, NO_TAGS
 from strategy_lib.parsing.schema_check import check_data
+from strategy_lib.parsing.strategy_parser import label_texts
 
 HOST_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 # What the nearest of node, sets and site says; the names that documents and `SlipwayNode` have for it.

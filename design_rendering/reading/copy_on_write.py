@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from design_rendering.reading.traversal import MISSING, found_at, kind_of
-from strategy_lib.parsing.json_path import Step, path_of
+from strategy_lib.errors import Step, path_of
 
 # Filling a list with empty entries up to an index is Deckhand's way; a mistyped index must not fill memory.
 _MOST_FILLED = 100

@@ -15,7 +15,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from strategy_lib.parsing.json_path import Step
+from strategy_lib.errors import Step
 
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from strategy_lib.parsing.json_path import Step
+from strategy_lib.errors import Step
 
 CONTAINERS = (dict, list)
 MISSING: Any = object()

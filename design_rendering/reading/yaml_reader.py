@@ -26,8 +26,7 @@ from yaml.events import (
 )
 from yaml.reader import Reader
 
-from strategy_lib.errors import Problem
-from strategy_lib.parsing.json_path import Step, path_of
+from strategy_lib.errors import Problem, Step, path_of
 
 # libyaml where it is there: the same results, about ten times as fast.
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -42,7 +42,7 @@ from slipway_airflow.trigger_waits import (
     until_groups,
     watched_end,
 )
-from strategy_lib.goals.actors import Actor
+from strategy_lib.actors import Actor
 from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:

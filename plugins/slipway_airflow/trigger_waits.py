@@ -111,7 +111,7 @@ async def watched_end(
     from site_engine.process import SharedClock
     from site_engine.shared_lists import SHORT_PATIENCE, shared_by
     from site_store import SiteStore
-    from strategy_lib.goals.actors import Actor
+    from strategy_lib.actors import Actor
 
     @cache
     def hide() -> Redact:
@@ -158,7 +158,7 @@ async def watched_end(
 async def until_groups(is_over: Callable[[SiteStore], bool], log: TaskLog) -> bool:
     """Look at the store until that is so; False: it is not, and a task should look itself, which knows Airflow."""
     from site_store import SiteStore, StoreError
-    from strategy_lib.goals.actors import Actor
+    from strategy_lib.actors import Actor
 
     store = await asyncio.to_thread(SiteStore.open, actor=Actor.STEP)
     started = time.monotonic()

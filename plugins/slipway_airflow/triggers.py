@@ -118,7 +118,7 @@ class NodesReadyTrigger(BaseTrigger):
         from site_engine.operations.readiness import ask_in_turn
         from site_engine.process import process_identity
         from site_store import SiteStore
-        from strategy_lib.goals.actors import Actor
+        from strategy_lib.actors import Actor
 
         # SQL blocks, and is for threads; the questions do not. Whom to ask is written down with the operation.
         store = await asyncio.to_thread(SiteStore.open, actor=Actor.STEP)

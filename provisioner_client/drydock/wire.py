@@ -21,8 +21,7 @@ from provisioner_client.protocol import (
     TaskState,
 )
 from strategy_lib.goals.node_errors import join_messages
-from strategy_lib.node_states.reported import LISTED_TWICE
-from strategy_lib.outcome import Evidence, NodeCondition
+from strategy_lib.outcome import LISTED_TWICE, Evidence, NodeCondition
 from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,7 @@ from typing import Any, Final
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.http_errors import one_line
 from provisioner_client.protocol import NO_ADDRESSES, ListedNode
-from strategy_lib.node_states.reported import OWNED_BY
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.outcome import OWNED_BY, NodeCondition
 
 
 class Status(IntEnum):

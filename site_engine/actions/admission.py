@@ -15,8 +15,8 @@ from site_engine.actions.kinds import KINDS, ActionKind, Override
 from site_engine.actions.parameters import TARGET_NODES, ActionParameters
 from site_store import Version
 from strategy_lib.did_you_mean import did_you_mean
-from strategy_lib.goals.rolling import refuse_many_redeploys
 from strategy_lib.groups.disruption import shortfalls
+from strategy_lib.groups.rolling import refuse_many_redeploys
 from strategy_lib.node_states.user_state import UserState, not_serving
 from strategy_lib.outcome import NodeCondition
 

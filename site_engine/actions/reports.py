@@ -12,8 +12,7 @@ from site_engine.actions.kinds import kind_of
 from site_engine.actions.parameters import parameters_of
 from site_store import OperationStatus
 from site_store.status.events import EventKind
-from strategy_lib.batches.batch_words import announcements
-from strategy_lib.criteria import EVERY_NODE, evaluate
+from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.reports.report import (
@@ -24,7 +23,7 @@ from strategy_lib.reports.report import (
     ReportedNode,
     build_report,
 )
-from strategy_lib.strategy import TARGET_GROUP
+from strategy_lib.strategy import EVERY_NODE, TARGET_GROUP, evaluate
 from strategy_lib.verdict import counts_of
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from site_engine.actions.dead_actions import reconcile_all
 from site_engine.errors import AccountRefused, EngineError
 from site_store import LeaseLost, StoreError
 from site_store.leases import CONTROLLER
-from strategy_lib.goals.actors import Registration, check_registrations
+from strategy_lib.actors import Registration, check_registrations
 
 if TYPE_CHECKING:
     from site_engine.actions.dead_actions import AirflowRuns

@@ -18,7 +18,7 @@ from site_engine.controller.controller import Job
 from site_engine.controller.notifications import Send
 from site_engine.watchers import DesignWatcher, Told
 from site_store import LeaseLost, SiteStore, StoreError, Version, changes_of
-from strategy_lib.goals.actors import WEBHOOK, Actor
+from strategy_lib.actors import WEBHOOK, Actor
 
 if TYPE_CHECKING:
     from site_engine.controller.controller import Controller

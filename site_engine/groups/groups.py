@@ -25,13 +25,13 @@ from site_engine.operations.wait import PhaseTimes
 from site_engine.plans.differences import node_differences
 from site_engine.plans.planning import judge_deployed
 from site_store import ApprovalAnswer, AttemptNotOpen
-from strategy_lib.approval import ApprovalMoment
 from strategy_lib.deployment import OthersAtWork
 from strategy_lib.groups.rounds_of_group import Rounds
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.steps import Finished
+from strategy_lib.strategy import ApprovalMoment
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from site_engine.log_messages import count, names
 from strategy_lib.groups.release import ReleasePlan, plan_release
-from strategy_lib.node_states.reported import left_alone, whose
-from strategy_lib.outcome import REFUSED_BY_PREPARE, UNPROVABLE_BY_DEPLOY, NodeCondition
+from strategy_lib.outcome import REFUSED_BY_PREPARE, UNPROVABLE_BY_DEPLOY, NodeCondition, left_alone, whose
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from provisioner_client.protocol import NO_ADDRESSES
-from strategy_lib.node_states.drift import POWER_IS_OFF
-from strategy_lib.node_states.reported import whose
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.node_states.repair import POWER_IS_OFF
+from strategy_lib.outcome import NodeCondition, whose
 
 if TYPE_CHECKING:
     from datetime import datetime

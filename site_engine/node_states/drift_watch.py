@@ -22,7 +22,7 @@ from site_engine.node_states.checks import OWN_CHECKS, CheckedNode, NodeCheck
 from site_engine.node_states.suspects import Listed, Suspects
 from site_store.node_states.drifts import FoundDrift
 from strategy_lib.errors import StrategyLibError
-from strategy_lib.node_states.drift import LOOKS, Drift, drift_status
+from strategy_lib.node_states.repair import LOOKS, Drift, drift_status
 from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:

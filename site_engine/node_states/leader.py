@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from site_engine.node_states.node_words import take_words
 from site_engine.node_states.view_text import ViewText, capacity_of
 from site_store.status.events import EventKind, NewEvent
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import SetState
-from strategy_lib.node_states.publication import Pending
+from strategy_lib.node_states.publication import Pending, PublishedState
 from strategy_lib.node_states.same_objects import gone_keys, other_values
 from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
 from strategy_lib.node_states.user_state import UserState

@@ -20,16 +20,17 @@ from site_engine.plans.node_lists import last_conditions, nodes_without_power
 from site_store.node_states.repairs import BegunRepair
 from site_store.nodes.tries import jitter_of
 from strategy_lib.errors import StrategyLibError
-from strategy_lib.goals.retries import Tries, retry_delay
-from strategy_lib.node_states.drift import POWER_IS_OFF
 from strategy_lib.node_states.repair import (
     HOUR,
+    POWER_IS_OFF,
     Patient,
     Remedy,
     RepairMode,
+    Tries,
     decide_repair,
     repair_run_id,
     repairs_due,
+    retry_delay,
 )
 from strategy_lib.outcome import NodeCondition
 

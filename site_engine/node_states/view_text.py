@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from strategy_lib.node_states.same_objects import gone_keys, other_objects
 
 if TYPE_CHECKING:
-    from strategy_lib.node_states.availability import PublishedState
+    from strategy_lib.node_states.publication import PublishedState
     from strategy_lib.node_states.site_states import Capacity
 
 _NOTHING: Final[Mapping[str, Any]] = {}

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from provisioner_client.designs import DesignSource
 from site_engine.provisioners import token_of_address
-from strategy_lib.node_states.reported import LISTED_TWICE
-from strategy_lib.outcome import NodeCondition, judge, listed_at_work
+from strategy_lib.outcome import LISTED_TWICE, NodeCondition, judge, listed_at_work
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from design_rendering.changes.digests import differ_in_labels_alone
 from strategy_lib.goals.update import TO_DO, Change, Difference, Done, Wanted, difference
-from strategy_lib.node_states.reported import LISTED_TWICE, left_alone, whose
-from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
+from strategy_lib.outcome import LISTED_TWICE, NEEDS_REDEPLOY, NodeCondition, left_alone, whose
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
 

@@ -15,8 +15,8 @@ from site_store import IdleGroup, PlannedGroup
 from strategy_lib.deployment import Deployment
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.update import TO_DO, Change
-from strategy_lib.goals.waves import order_between_groups, order_through
 from strategy_lib.groups.group_plan import bounds_of, plan_of_group
+from strategy_lib.groups.waves import order_between_groups, order_through
 from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NodeCondition

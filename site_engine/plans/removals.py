@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from design_rendering.design import read_design
 from site_engine.designs import read_revision
 from site_engine.provisioners import token_of_address
-from strategy_lib.goals.waves import find_node_cycles
+from strategy_lib.groups.waves import find_node_cycles
 from strategy_lib.phase import GroupState, Phase
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from site_engine.plans.planned_differences import leave_out
 from site_engine.plans.schedules import WaitingGroup, rounds_of
 from site_engine.plans.site_rehearsals import UPDATE, changes_of, rehearse_update
 from strategy_lib.goals.update import Change
-from strategy_lib.goals.waves import find_node_cycles, order_between_groups, used_edges, waves
+from strategy_lib.groups.waves import find_node_cycles, order_between_groups, used_edges, waves
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.node_row import NodeRow
 

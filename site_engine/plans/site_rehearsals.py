@@ -14,12 +14,12 @@ from site_engine.groups.releases import releases_of
 from site_engine.plans.differences import left_to_others
 from site_engine.plans.node_lists import nodes_of
 from site_engine.plans.planning import Known, judge_deployed, plan_groups, redeployable_nodes, simulate_plan
-from strategy_lib.batches.batch_words import announcements
-from strategy_lib.criteria import evaluate
 from strategy_lib.goals.update import TO_DO, Change
+from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
 from strategy_lib.phase import Phase
+from strategy_lib.strategy import evaluate
 
 if TYPE_CHECKING:
     from site_engine.plans.differences import NodeDifference

@@ -12,13 +12,13 @@ from site_engine.groups.approvals import refusal
 from site_engine.trees.action_steps import PENDING, Steps
 from site_engine.trees.waiting import which_try, why_waiting
 from site_store import ApprovalAnswer, OperationStatus
-from strategy_lib.approval import ApprovalMoment
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, SUBMITTED_PHASES, GroupState, Phase, Reason
 from strategy_lib.status.entry import Blame, Entry, Role
 from strategy_lib.status.leaf import OwnerRecord, Shown, UnknownCause, status_of_task
 from strategy_lib.status.tree import GroupStanding, blame_groups, task_entry
 from strategy_lib.status.words import Status
+from strategy_lib.strategy import ApprovalMoment
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from strategy_lib.batches.batch_words import BatchesSoFar, batches_so_far
+from strategy_lib.groups.batch_words import BatchesSoFar, batches_so_far
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GroupState
 

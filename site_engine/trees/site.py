@@ -14,7 +14,7 @@ from site_engine.trees.reported import Reports, by_parent
 from site_engine.trees.waiting import approve_command
 from site_store.leases import CONTROLLER
 from site_store.trees.tree_facts import Times
-from strategy_lib.batches.batch_words import batches_so_far
+from strategy_lib.groups.batch_words import batches_so_far
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, OwnerSeen
 from strategy_lib.status.leaf import OwnerRecord, Shown, status_in_site
 from strategy_lib.status.node_row import NodeRow

@@ -17,8 +17,8 @@ from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.outbox import write_notification
 from site_store.status.status_records import ApprovalAnswer, ApprovalRecord
 from site_store.tables import action, approval
-from strategy_lib.approval import ApprovalMoment
 from strategy_lib.parsing.notifications import NotificationKind
+from strategy_lib.strategy import ApprovalMoment
 
 _KEY = ("action_id", "group_name", "attempt", "moment")
 

@@ -21,7 +21,7 @@ from site_store.sql.postgresql import insert
 from site_store.status.outbox import delivery_record, outbox_record, read_notifications, write_notification
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox
-from strategy_lib.goals.actors import WEBHOOK, concerns
+from strategy_lib.actors import WEBHOOK, concerns
 from strategy_lib.parsing.notifications import NotificationKind, Notifications
 
 INSTALLED = "watcher:"

@@ -24,9 +24,9 @@ from site_store.sql.postgresql import among
 from site_store.sql.storable import require_names
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, action_step, group_node, group_run, task
-from strategy_lib.criteria import CriterionResult
 from strategy_lib.goals.op_transitions import Event
 from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.strategy import CriterionResult
 
 _BLANK: dict[str, Any] = {"reason": None, "criteria": [], "counts": {}, "ended": None}
 _OPEN = (GroupState.PENDING, GroupState.RUNNING)

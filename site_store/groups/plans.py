@@ -33,12 +33,11 @@ from site_store.operations.unsent import number_as_wanted
 from site_store.records import GroupRecord, PlannedGroup
 from site_store.sql.postgresql import among, names, names_parameter, pairs
 from site_store.tables import action, group_node, group_run, operation, task
-from strategy_lib.criteria import CriterionResult
 from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.node import TaskStatus
 from strategy_lib.parsing.strategy_parser import group_from_data
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
-from strategy_lib.strategy import group_to_data
+from strategy_lib.strategy import CriterionResult, group_to_data
 
 _STATES, _REASONS = tuple(GroupState), tuple(Reason)
 

@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Text, cast, literal, select, true
 
 from site_store.sql.postgresql import among, insert, names
 from site_store.tables import node_view
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
 from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.publication import PublishedState
 
 _HISTORY = tuple(one.name for one in fields(NodeHistory))
 _CHANGED = tuple(column.name for column in node_view.c if not column.primary_key)

@@ -37,9 +37,8 @@ from site_store.tables import lease, site_view, site_view_change
 from site_store.trees.site_cards import newest_settings
 from site_store.trees.tree_queries import changes
 from site_store.trees.tree_rows import json_list, json_value, moment
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.publication import Version
+from strategy_lib.node_states.publication import PublishedState, Version
 from strategy_lib.parsing.site_settings import parse_site_settings
 
 Changes = Mapping[str, tuple[str | None, str | None, str]]

@@ -31,10 +31,9 @@ from site_store.tables import (
     site_view,
     site_view_change,
 )
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import NodeMemory
-from strategy_lib.node_states.publication import NOTHING_PUBLISHED, Version
+from strategy_lib.node_states.publication import NOTHING_PUBLISHED, PublishedState, Version
 from strategy_lib.node_states.user_state import UserState
 
 _A = NodeAvailability

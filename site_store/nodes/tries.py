@@ -26,8 +26,8 @@ from sqlalchemy import (
 
 from site_store.sql.postgresql import moments_parameters, moments_values
 from site_store.tables import action, is_of_wanted, node, task
-from strategy_lib.goals.retries import retry_delay
 from strategy_lib.node import TaskStatus
+from strategy_lib.node_states.repair import retry_delay
 
 FRESH: Mapping[str, Any] = {"failures": 0, "next_try": null(), "tried_action": null()}
 """What a node has before its first try."""

@@ -25,7 +25,7 @@ from site_store.trees.tree_rows import (
     reported_facts,
     step_facts,
 )
-from strategy_lib.batches.batch_words import count_batches
+from strategy_lib.groups.batch_words import count_batches
 
 
 def action_facts(

@@ -31,16 +31,15 @@ from slipway_cli.output import (
     table,
 )
 from slipway_cli.terminal.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members
-from strategy_lib.batches.batch_words import announcements
-from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.errors import Problem
-from strategy_lib.goals.waves import order_between_groups
+from strategy_lib.groups.batch_words import announcements
 from strategy_lib.groups.node_order import node_edges
+from strategy_lib.groups.waves import order_between_groups
 from strategy_lib.node import Node
 from strategy_lib.ordering import order_groups
 from strategy_lib.selectors import resolve
 from strategy_lib.simulation import rehearse
-from strategy_lib.strategy import Group, Strategy, group_to_data
+from strategy_lib.strategy import Group, Strategy, SuccessCriteria, group_to_data
 from strategy_lib.warnings import strategy_warnings
 
 

@@ -25,8 +25,8 @@ from slipway_cli.output import (
     table,
 )
 from slipway_cli.terminal.plan_table import print_rounds
-from strategy_lib.batches.batch_words import announcements
 from strategy_lib.did_you_mean import suggestion
+from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GROUP_PHASES, SUBMITTED_PHASES, GroupState, Phase, Reason, Verdict
 from strategy_lib.simulation import NodeOutcome, rehearsal_to_dict, rehearse

@@ -19,11 +19,10 @@ from design_rendering.validation import RenderedFiles, render_files, unknown_kin
 from slipway_cli.files import MAX_BYTES, Source, load_sources, read_sources
 from slipway_cli.offline.policies import ByPolicy, policies
 from slipway_cli.output import Command, Refused, listed
-from strategy_lib.errors import InventoryError, Problem, StrategyLibError
-from strategy_lib.node import Node, nodes_from_inventory
+from strategy_lib.errors import InventoryError, Problem, StrategyLibError, split
+from strategy_lib.node import Node
 from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA, DEFAULT_STRATEGY_NAME
-from strategy_lib.parsing.json_path import split
-from strategy_lib.parsing.strategy_parser import parse_strategy
+from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
 from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy
 
 # The first thing that is neither a comment nor the start of a document opens a list.

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.output import counted, listed, printable, table
-from strategy_lib.goals.change_words import CHANGE_WORDS, value_text, waits
-from strategy_lib.goals.update import Change
+from strategy_lib.goals.update import CHANGE_WORDS, Change, value_text, waits
 
 MOST_NODES = 100
 """So many nodes are shown in a table; `-o json` has all."""

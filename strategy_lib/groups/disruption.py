@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from strategy_lib.criteria import CriterionResult, evaluate
 from strategy_lib.node import Node
 from strategy_lib.phase import Phase
 from strategy_lib.selectors import resolve
-from strategy_lib.strategy import Strategy
+from strategy_lib.strategy import CriterionResult, Strategy, evaluate
 
 
 @dataclass(frozen=True, slots=True)

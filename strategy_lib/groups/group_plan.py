@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from strategy_lib.criteria import SuccessCriteria
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import Group, SuccessCriteria
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from strategy_lib.criteria import CriterionResult
-from strategy_lib.goals.waves import Submittable, submittable
 from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.groups.rounds_of_group import Rounds
+from strategy_lib.groups.waves import Submittable, submittable
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.strategy import NO_RETRIES, Group
+from strategy_lib.strategy import NO_RETRIES, CriterionResult, Group
 from strategy_lib.verdict import SUCCESSFUL
 
 States = Mapping[str, NodeState]

@@ -5,7 +5,6 @@ Groups whose nodes go in batches are in `batches.py`.
 
 from __future__ import annotations
 
-from strategy_lib.batches.redeploy_batches import first_to_go, needed_by_batch, new_redeploy_batch
 from strategy_lib.groups.group_plan import NO_PLAN
 from strategy_lib.groups.group_run import (
     Due,
@@ -17,6 +16,7 @@ from strategy_lib.groups.group_run import (
     prepare_again,
     prepared_nodes,
 )
+from strategy_lib.groups.redeploy_batches import first_to_go, needed_by_batch, new_redeploy_batch
 from strategy_lib.phase import Phase
 
 

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from strategy_lib.did_you_mean import did_you_mean
-from strategy_lib.errors import Problem, StrategyError
-from strategy_lib.goals.waves import check_order
+from strategy_lib.errors import Problem, StrategyError, extend
+from strategy_lib.groups.waves import check_order
 from strategy_lib.node import Node
-from strategy_lib.parsing.json_path import extend
 from strategy_lib.selectors import NodeIndex, members_of, resolve
 from strategy_lib.strategy import NodeChoice, Strategy
 

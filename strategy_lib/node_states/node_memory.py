@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
+from strategy_lib.node_states.publication import PublishedState
 from strategy_lib.node_states.reported import reported_state
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.node_states.view import StateSettings, next_change, take_down, view_of

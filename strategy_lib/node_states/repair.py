@@ -7,8 +7,68 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from strategy_lib.goals.retries import Tries
+from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.status.node_row import DRIFTED
+from strategy_lib.status.words import Status
+
+FIRST_DELAY = 60.0
+LONGEST_DELAY = 8 * 3600.0
+JITTER = 0.25
+# 60 s doubled this often is above eight hours: from here on the power of two need not be computed.
+_DOUBLINGS = 9
+
+
+def retry_delay(failures: int, jitter: float = 0.0) -> float:
+    """Return how long to wait after a failure before a node is tried again.
+
+    Parameters
+    ----------
+    failures : how often it has failed in a row.
+    jitter : from -1 to 1: which part of the 25 % is added or taken away, so that nodes that failed together are not all
+        tried again together. It is applied after the cap.
+
+    Returns
+    -------
+    float
+        Seconds: `min(8 h, 60 s x 2^(failures - 1))`, jittered; 0.0 without a failure.
+
+    Raises
+    ------
+    ValueError : when `failures` is below 0, or `jitter` is not from -1 to 1.
+
+    Examples
+    --------
+    >>> [retry_delay(n) for n in (0, 1, 2, 100)]
+    [0.0, 60.0, 120.0, 28800.0]
+    """
+    if failures < 0:
+        raise ValueError(f"failures is {failures}: a node cannot have failed less than never")
+    if not -1 <= jitter <= 1:
+        raise ValueError(f"jitter is {jitter}: it is from -1 to 1")
+    if failures == 0:
+        return 0.0
+    delay = LONGEST_DELAY if failures > _DOUBLINGS else min(LONGEST_DELAY, FIRST_DELAY * 2 ** (failures - 1))
+    return delay * (1 + JITTER * jitter)
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """How often a node failed in a row, and when it may be tried next. The store counts (`site_store/nodes/tries.py`).
+
+    Attributes
+    ----------
+    failures : failures in a row.
+    next_time : when it may be tried again, in seconds of the caller's clock; None: at once.
+    """
+
+    failures: int = 0
+    next_time: float | None = None
+
+    def may_try(self, now: float) -> bool:
+        """Tell whether the delay is over."""
+        return self.next_time is None or now >= self.next_time
+
 
 HOUR = 3600.0
 
@@ -183,3 +243,59 @@ def repair_run_id(site: str, nodes: Mapping[str, tuple[str, int]], *, power_on: 
     """
     each = "\n".join(f"{name}\t{cause}\t{attempt}" for name, (cause, attempt) in sorted(nodes.items()))
     return f"{site}{POWER_ON_RUN if power_on else '__repair__'}{hashlib.sha256(each.encode()).hexdigest()[:_HASHED]}"
+
+
+LOOKS = 2
+POWER_IS_OFF = "power is off"
+"""The reason of a drift that Slipway's own check gives where a node has lost its power, and nothing else is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What the checks of a node have found so far.
+
+    Attributes
+    ----------
+    reason : what is not as it was left, at the last look; "" where all is well.
+    looks : in how many looks in a row something was found.
+    since : time of the first of them.
+    """
+
+    reason: str = ""
+    looks: int = 0
+    since: float | None = None
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it is a drift, and no blink."""
+        return self.looks >= LOOKS
+
+    def looked(self, reason: str, now: float) -> Drift:
+        """Return the state after another look; "" is a look that found all well."""
+        if not reason:
+            return Drift()
+        return Drift(reason, self.looks + 1, now if self.since is None else self.since)
+
+
+def is_judged(*, done: bool, user: NodeAvailability, monitored: bool = True, busy: bool = False) -> bool:
+    """Tell whether a node is judged for drift, and repaired.
+
+    Parameters
+    ----------
+    done : it was done in some version.
+    user : its user state: only nodes that are to be up are judged (rule 51).
+    monitored : neither it nor its group says `monitor: false`.
+    busy : an action works on it.
+    """
+    return done and monitored and not busy and user is NodeAvailability.UP
+
+
+def drift_status(drift: Drift, since: str) -> tuple[Status, str]:
+    """Return the status of a node that was a success, and its message.
+
+    Parameters
+    ----------
+    drift : what was found.
+    since : time of the drift, in words.
+    """
+    return (Status.ERROR, f"{DRIFTED}{drift.reason}, since {since}") if drift.confirmed else (Status.SUCCESS, "")

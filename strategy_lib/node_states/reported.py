@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from strategy_lib.node_states.generated import NodeAvailability, least_available
+from strategy_lib.node_states.generated import REPORTED, NodeAvailability, least_available
+from strategy_lib.outcome import LISTED_TWICE, OWNED_BY, whose
 
-OWNED_BY = ", owned by "
-"""Behind a status: the name of somebody else, who has the node at the provisioner."""
-LISTED_TWICE = "listed twice, with different states: "
-"""How the words for a node begin of which the list has two; their states follow."""
 _A = NodeAvailability
 _AT_WORK: Mapping[str, NodeAvailability] = {
     "deploying": _A.INITIALIZING,
@@ -109,11 +106,52 @@ def lower_of(provisioner: Reported, node: Reported | None) -> Reported:
     return Reported(node.state, node.reason or f"the node says {node.state}", provisioner.operating)
 
 
-def whose(word: str) -> str:
-    """Return who else has a node, by the provisioner's word for it; "" where it says nothing of that."""
-    return word.partition(OWNED_BY)[2]
+LONGEST_REASON = 200
+"""Characters of a node's reason that are kept: it is told to everybody."""
+_WORDS = {state.value: state for state in NodeAvailability if state in REPORTED}
 
 
-def left_alone(word: str) -> str:
-    """Say of a node that somebody else has what becomes of it, and what helps."""
-    return f"the node list says {word}: it is left alone until {whose(word)} releases it"
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """The last word of a node.
+
+    Attributes
+    ----------
+    word : what it said.
+    silent_since : when it first did not answer after that; None: it answers, or was not asked since. Seconds.
+    """
+
+    word: Reported
+    silent_since: float | None = None
+
+    def silent(self, now: float) -> Hearing:
+        """Return it after the node did not answer."""
+        return self if self.silent_since is not None else replace(self, silent_since=now)
+
+    def holds(self, now: float, transition_time: float) -> bool:
+        """Tell whether the word holds still: of a node that does not answer for the transition time, as a restart may.
+
+        After that it is as if the node said nothing: the provisioner's list alone decides.
+        """
+        return self.silent_since is None or now < self.silent_since + transition_time
+
+
+def read_word(data: object) -> Reported:
+    """Return what a node's answer says. Raises `ValueError`: it is none that this version knows."""
+    said = data if isinstance(data, Mapping) else {}
+    state = said.get("state")
+    if not isinstance(state, str) or state not in _WORDS:
+        raise ValueError(f"state must be {', '.join(_WORDS)}")
+    reason = said.get("reason")
+    printable = "".join(sign if sign.isprintable() else " " for sign in reason) if isinstance(reason, str) else ""
+    return Reported(_WORDS[state], " ".join(printable.split())[:LONGEST_REASON])
+
+
+def said_by(reported: Reported, provisioner: Reported) -> str:
+    """Return what the node says, where it is that which lowers its state; "" where the provisioner's word decides."""
+    return reported.reason if reported.state is not provisioner.state else ""
+
+
+def reason_with(reason: str, said: str) -> str:
+    """Return the reason of a published state, with what the node says of itself."""
+    return f"{reason}; the node says: {said}" if said else reason

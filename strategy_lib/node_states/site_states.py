@@ -7,13 +7,19 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Any, Final
 
-from strategy_lib.node_states.availability import PublishedState, site_state, take_groups_down
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.hearing import Hearing, said_by
 from strategy_lib.node_states.history import Observation, observe, operation_started, set_up
 from strategy_lib.node_states.node_memory import NOT_KNOWN, JudgedState, NodeMemory, SetState, judge
-from strategy_lib.node_states.publication import Pending, PublishSettings, changed_states, to_publish
-from strategy_lib.node_states.reported import Reported, is_undefined, lower_of, reported_state
+from strategy_lib.node_states.publication import (
+    Pending,
+    PublishedState,
+    PublishSettings,
+    changed_states,
+    site_state,
+    take_groups_down,
+    to_publish,
+)
+from strategy_lib.node_states.reported import Hearing, Reported, is_undefined, lower_of, reported_state, said_by
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.node_states.view import DEFAULTS, StateSettings
 

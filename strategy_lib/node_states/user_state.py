@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from strategy_lib.criteria import SuccessCriteria, evaluate
 from strategy_lib.node_states.fewest_groups import fewest_groups
 from strategy_lib.node_states.generated import USER, NodeAvailability
 from strategy_lib.phase import Phase
+from strategy_lib.strategy import SuccessCriteria, evaluate
 
 _A = NodeAvailability
 

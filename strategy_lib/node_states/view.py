@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability, generated_state, least_available
-from strategy_lib.node_states.hearing import reason_with
 from strategy_lib.node_states.history import STABLE_TIME, NodeHistory, clear_when_stable
+from strategy_lib.node_states.publication import PublishedState
+from strategy_lib.node_states.reported import reason_with
 from strategy_lib.node_states.user_state import UserState
 
 _A = NodeAvailability

@@ -12,8 +12,7 @@ from typing import Any
 import jsonschema_rs
 
 from strategy_lib.did_you_mean import did_you_mean
-from strategy_lib.errors import Origin, Problem, problem_at
-from strategy_lib.parsing.json_path import Step, extend
+from strategy_lib.errors import Origin, Problem, Step, extend, problem_at
 
 _MOST_PROBLEMS = 1000
 _TYPES = {

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from strategy_lib.approval import Approval, ApprovalMoment
-from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.did_you_mean import did_you_mean
-from strategy_lib.errors import Origin, Problem, StrategyError, problem_at
-from strategy_lib.node import label_text
+from strategy_lib.errors import InventoryError, Origin, Problem, StrategyError, extend, problem_at
+from strategy_lib.node import NO_LABELS, NO_TAGS, Node, label_text
 from strategy_lib.ordering import MOST_CYCLES, find_cycles
-from strategy_lib.parsing.json_path import extend
 from strategy_lib.parsing.schema_check import check_data
-from strategy_lib.strategy import Group, Label, NodeChoice, Ready, Retries, Selector, Strategy
+from strategy_lib.strategy import (
+    Approval,
+    ApprovalMoment,
+    Group,
+    Label,
+    NodeChoice,
+    Ready,
+    Retries,
+    Selector,
+    Strategy,
+    SuccessCriteria,
+)
 
 _GROUPS = "$.data.groups"
 _MOST_HINTS = 50
@@ -269,3 +277,46 @@ def _cycle_problems(groups: list[Any]) -> Iterator[_Found]:
         yield path, f"groups depend on each other in a cycle: {' -> '.join(cycle)}; remove one of these dependencies"
     if cycles.cut:
         yield _GROUPS, f"there are more cycles of groups; only the first {MOST_CYCLES} are listed"
+
+
+def nodes_from_inventory(inventory: Sequence[Mapping[str, Any]]) -> list[Node]:
+    """Return the nodes of a plain list: `[{"name": "n1", "tags": [], "labels": {"k": "v"}, "rack": "r1"}]`.
+
+    Only `name` is required; `depends_on_nodes` names the nodes that one waits for.
+
+    Raises `InventoryError` with every problem: wrong types, unknown fields, names that are there twice.
+    """
+    problems = check_data("node_inventory", inventory, root="$")
+    if problems:
+        raise InventoryError(problems)
+    nodes: dict[str, Node] = {}
+    tag_sets: dict[tuple[str, ...], frozenset[str]] = {(): NO_TAGS}
+    texts: dict[tuple[Any, ...], Mapping[str, str]] = {(): NO_LABELS}
+    for position, entry in enumerate(inventory):
+        name = entry["name"]
+        if name in nodes:
+            message = f"there is already a node {name!r}; names must be unique"
+            problems.append(Problem(extend("$", position, "name"), message))
+        tags = tuple(entry.get("tags") or ())
+        # Thousands of nodes have the same few tags and labels; one set serves them all.
+        tag_set = tag_sets.get(tags)
+        if tag_set is None:
+            tag_set = tag_sets[tags] = frozenset(tags)
+        labels = entry.get("labels") or {}
+        # The types belong to it: 1 and true are equal, and have different texts.
+        of_labels = (*labels.items(), *map(type, labels.values()))
+        label_set = texts.get(of_labels)
+        if label_set is None:
+            label_set = texts[of_labels] = label_texts(labels)
+        needed = tuple(entry.get("depends_on_nodes") or ())
+        nodes[name] = Node(name, tag_set, label_set, entry.get("rack"), needed)
+    if problems:
+        raise InventoryError(problems)
+    return list(nodes.values())
+
+
+def label_texts(labels: Mapping[str, Any] | None) -> Mapping[str, str]:
+    """Return labels with the text of each value."""
+    if not labels:
+        return NO_LABELS
+    return {key: value if type(value) is str else str(label_text(value)) for key, value in labels.items()}

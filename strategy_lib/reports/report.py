@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Reason, Verdict
 from strategy_lib.reports.report_changes import ReportedChanges
 from strategy_lib.status.entry import Role
 from strategy_lib.status.tree import GroupStanding, blame_groups
+from strategy_lib.strategy import CriterionResult
 from strategy_lib.verdict import GroupCounts, Judgement, verdict_on
 
 NO_NODES = GroupCounts(total=0, prepared=0, succeeded=0, failed=0, unknown=0, not_started=0)

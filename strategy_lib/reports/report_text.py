@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from strategy_lib.criteria import CriterionResult
 from strategy_lib.duration import duration_words
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.reports.report import Report, ReportedGroup, ReportedNode, Submission, culprits_of, seconds_between
 from strategy_lib.reports.report_changes import changes_text
+from strategy_lib.strategy import CriterionResult
 
 _MOST_TROUBLED = 500
 _MOST_NAMES = 20

@@ -35,8 +35,8 @@ from site_store.records import Lease
 from site_store.sql.database import Database
 from site_store.tables import node, revision
 from site_store.tables import site as site_table
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.publication import PublishedState
 from tests.bench.bench_status import new_database, p95, timed
 from tests.bench.bench_viewers import PASSWORD, api_server, cpu_seconds
 

@@ -45,6 +45,29 @@ MAY_IMPORT = {
     "site_store": PURE,
     "provisioner_client": PURE,
 }
+# From the top down: the floors of a room. A package or module of it imports those of floors below its own only.
+FLOORS = {
+    "strategy_lib": (
+        "simulation",
+        "deployment goals parsing warnings",
+        "groups node_states reports",
+        "actors selectors status verdict",
+        "node ordering",
+        "outcome steps strategy",
+        "did_you_mean drawing duration errors garbage phase",
+    ),
+    "provisioner_client": (
+        "factory",
+        "drydock maas",
+        "http_session",
+        "connection_secrets http_errors",
+        "connection listed_nodes observed redacting simulator",
+        "node_agent protocol shared_lists",
+        "designs errors finite_range hidden_address retry shared_lock urls",
+    ),
+    "api_client": ("airflow airflow_health slipway", "log_lines session webhook"),
+}
+MOST_FLOORS = 7
 FRAMEWORKS = {"airflow", "fastapi", "starlette", "sqlalchemy", "alembic"}
 MAY_USE = {
     "slipway_dags": {"airflow"},
@@ -109,6 +132,27 @@ def test_no_module_of_a_room_imports_itself_by_way_of_others(room: str) -> None:
         TopologicalSorter(needs).prepare()
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
+
+
+@pytest.mark.parametrize("room", FLOORS)
+def test_within_a_room_imports_point_to_lower_floors_only(room: str) -> None:
+    floors = [set(floor.split()) for floor in FLOORS[room]]
+    assert len(floors) <= MOST_FLOORS
+    level = {unit: number for number, floor in enumerate(floors) for unit in floor}
+    own = {unit for path in (ROOT / ROOMS[room]).rglob("*.py") if (unit := unit_of(module_name(room, path)))}
+    assert own == set(level)
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path, name in imports(room)
+        if (mine := unit_of(module_name(room, path))) and name.startswith(f"{room}.")
+        if (theirs := unit_of(name)) in level and theirs != mine and level[theirs] <= level[mine]
+    }
+    assert wrong == set()
+
+
+def unit_of(module: str) -> str:
+    """Return the package or module of a room that a module belongs to; "" for the room itself."""
+    return [*module.split("."), ""][1]
 
 
 def module_name(room: str, path: Path) -> str:

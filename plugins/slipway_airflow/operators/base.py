@@ -32,8 +32,8 @@ from site_engine.shared_lists import shared_by
 from site_store import RevisionNotFound, SiteStore, StepState, StoreError
 from slipway_airflow import connections
 from slipway_airflow.airflow_stats import emit
+from strategy_lib.actors import Actor
 from strategy_lib.errors import StrategyLibError
-from strategy_lib.goals.actors import Actor
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

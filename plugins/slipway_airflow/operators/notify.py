@@ -13,8 +13,8 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from site_engine.controller.notifications import message_of, text_of
 from site_store import EventNotFound, SiteStore
+from strategy_lib.actors import Actor
 from strategy_lib.did_you_mean import did_you_mean
-from strategy_lib.goals.actors import Actor
 from strategy_lib.parsing.notifications import Notifier
 
 if TYPE_CHECKING:

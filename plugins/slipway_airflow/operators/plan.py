@@ -29,7 +29,7 @@ from site_engine.process import SharedClock
 from site_engine.shared_lists import shared_by
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, marker
-from strategy_lib.batches.batch_words import announcements
+from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.parsing.strategy_parser import parse_strategy

@@ -17,7 +17,7 @@ from site_engine.log_messages import by_reason, count, names
 from site_engine.plans.planning import idle_groups, plan_action, simulate_plan, strategy_of
 from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.sites.site_statuses import listed_nodes
-from strategy_lib.batches.batch_words import announcements
+from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase

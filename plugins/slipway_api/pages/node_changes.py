@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slipway_api.pages.wording import counted
-from strategy_lib.goals.change_words import CHANGE_WORDS, value_text, waits
-from strategy_lib.goals.update import TO_DO, Change
+from strategy_lib.goals.update import CHANGE_WORDS, TO_DO, Change, value_text, waits
 
 # `slipway plan -o json` has all nodes, and who waits for whom.
 _MOST_ROWS = 100

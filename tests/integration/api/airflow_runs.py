@@ -11,8 +11,7 @@ from airflow.utils.session import create_session
 from sqlalchemy import update
 
 from site_store import PlannedGroup, SiteStore
-from strategy_lib.criteria import SuccessCriteria
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import Group, SuccessCriteria
 from tests.conftest import AIRFLOW_HOME
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site

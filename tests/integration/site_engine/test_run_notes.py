@@ -10,7 +10,7 @@ from site_engine.controller.controller import Controller
 from site_engine.controller.run_notes import NOTES_EVERY, note_runs
 from site_engine.errors import AirflowRefused
 from site_store import ActionRecord, ActionState, ApprovalAnswer, SiteStore
-from strategy_lib.approval import ApprovalMoment
+from strategy_lib.strategy import ApprovalMoment
 from tests.support.fake_clock import FakeClock
 
 

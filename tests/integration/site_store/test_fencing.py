@@ -22,9 +22,9 @@ from site_store.status.events import EventKind, NewEvent
 from site_store.status.outbox import write_notification
 from site_store.status.status_records import DeliveryRecord
 from site_store.tables import metadata
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.publication import PublishedState
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.phase import Phase

@@ -9,7 +9,7 @@ import pytest
 
 from site_store import AccessRefused, BufferMode, SiteStore
 from site_store.limited import WRITES
-from strategy_lib.goals.actors import Access, Actor, may
+from strategy_lib.actors import Access, Actor, may
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
 from tests.support.stores import new_store

@@ -25,14 +25,12 @@ from site_engine.plans.planning import (
     simulate_plan,
 )
 from site_store import PlannedGroup
-from strategy_lib.criteria import SuccessCriteria
-from strategy_lib.node import nodes_from_inventory
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.parsing.configuration import DeploymentConfiguration
-from strategy_lib.parsing.strategy_parser import parse_strategy
+from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
 from strategy_lib.phase import Reason
 from strategy_lib.status.node_row import NodeRow
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import Group, SuccessCriteria
 
 NODES = nodes_from_inventory(
     [{"name": name, "tags": [], "labels": {}, "rack": rack} for name, rack in (("b", "r1"), ("a", "r1"), ("c", "r2"))]

@@ -23,8 +23,8 @@ from site_engine.errors import EngineError
 from site_engine.extensions import CHECKS, POLICIES, WATCHERS, check_set, policy_set, watcher_set
 from site_engine.node_states.checks import AS_LEFT
 from site_store import SiteStore
+from strategy_lib.actors import WEBHOOK
 from strategy_lib.errors import StrategyError
-from strategy_lib.goals.actors import WEBHOOK
 
 Found = list[EntryPoint]
 

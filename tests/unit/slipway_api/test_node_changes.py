@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slipway_api.pages.node_changes import ChangedValue, count_changes, fold_changes
-from strategy_lib.goals.change_words import waits
+from strategy_lib.goals.update import waits
 
 NODE, PROFILE = "drydock/BaremetalNode/v1", "drydock/HostProfile/v1"
 

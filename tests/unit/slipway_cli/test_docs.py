@@ -15,8 +15,7 @@ from design_rendering.kinds.drydock_nodes import nodes_from_documents
 from slipway_cli.command_group import LazyGroup
 from slipway_cli.main import COMMANDS, SERVER, main
 from strategy_lib import simulate
-from strategy_lib.node import nodes_from_inventory
-from strategy_lib.parsing.strategy_parser import parse_strategy
+from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
 
 DOCS = Path(__file__).parents[3] / "docs"
 STRATEGY_DOC = (DOCS / "strategy.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from strategy_lib.batches.batch_words import BatchesSoFar, batches_so_far, count_batches
+from strategy_lib.groups.batch_words import BatchesSoFar, batches_so_far, count_batches
 from strategy_lib.phase import GroupState, Phase
 
 RUNNING, SUCCESS, FAILURE = GroupState.RUNNING, GroupState.SUCCESS, GroupState.FAILURE

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.deployment import Deployment, OthersAtWork
 from strategy_lib.errors import StrategyError
 from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
@@ -16,10 +15,9 @@ from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.rounds import RoundDeployment
-from strategy_lib.simulation import simulate
+from strategy_lib.simulation import RoundDeployment, simulate
 from strategy_lib.steps import Finished, Step
-from strategy_lib.strategy import Group, Ready, Retries, strategy_to_data
+from strategy_lib.strategy import Group, Ready, Retries, SuccessCriteria, strategy_to_data
 
 NAMES = tuple(f"n{number}" for number in range(1, 6))
 BY_TWO = Group("g", critical=True, max_in_flight=2)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lib.criteria import SuccessCriteria, evaluate
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import Phase
+from strategy_lib.strategy import SuccessCriteria, evaluate
 
 
 def met(criteria: SuccessCriteria, total: int, successful: int) -> list[bool]:

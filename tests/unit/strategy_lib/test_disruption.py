@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.groups.disruption import shortfalls
 from strategy_lib.node import Node
-from strategy_lib.strategy import Group, Selector, Strategy
+from strategy_lib.strategy import Group, Selector, Strategy, SuccessCriteria
 
 ALL = ("n1", "n2", "n3", "n4")
 NODES = tuple(Node(name) for name in ALL)

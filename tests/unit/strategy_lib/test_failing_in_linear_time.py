@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.deployment import Deployment
 from strategy_lib.phase import GroupState, Reason
 from strategy_lib.steps import Finished, Prepare
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import Group, SuccessCriteria
 
 SMALL, LARGE = 500, 10_000
 _WIDTH = 10

@@ -8,14 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.deployment import Deployment
 from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.steps import Finished, Step
-from strategy_lib.strategy import Group, Retries
+from strategy_lib.strategy import Group, Retries, SuccessCriteria
 
 NAMES = tuple(f"n{number:02}" for number in range(20))
 PLAN = GroupPlan(redeploy=frozenset(NAMES), serving=frozenset(NAMES))

@@ -10,8 +10,7 @@ import pytest
 from provisioner_client.drydock.wire import condition_of
 from provisioner_client.maas.machine import STATUS_NAMES, Machine, Status
 from provisioner_client.simulator.machines import MachineStatus
-from strategy_lib.node_states.reported import OWNED_BY
-from strategy_lib.outcome import LISTED, Evidence, Lister, NodeCondition, Outcome, Says, judge, listed_at_work
+from strategy_lib.outcome import LISTED, OWNED_BY, Evidence, Lister, NodeCondition, Outcome, Says, judge, listed_at_work
 from strategy_lib.phase import Phase
 
 RULES = Path(__file__).parents[3] / "docs" / "rules.md"

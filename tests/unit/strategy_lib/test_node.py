@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from strategy_lib.errors import InventoryError
-from strategy_lib.node import Node, nodes_from_inventory
+from strategy_lib.node import Node
+from strategy_lib.parsing.strategy_parser import nodes_from_inventory
 
 
 def test_inventory_of_plain_entries() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from strategy_lib.errors import StrategyError
 from strategy_lib.groups.node_order import node_edges, require_order
-from strategy_lib.node import Node, nodes_from_inventory
-from strategy_lib.parsing.strategy_parser import parse_strategy
+from strategy_lib.node import Node
+from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
 from strategy_lib.simulation import simulate
 from strategy_lib.strategy import strategy_to_data
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from strategy_lib import simulate
-from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.deployment import Deployment
 from strategy_lib.errors import StrategyError
 from strategy_lib.groups.group_plan import GroupPlan
@@ -16,7 +15,7 @@ from strategy_lib.node import NodeState
 from strategy_lib.parsing.strategy_parser import group_from_data, parse_strategy
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.steps import AskReady, Deploy, Finished, Prepare, Release
-from strategy_lib.strategy import Group, Ready, Retries, group_to_data
+from strategy_lib.strategy import Group, Ready, Retries, SuccessCriteria, group_to_data
 
 TWO = SuccessCriteria(minimum_successful_nodes=2)
 

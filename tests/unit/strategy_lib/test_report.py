@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from strategy_lib.criteria import SuccessCriteria, evaluate
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.reports.report import (
@@ -23,6 +22,7 @@ from strategy_lib.reports.report import (
     to_dict,
 )
 from strategy_lib.reports.report_text import render
+from strategy_lib.strategy import SuccessCriteria, evaluate
 from strategy_lib.verdict import GroupCounts
 
 STARTED = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

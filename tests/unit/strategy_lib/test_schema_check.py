@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategy_lib.errors import Problem, StrategyLibError
-from strategy_lib.node import nodes_from_inventory
 from strategy_lib.parsing.configuration import DeploymentConfiguration, parse_configuration
 from strategy_lib.parsing.schema_check import check_data, schema
-from strategy_lib.parsing.strategy_parser import parse_strategy
+from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
 
 FILES = sorted(entry.name for entry in files("slipway_schemas").iterdir() if entry.name.endswith(".json"))
 NAMES = [name.removesuffix(".json") for name in FILES]

@@ -10,7 +10,8 @@ import pytest
 from design_rendering import load_documents
 from strategy_lib import InventoryError, OutcomesError, StrategyError, parse_strategy, simulate
 from strategy_lib.deployment import Deployment
-from strategy_lib.node import NodeState, nodes_from_inventory
+from strategy_lib.node import NodeState
+from strategy_lib.parsing.strategy_parser import nodes_from_inventory
 from strategy_lib.phase import GroupState
 from strategy_lib.reports.report import ReportedGroup
 from strategy_lib.selectors import NodeIndex

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from design_rendering.documents import load_documents
-from strategy_lib.approval import Approval, ApprovalMoment
 from strategy_lib.errors import StrategyError
 from strategy_lib.parsing.strategy_parser import group_from_data, parse_label, parse_strategy
 from strategy_lib.strategy import (
+    Approval,
+    ApprovalMoment,
     Group,
     Label,
     Selector,

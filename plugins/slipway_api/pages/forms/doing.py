@@ -38,8 +38,8 @@ from slipway_api.pages.rendering import page
 from slipway_api.pages.sites import require_site
 from slipway_api.pages.wording import counted, segment
 from slipway_api.shipyard.headers import context_marker
-from strategy_lib.approval import ApprovalMoment
 from strategy_lib.phase import Verdict
+from strategy_lib.strategy import ApprovalMoment
 
 if TYPE_CHECKING:
     from site_engine.groups.retry import RetryPlan

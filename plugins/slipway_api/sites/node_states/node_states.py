@@ -23,8 +23,8 @@ from slipway_api.http.long_polls import INTERVAL, LONG_POLLS
 from slipway_api.sites.node_states.node_versions import version_headers
 from slipway_api.sites.node_states.site_view import require_committed
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.hearing import reason_with
 from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.reported import reason_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from site_store import ActionState, SiteStore
-from strategy_lib.approval import ApprovalMoment
 from strategy_lib.phase import GroupState, Reason
+from strategy_lib.strategy import ApprovalMoment
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan
 from tests.integration.api.http.test_service import assert_failure
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from site_store import SiteStore
-from strategy_lib.approval import ApprovalMoment
+from strategy_lib.strategy import ApprovalMoment
 from tests.integration.api.airflow_runs import commit, create, plan
 from tests.integration.api.pages.test_actions import text_of
 

@@ -14,10 +14,10 @@ from site_store import SiteStore
 from site_store.node_states.user_states import lease_of
 from site_store.tables import node as node_table
 from site_store.tables import revision
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
 from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.publication import PublishedState
 from tests.integration.api.airflow_runs import commit, plan
 from tests.integration.api.pages.conftest import UI, Open
 from tests.integration.api.pages.test_actions import DESIGN, text_of

@@ -12,7 +12,7 @@ import yaml
 
 from site_store import BufferMode, SiteStore
 from site_store.node_states.repair_switches import ALL_SITES
-from strategy_lib.approval import ApprovalMoment
+from strategy_lib.strategy import ApprovalMoment
 from tests.integration.api.airflow_runs import DESIGN, commit, create, plan
 from tests.integration.api.http.described import operations
 from tests.support.sites import document

@@ -13,9 +13,8 @@ from site_store import SiteStore
 from site_store.node_states.user_states import lease_of
 from slipway_api.monitoring.metrics import SHORTEST_TOKEN, TOKEN_FILE, Kept, export
 from slipway_api.sites.node_states.readers import Readers
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.publication import Version
+from strategy_lib.node_states.publication import PublishedState, Version
 from tests.integration.api.airflow_runs import commit
 from tests.integration.api.http.test_service import assert_failure
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from site_store import ApprovalAnswer, PlannedGroup
-from strategy_lib.approval import ApprovalMoment
 from strategy_lib.phase import Reason
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import ApprovalMoment, Group
 from tests.integration.site_engine.trees.tree_scenario import group, tree
 from tests.integration.site_store.scenario import Scenario
 

@@ -9,7 +9,7 @@ import pytest
 from site_engine.trees.nodes import action_nodes
 from site_engine.trees.status_trees import action_trees
 from site_store import tables
-from strategy_lib.approval import ApprovalMoment
+from strategy_lib.strategy import ApprovalMoment
 from tests.integration.site_engine.trees.tree_scenario import change, group, tree
 from tests.integration.site_store.scenario import Scenario
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from site_store import ActionState, AttemptNotOpen, GroupNotFound, GroupRecord, OperationStatus, SiteStore
-from strategy_lib.criteria import CriterionResult
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.strategy import CriterionResult
 from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
 

@@ -11,8 +11,8 @@ from provisioner_client.protocol import ListedNode
 from site_store import SiteStore
 from site_store.node_states.user_states import lease_of
 from site_store.status.events import EventKind
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.publication import PublishedState
 from tests.support.driving import begin_with
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner

@@ -10,10 +10,9 @@ from sqlalchemy import event, text
 
 from site_store import ActionState, GroupNotFound, GroupStanding, IdleGroup, PlannedGroup, SiteStore, StepState
 from site_store.status.events import EventKind
-from strategy_lib.criteria import CriterionResult, SuccessCriteria
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.strategy import Group, Label, Selector
+from strategy_lib.strategy import CriterionResult, Group, Label, Selector, SuccessCriteria
 from tests.integration.site_store.scenario import Scenario, outcome, want
 
 GROUP = Group(

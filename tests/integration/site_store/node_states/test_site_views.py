@@ -10,11 +10,10 @@ from site_store import LeaseLost, Operation, SiteStateChanged, SiteStore
 from site_store.node_states.user_states import lease_of
 from site_store.records import Lease
 from site_store.status.events import EventKind, NewEvent
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
 from strategy_lib.node_states.node_memory import NodeMemory
-from strategy_lib.node_states.publication import NOTHING_PUBLISHED, Version
+from strategy_lib.node_states.publication import NOTHING_PUBLISHED, PublishedState, Version
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, want

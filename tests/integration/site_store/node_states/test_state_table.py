@@ -13,10 +13,10 @@ from site_store.node_states.user_states import lease_of
 from site_store.node_table.state_query import STATE_COLUMNS, UNSEEN, StateQuery
 from site_store.node_table.state_table import StatePage
 from site_store.records import Lease
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
 from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.publication import PublishedState
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site

@@ -8,10 +8,10 @@ import pytest
 
 from site_store import ActionState, SiteStore
 from site_store.node_states.user_states import lease_of, write_by_controller
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
 from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.publication import PublishedState
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want

@@ -11,7 +11,7 @@ from site_store import ActionState, OperationStatus, SiteStore
 from site_store.nodes.node_errors import NodeErrorRecord
 from site_store.nodes.tries import jitter_of
 from strategy_lib.goals.node_errors import ErrorCode, ReportState, Standing
-from strategy_lib.goals.retries import retry_delay
+from strategy_lib.node_states.repair import retry_delay
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want

@@ -7,8 +7,8 @@ import random
 from typing import Any
 
 from site_engine.node_states.view_text import ViewText
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.publication import PublishedState
 
 UP, DOWN = PublishedState(NodeAvailability.UP), PublishedState(NodeAvailability.DOWN, 'off, "since" noon')
 

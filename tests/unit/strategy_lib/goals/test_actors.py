@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from strategy_lib import StrategyError
-from strategy_lib.goals.actors import (
+from strategy_lib.actors import (
     Access,
     Actor,
     NoEnd,

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from strategy_lib.errors import StrategyError
-from strategy_lib.goals.waves import check_order, order_through, used_edges, waves
+from strategy_lib.groups.waves import check_order, order_through, used_edges, waves
 
 
 @pytest.mark.parametrize(

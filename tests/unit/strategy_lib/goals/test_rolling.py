@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lib.criteria import SuccessCriteria, evaluate
-from strategy_lib.goals.rolling import (
+from strategy_lib.groups.rolling import (
     Batch,
     OtherGroup,
     Refused,
@@ -24,6 +23,7 @@ from strategy_lib.goals.rolling import (
     room_in_criteria,
 )
 from strategy_lib.phase import Phase
+from strategy_lib.strategy import SuccessCriteria, evaluate
 
 RACK = frozenset(f"n{i:02}" for i in range(20))
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategy_lib import StrategyError
-from strategy_lib.goals.waves import (
+from strategy_lib.groups.waves import (
     Submittable,
     check_order,
     find_node_cycles,

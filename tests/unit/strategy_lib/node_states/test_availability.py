@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lib.node_states.availability import PublishedState, site_state, take_groups_down
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.publication import PublishedState, site_state, take_groups_down
 
 DOWN = NodeAvailability.DOWN
 

@@ -6,8 +6,8 @@ from functools import reduce
 
 import pytest
 
-from strategy_lib.node_states.drift import Drift, drift_status, is_judged
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.repair import Drift, drift_status, is_judged
 from strategy_lib.status.words import Status
 
 

@@ -6,12 +6,12 @@ from itertools import product
 
 import pytest
 
-from strategy_lib.goals.retries import Tries
 from strategy_lib.node_states.repair import (
     Patient,
     Remedy,
     Repair,
     RepairMode,
+    Tries,
     decide_repair,
     powers_on,
     repair_run_id,

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategy_lib.node_states.availability import PublishedState, take_groups_down
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
 from strategy_lib.node_states.node_memory import NodeMemory, SetState
-from strategy_lib.node_states.publication import PublishSettings, changed_states
+from strategy_lib.node_states.publication import PublishedState, PublishSettings, changed_states, take_groups_down
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
 from strategy_lib.node_states.user_state import UserState

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from strategy_lib.criteria import SuccessCriteria
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.user_state import (
     Change,
@@ -17,6 +16,7 @@ from strategy_lib.node_states.user_state import (
     left_out,
     set_user_state,
 )
+from strategy_lib.strategy import SuccessCriteria
 
 UP, RETIRED = NodeAvailability.UP, NodeAvailability.RETIRED
 MAINTENANCE, DOWN = NodeAvailability.MAINTENANCE, NodeAvailability.DOWN

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lib.node_states.availability import PublishedState
 from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
 from strategy_lib.node_states.history import NodeHistory, Observation, observe, set_up
+from strategy_lib.node_states.publication import PublishedState
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.node_states.view import StateSettings, next_change, take_down, view_of
 

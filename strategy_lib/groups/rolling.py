@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from strategy_lib.criteria import SuccessCriteria, evaluate
 from strategy_lib.phase import Phase
+from strategy_lib.strategy import SuccessCriteria, evaluate
 
 _PERCENT = re.compile(r"(100|[1-9]?[0-9])\s*%")
 

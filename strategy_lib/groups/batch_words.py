@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from strategy_lib.batches.batches import most_at_once, number_of_canaries
-from strategy_lib.goals.rolling import nodes_at_once
+from strategy_lib.groups.batches import most_at_once, number_of_canaries
+from strategy_lib.groups.rolling import nodes_at_once
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.strategy import Group
 

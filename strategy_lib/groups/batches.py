@@ -11,10 +11,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from strategy_lib.batches.redeploy_batches import first_to_go, needed_by_batch, new_redeploy_batch
-from strategy_lib.criteria import evaluate
-from strategy_lib.goals.rolling import nodes_at_once
-from strategy_lib.goals.waves import waves
 from strategy_lib.groups.group_plan import NO_PLAN
 from strategy_lib.groups.group_run import (
     Due,
@@ -26,9 +22,12 @@ from strategy_lib.groups.group_run import (
     nodes_to_ask,
     successful_nodes,
 )
+from strategy_lib.groups.redeploy_batches import first_to_go, needed_by_batch, new_redeploy_batch
+from strategy_lib.groups.rolling import nodes_at_once
+from strategy_lib.groups.waves import waves
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GROUP_PHASES, Phase, Reason
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import Group, evaluate
 
 CRITERIA_REASONS = {
     Phase.PREPARE: Reason.PREPARE_CRITERIA,

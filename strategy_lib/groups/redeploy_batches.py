@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import chain
 
-from strategy_lib.goals.rolling import (
+from strategy_lib.groups.group_run import GroupRun, Known, is_prepared, may_be_taken
+from strategy_lib.groups.rolling import (
     Batch,
     OtherGroup,
     Refused,
@@ -14,8 +15,7 @@ from strategy_lib.goals.rolling import (
     kept_by_others,
     next_batch,
 )
-from strategy_lib.goals.waves import removal_waves, waves
-from strategy_lib.groups.group_run import GroupRun, Known, is_prepared, may_be_taken
+from strategy_lib.groups.waves import removal_waves, waves
 from strategy_lib.node import NodeState
 
 _LOST = (NodeState.FAILURE, NodeState.UNKNOWN)

@@ -1,1 +1,0 @@
-"""Batches within a group (rules 40 and 59)."""
