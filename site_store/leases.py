@@ -26,8 +26,8 @@ from site_store.errors import LeaseLost
 from site_store.records import CheckRecord, Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, clock, insert, pairs
+from site_store.sql.rows import moment
 from site_store.tables import check_result, lease
-from site_store.trees.tree_rows import moment
 
 CONTROLLER: Final = "controller"
 """The lease of the one controller that is at work; also what it is called as an owner."""

@@ -13,6 +13,7 @@ from ulid import ULID
 
 from site_store.errors import ActionNotFound
 from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, StepState
+from site_store.sql.rows import filled
 from site_store.sql.storable import plain
 from site_store.tables import action, action_audit, action_report
 from strategy_lib.phase import GroupState
@@ -35,31 +36,12 @@ def read_action(tx: Connection, action_id: str) -> ActionRecord:
 def action_record(row: Row[*tuple[Any, ...]]) -> ActionRecord:
     """Return a row of `FACTS` as a value."""
     known = row.state in _STATES
-    return ActionRecord(
-        id=row.id,
-        kind=row.kind,
-        site=row.site,
-        revision=row.revision,
-        parameters=row.parameters,
-        dag_id=row.dag_id,
-        run_id=row.run_id,
+    return filled(
+        ActionRecord,
+        row,
         user=row.created_by,
-        created=row.created,
-        started=row.started,
-        ended=row.ended,
         state=ActionState(row.state) if known else ActionState.RUNNING,
-        verdict=row.verdict,
-        has_report=bool(row.has_report),
-        context_marker=row.context_marker,
-        dry_run=row.dry_run,
         whole_site=not row.targeted,
-        step=row.step,
-        paused=row.paused,
-        connection=row.connection,
-        design_fetch=row.design_fetch,
-        version=row.version,
-        left_alone=row.left_alone,
-        idle=row.idle,
         unknown_state="" if known else row.state,
     )
 

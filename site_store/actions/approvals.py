@@ -13,6 +13,7 @@ from site_store.leases import require_lease
 from site_store.records import ActionRecord, Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
+from site_store.sql.rows import filled
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.outbox import write_notification
 from site_store.status.status_records import ApprovalAnswer, ApprovalRecord
@@ -138,17 +139,11 @@ class Approvals(Repository):
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> ApprovalRecord:
-    return ApprovalRecord(
-        action_id=row.action_id,
+    return filled(
+        ApprovalRecord,
+        row,
         group=row.group_name,
-        attempt=row.attempt,
         moment=ApprovalMoment(row.moment),
-        text=row.text,
         approvers=tuple(row.approvers),
-        asked=row.asked,
-        deadline=row.deadline,
-        answered=row.answered,
         answer=None if row.answer is None else ApprovalAnswer(row.answer),
-        answered_by=row.answered_by,
-        comment=row.comment,
     )

@@ -13,6 +13,7 @@ from site_store.records import IdleGroup, StepRecord, StepState
 from site_store.sql.database import Repository
 from site_store.sql.if_newest import STEPS
 from site_store.sql.postgresql import insert
+from site_store.sql.rows import filled
 from site_store.tables import action, action_step
 from strategy_lib.phase import GroupState, Reason
 
@@ -157,16 +158,4 @@ class Steps(Repository):
 
 
 def _record(row: Row[*tuple[object, ...]]) -> StepRecord:
-    return StepRecord(
-        action_id=row.action_id,
-        name=row.name,
-        group=row.group_name or None,
-        state=StepState(row.state),
-        attempt=row.attempt,
-        started=row.started,
-        ended=row.ended,
-        message=row.message,
-        owner=row.owner,
-        position=row.position,
-        fixed=row.fixed,
-    )
+    return filled(StepRecord, row, group=row.group_name or None, state=StepState(row.state))

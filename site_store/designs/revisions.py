@@ -26,6 +26,7 @@ from site_store.nodes.nodes import write_wanted
 from site_store.records import PlannedGroup
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
+from site_store.sql.rows import filled
 from site_store.sql.storable import plain, require_names
 from site_store.tables import candidate, content, document, node, revision, revision_collection, site_group_node
 from site_store.tables import site as site_table
@@ -364,19 +365,13 @@ def _policies(objects: CommittedObjects) -> dict[str, Any]:
 def _record(
     row: Row[*tuple[Any, ...]], collections: Mapping[str, str], text: str | None, *, created: bool = False
 ) -> RevisionRecord:
-    return RevisionRecord(
-        site=row.site,
-        number=row.number,
-        digest=row.digest,
-        design_token=row.design_token,
+    return filled(
+        RevisionRecord,
+        row,
         created_at=row.created,
-        created_by=row.created_by,
         text=text,
         created=created,
-        forced=row.forced,
         problems=tuple(row.problems),
-        rollback_of=row.rollback_of,
-        base=row.base,
         collections=collections,
         by_policy={name: tuple(who) for name, who in (row.policies or {}).get("changed", {}).items()},
     )

@@ -32,6 +32,7 @@ from site_store.operations.tasks import withhold
 from site_store.operations.unsent import number_as_wanted
 from site_store.records import GroupRecord, PlannedGroup
 from site_store.sql.postgresql import among, names, names_parameter, pairs
+from site_store.sql.rows import filled
 from site_store.tables import action, group_node, group_run, operation, task
 from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.node import TaskStatus
@@ -206,25 +207,17 @@ def criteria_data(criteria: Sequence[CriterionResult]) -> list[dict[str, Any]]:
 
 
 def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: frozenset[Phase]) -> GroupRecord:
-    return GroupRecord(
-        action_id=row.action_id,
-        name=row.name,
-        position=row.position,
-        critical=row.critical,
+    return filled(
+        GroupRecord,
+        row,
         definition=group_from_data(row.definition),
         nodes=nodes,
         state=group_state(row.state),
         reason=Reason(row.reason) if row.reason in _REASONS else None,
-        attempt=row.attempt,
-        attempt_key=row.attempt_key,
         criteria=tuple(
             CriterionResult(Phase(c["phase"]), c["criterion"], c["needed"], c["actual"], c["met"]) for c in row.criteria
         ),
-        counts=row.counts,
-        started=row.started,
-        ended=row.ended,
         phases_done=phases_done,
-        map_index=row.map_index,
         plan=GroupPlan.from_data(row.plan),
         unknown_state="" if row.state in _STATES else row.state,
         unknown_reason="" if row.reason is None or row.reason in _REASONS else row.reason,

@@ -14,9 +14,9 @@ from typing import Any
 from sqlalchemy import Connection, Select, func, select
 
 from site_store.sql.postgresql import clock, names_table
+from site_store.sql.rows import moment
 from site_store.tables import operation, provisioner_list, revision, user_state
 from site_store.trees.tree_queries import changes
-from site_store.trees.tree_rows import moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,11 @@ from site_store.node_table.node_past_states import past_columns, past_states, re
 from site_store.nodes.node_errors import ERROR_FACTS, NodeErrorRecord, error_record, errors_of_node
 from site_store.nodes.node_records import node_row
 from site_store.sql.postgresql import json_rows
+from site_store.sql.rows import filled, json_list, json_value, moment, moment_or_none
 from site_store.status.status_records import ReportedLeaf
 from site_store.tables import action, event, group_node, node, operation, reported, revision, site_group_node, task
 from site_store.trees.owner_queries import default_owner, owners_now, owners_of_site, watched, watched_from
-from site_store.trees.tree_rows import (
-    json_list,
-    json_value,
-    moment,
-    moment_or_none,
-    reported_facts,
-)
+from site_store.trees.tree_rows import reported_facts
 from strategy_lib.phase import GROUP_PHASES
 
 MOST_REPORTED = 10_000
@@ -205,31 +200,11 @@ def _event(item: Iterable[Any]) -> NodeEvent:
 
 
 def _past(row: Row[*tuple[Any, ...]]) -> NodePast:
-    return NodePast(
+    return filled(
+        NodePast,
+        row,
         action_id=row.id,
-        kind=row.kind,
-        revision=row.revision,
-        state=row.state,
         user=row.created_by,
-        created=row.created,
-        dry_run=row.dry_run,
-        phase=row.phase,
         groups=tuple(groups_in(row.groups)),
-        owner_group=row.owner_group,
-        owner=row.owner,
-        status=row.status,
         message=row.error,
-        fixed=row.fixed,
-        found=row.found,
-        op=row.op,
-        provisioner_task=row.provisioner_task,
-        operation_status=row.operation_status,
-        attempt=row.attempt,
-        started=row.started,
-        ended=row.ended,
-        tries=row.tries,
-        round=row.round,
-        held=row.held,
-        done_op=row.done_op,
-        done_revision=row.done_revision,
     )

@@ -11,9 +11,9 @@ from site_store.node_states.user_states import in_force
 from site_store.node_table.node_facts import PastStates, RepairFacts
 from site_store.node_table.state_rows import is_there, state_columns, state_note, state_notes, state_row, with_states
 from site_store.sql.postgresql import clock, json_rows
+from site_store.sql.rows import json_list, json_value
 from site_store.tables import event, node, repair_switch, site_view, user_state
 from site_store.trees.site_cards import newest_settings
-from site_store.trees.tree_rows import json_list, json_value
 from strategy_lib.node_states.publication import Version
 from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 

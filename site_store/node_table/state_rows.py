@@ -8,9 +8,9 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, FromClause, Select, and_, func, literal, or_, select
 
 from site_store.node_table.state_values import NodeStateRow, StateNote
+from site_store.sql.rows import moment, moment_or_none
 from site_store.status.events import EventKind
 from site_store.tables import event, node, node_view, user_state
-from site_store.trees.tree_rows import moment, moment_or_none
 from strategy_lib.node_states.generated import NodeAvailability
 
 _NOTED: Final = (EventKind.NODE_STATE, EventKind.USER_STATE)

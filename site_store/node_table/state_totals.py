@@ -10,9 +10,9 @@ from sqlalchemy import BigInteger, Connection, Select, and_, func, null, select
 
 from site_store.node_table.state_query import UNSEEN
 from site_store.sql.postgresql import among, json_rows
+from site_store.sql.rows import json_list
 from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import node, node_view, status_count
-from site_store.trees.tree_rows import json_list
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
 

@@ -14,8 +14,8 @@ from sqlalchemy import Connection, Executable, Select, Text, and_, bindparam, ca
 from site_store.nodes.node_records import node_row
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, json_rows
+from site_store.sql.rows import json_list, json_value
 from site_store.tables import node, revision, site_group, site_group_node
-from site_store.trees.tree_rows import json_list, json_value
 from strategy_lib.parsing.strategy_parser import group_from_data
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
-from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Row
 
+from site_store.sql.rows import filled
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow
@@ -83,10 +83,6 @@ class Readiness:
     not_ready: frozenset[str] = frozenset()
 
 
-_COLUMNS = [field.name for field in fields(NodeRow)][:-1]
-_facts = attrgetter(*_COLUMNS)
-
-
 def node_row(row: Row[*tuple[Any, ...]], groups: Iterable[str] = ()) -> NodeRow:
     """Return a row of `node` as a value, with the groups that it is in."""
-    return NodeRow(*(*_facts(row), tuple(groups)))
+    return filled(NodeRow, row, groups=tuple(groups))

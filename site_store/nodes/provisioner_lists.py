@@ -15,10 +15,10 @@ from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, json_rows
+from site_store.sql.rows import json_list
 from site_store.status.status_records import ProvisionerListRecord
 from site_store.status.watches import note_gap
 from site_store.tables import node, operation, provisioner_list
-from site_store.trees.tree_rows import json_list
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.status.watching import SHORTEST_SILENCE

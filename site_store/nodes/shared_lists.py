@@ -14,9 +14,9 @@ from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock, insert
+from site_store.sql.rows import moment
 from site_store.status.status_records import SharedListRecord
 from site_store.tables import shared_list
-from site_store.trees.tree_rows import moment
 
 _HEAD = (
     shared_list.c.asked_at,

@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Select, func, select
 
 from site_store.records import OperationStatus
+from site_store.sql.rows import moment
 from site_store.tables import operation
-from site_store.trees.tree_rows import moment
 from strategy_lib.phase import Phase
 
 _NEWEST = 60

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, select
 
 from site_store.errors import OperationNotFound
 from site_store.records import Operation, OperationStatus
+from site_store.sql.rows import filled
 from site_store.tables import operation
 from strategy_lib.phase import Phase
 
@@ -33,28 +34,13 @@ def read_operations(tx: Connection, action_id: str, group: str | None = None) ->
 
 def operation_record(row: Row[*tuple[Any, ...]]) -> Operation:
     """Return a row of the table as a value."""
-    return Operation(
-        op=row.op,
-        action_id=row.action_id,
-        site=row.site,
+    return filled(
+        Operation,
+        row,
         group=row.group_name,
-        attempt=row.attempt,
         phase=Phase(row.phase),
-        reference=row.reference,
         nodes=tuple(row.nodes),
-        design_ref=row.design_ref,
-        provisioner_task=row.provisioner_task,
-        lease_owner=row.lease_owner,
-        lease_until=row.lease_until,
-        created=row.created,
-        sending=row.sending,
-        submitted=row.submitted,
-        running_since=row.running_since,
-        ended=row.ended,
-        over=row.over,
         status=OperationStatus(row.status),
-        result=row.result,
-        round=row.round,
         left_out=tuple(row.left_out or ()),
         at_work=frozenset(row.at_work or ()),
     )

@@ -14,6 +14,7 @@ from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
+from site_store.sql.rows import filled
 from site_store.sql.storable import plain
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox, revision
@@ -186,10 +187,8 @@ class Outbox(Repository):
 
 
 def outbox_record(row: Row[*tuple[Any, ...]]) -> OutboxRecord:
-    return OutboxRecord(
-        row.id, row.event_id, row.site, row.kind, row.action_id, row.group_name, row.created, dict(row.data)
-    )
+    return filled(OutboxRecord, row, group=row.group_name)
 
 
 def delivery_record(row: Row[*tuple[Any, ...]]) -> DeliveryRecord:
-    return DeliveryRecord(row.outbox_id, row.target, row.attempts, row.next_try, row.delivered, row.error)
+    return filled(DeliveryRecord, row)

@@ -14,6 +14,7 @@ from site_store.leases import require_lease
 from site_store.records import Lease, StepState
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock, insert, json_rows
+from site_store.sql.rows import json_list, moment, moment_or_none
 from site_store.status.outbox import write_notification
 from site_store.status.reporters import checks_in_as
 from site_store.status.status_records import TOUCH, CallCount, CallKey, ExpectedWork, OwnerCheckIn
@@ -28,7 +29,6 @@ from site_store.tables import (
     status_count,
 )
 from site_store.trees.owner_queries import is_site_stopped
-from site_store.trees.tree_rows import json_list, moment, moment_or_none
 from strategy_lib.node import TaskStatus
 from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.status.words import Status

@@ -15,6 +15,7 @@ from site_store.actions.action_rows import OPEN, read_action
 from site_store.errors import ReporterNotFound, ReporterRefused, TooManyReports, VersionChanged
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, one_at_a_time
+from site_store.sql.rows import filled
 from site_store.sql.storable import require_names, require_text
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.status_records import ReportedLeaf, ReporterRecord
@@ -171,7 +172,7 @@ class Reporters(Repository):
 
         def work(tx: Connection) -> ReportedLeaf | None:
             there = tx.execute(query.where(among(reported.c.parent, {parent for parent, _ in places})))
-            return next((_leaf(row) for row in there if (row.parent, row.name) in places), None)
+            return next((filled(ReportedLeaf, row) for row in there if (row.parent, row.name) in places), None)
 
         return self._database.read(work)
 
@@ -250,7 +251,7 @@ class Reporters(Repository):
             .order_by(reported.c.parent, reported.c.name, reported.c.owner)
             .limit(limit)
         )
-        return self._database.read(lambda tx: [_leaf(row) for row in tx.execute(query)])
+        return self._database.read(lambda tx: [filled(ReportedLeaf, row) for row in tx.execute(query)])
 
 
 def _expect(tx: Connection, made: ReporterRecord) -> None:
@@ -313,19 +314,4 @@ def _opened(tx: Connection, token: str, site: str) -> Row[*tuple[Any, ...]]:
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> ReporterRecord:
-    return ReporterRecord(row.id, row.site, row.owner, row.created, row.created_by, row.revoked, row.last_used)
-
-
-def _leaf(row: Row[*tuple[Any, ...]]) -> ReportedLeaf:
-    return ReportedLeaf(
-        site=row.site,
-        action_id=row.action_id,
-        parent=row.parent,
-        name=row.name,
-        owner=row.owner,
-        status=row.status,
-        message=row.message,
-        revision=row.revision,
-        first_updated=row.first_updated,
-        last_updated=row.last_updated,
-    )
+    return filled(ReporterRecord, row)

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from site_store.actions.action_rows import action_record
+from site_store.sql.rows import json_list, moment
 from site_store.status.status_records import OwnerCheckIn, StatusCount
 from site_store.trees.tree_facts import ActionFacts, GroupFacts, LeafFacts, Times
 from site_store.trees.tree_queries import batches_query
@@ -18,8 +19,6 @@ from site_store.trees.tree_rows import (
     approval_facts,
     change_token,
     group_facts,
-    json_list,
-    moment,
     operation_span,
     owners_by_name,
     reported_facts,

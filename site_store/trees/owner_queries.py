@@ -10,9 +10,10 @@ from sqlalchemy import ColumnElement, Exists, Select, exists, func, literal, nul
 from site_store.leases import CONTROLLER
 from site_store.node_states.user_states import lease_of
 from site_store.sql.postgresql import clock, json_rows
+from site_store.sql.rows import json_list, moment, moment_or_none
 from site_store.status.status_records import OwnerCheckIn
 from site_store.tables import action, lease, owner, provisioner_list, revision, site_stop
-from site_store.trees.tree_rows import json_list, moment, moment_or_none, owners_by_name
+from site_store.trees.tree_rows import owners_by_name
 from strategy_lib.status.watching import Watched
 
 

@@ -13,8 +13,8 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, select
 from site_store.node_states.repair_switches import ALL_SITES, RepairSwitch, stopping
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import json_rows
+from site_store.sql.rows import json_list, json_value, moment
 from site_store.tables import repair_switch, revision
-from site_store.trees.tree_rows import json_list, json_value, moment
 from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 
 _SITE = bindparam("site", type_=revision.c.site.type)

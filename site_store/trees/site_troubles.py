@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, exists, literal, select, union_all
 
 from site_store.sql.postgresql import json_columns, json_rows, names_table
+from site_store.sql.rows import json_list
 from site_store.status.status_records import SitePart, StatusCount
 from site_store.tables import node, site_group, site_group_node, site_trouble
 from site_store.trees.tree_facts import FirstTroubles
-from site_store.trees.tree_rows import json_list
 from strategy_lib.status.words import Status
 
 MOST_TROUBLES = 10

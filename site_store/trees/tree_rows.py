@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
-import msgspec
 from sqlalchemy import Row
 
+from site_store.sql.rows import filled, json_list, json_value, json_zip, moment, moment_or_none
 from site_store.status.status_records import (
     TOUCH,
     ApprovalRecord,
@@ -49,37 +49,6 @@ APPROVAL = (
     "comment",
 )
 """Columns of the lists that are read as JSON, in the order in which the functions below take them."""
-
-
-# Several times as fast as the standard library's: a view has thousands of values.
-_decode = msgspec.json.Decoder().decode
-
-
-def moment(value: Any) -> datetime:
-    """Return a time as the database writes it into JSON, or gives it."""
-    found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    return found.astimezone(UTC)
-
-
-def moment_or_none(value: Any) -> datetime | None:
-    """Return such a time, None where there is none."""
-    return None if value is None else moment(value)
-
-
-def json_value(value: Any) -> Any:
-    """Return JSON that may still be text."""
-    return _decode(value) if isinstance(value, str) else value
-
-
-def json_list(value: Any) -> list[Any]:
-    """Return the rows of a column of `json_rows`."""
-    return json_value(value) or []
-
-
-def json_zip(value: Any) -> Iterable[Sequence[Any]]:
-    """Return the rows of a column of `json_columns`."""
-    columns = json_value(value)
-    return zip(*columns, strict=True) if columns and columns[0] else ()
 
 
 def owners_by_name(value: Any) -> dict[str, OwnerCheckIn]:
@@ -207,24 +176,4 @@ def action_brief(item: Sequence[Any]) -> ActionBrief:
 
 def leaf_facts(row: Row[*tuple[Any, ...]]) -> LeafFacts:
     """Return a task of an action under one of its groups."""
-    return LeafFacts(
-        group=row.group_name,
-        node=row.node,
-        phase=row.phase,
-        status=row.status,
-        owner=row.owner,
-        owner_group=row.owner_group,
-        op=row.op,
-        provisioner_task=row.provisioner_task,
-        operation_status=row.operation_status,
-        message=row.error,
-        fixed=row.fixed,
-        started=row.started,
-        ended=row.ended,
-        done_op=row.done_op,
-        done_revision=row.done_revision,
-        wanted_version=row.wanted_version,
-        tries=row.tries,
-        held=row.held,
-        not_prepared=row.not_prepared,
-    )
+    return filled(LeafFacts, row, group=row.group_name, message=row.error)

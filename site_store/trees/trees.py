@@ -18,6 +18,7 @@ from site_store.actions.action_rows import action_record
 from site_store.errors import ActionNotFound
 from site_store.nodes.node_records import node_row
 from site_store.sql.database import Repository
+from site_store.sql.rows import json_list, moment, moment_or_none
 from site_store.status.status_records import ApprovalRecord, StatusCount
 from site_store.trees.action_facts import action_facts, token_of_action, with_groups
 from site_store.trees.leaf_queries import leaf_page, leaf_pages, worst_leaves, worst_nodes
@@ -47,10 +48,7 @@ from site_store.trees.tree_rows import (
     approval_facts,
     change_token,
     counts_of,
-    json_list,
     leaf_facts,
-    moment,
-    moment_or_none,
     owners_by_name,
     reported_facts,
     site_group_facts,
