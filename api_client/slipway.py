@@ -46,7 +46,7 @@ class Revision:
 class Action:
     """An action, and the DAG run that carries it out, if one does.
 
-    `state` is pending, running, success, failed or cancelled.
+    `state` is pending, running, success, failed or cancelled; `verdict` says why, once it is over.
     """
 
     id: str
@@ -54,6 +54,7 @@ class Action:
     kind: str
     state: str
     marker: str | None
+    verdict: str | None = None
 
     @property
     def is_over(self) -> bool:
@@ -68,61 +69,8 @@ class Action:
             kind=data["name"],
             state=data["state"],
             marker=data.get("context_marker"),
+            verdict=data.get("verdict"),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class GroupProgress:
-    """Where a group stands. `counts` has total, prepared, success, failure, unknown and not_started.
-
-    `map_index` is that of its task in Airflow; None where it has none.
-    `waits` says what it waits for that asks a person, with the command that answers.
-    """
-
-    name: str
-    state: str
-    reason: str | None
-    critical: bool
-    phase: str | None
-    counts: Mapping[str, int]
-    map_index: int | None = None
-    batch: str | None = None
-    waits: str | None = None
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> GroupProgress:
-        return cls(
-            name=data["name"],
-            state=data["state"],
-            reason=data.get("reason"),
-            critical=bool(data.get("critical")),
-            phase=data.get("phase"),
-            counts=data.get("counts") or {},
-            map_index=data.get("map_index"),
-            batch=data.get("batch"),
-            waits=data.get("waits"),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class RunProgress:
-    """An action as it stands: its groups in the order of processing, and its report once there is one.
-
-    `step` is the last step that has begun; `paused` means that no further group starts. `nodes` counts each node once,
-    where groups count those that they share in each. `elapsed` is its time so far, `estimate` what its groups took in
-    earlier actions, both in seconds. None where something is not known.
-    """
-
-    state: str | None
-    verdict: str | None
-    groups: tuple[GroupProgress, ...]
-    report: Mapping[str, Any] | None
-    report_text: str | None
-    step: str | None = None
-    paused: bool = False
-    nodes: Mapping[str, int] | None = None
-    elapsed: float | None = None
-    estimate: float | None = None
 
 
 class SlipwayClient:
@@ -334,24 +282,19 @@ class SlipwayClient:
         """End an action; `ApiRefused` with status 409 when it is over, or not there yet."""
         self.request(f"stopping action {action_id}", "POST", f"/actions/{_quoted(action_id)}/control/stop")
 
-    def progress(self, dag_id: str, run_id: str) -> RunProgress | None:
-        """Return how the action of a DAG run stands; None while Slipway does not know it."""
-        data = self._get(f"reading the progress of {run_id}", f"/runs/{_quoted(dag_id)}/{_quoted(run_id)}")
-        if data is None:
-            return None
-        action = data.get("action") or {}
-        return RunProgress(
-            state=action.get("state"),
-            verdict=action.get("verdict"),
-            groups=tuple(GroupProgress.from_json(group) for group in data.get("groups") or ()),
-            report=data.get("report"),
-            report_text=data.get("report_text"),
-            step=action.get("step"),
-            paused=bool(action.get("paused")),
-            nodes=data.get("nodes"),
-            elapsed=action.get("elapsed"),
-            estimate=action.get("estimate"),
+    def report(self, action_id: str) -> Mapping[str, Any] | None:
+        """Return the report of an action as it is kept; None where there is none."""
+        query = {"format": "json"}
+        found: Mapping[str, Any] | None = self._get(
+            f"reading the report of action {action_id}", f"/actions/{_quoted(action_id)}/report", query
         )
+        return found
+
+    def report_text(self, action_id: str) -> str:
+        """Return the report of an action to read."""
+        return self.request(
+            f"reading the report of action {action_id}", "GET", f"/actions/{_quoted(action_id)}/report"
+        ).text
 
     def action_tree(
         self, action_id: str, depth: str | None = None, since: str | None = None, wait: float = 0.0

@@ -32,7 +32,7 @@ An action brings a revision about, or does something to single nodes.
   slipway create action relabel_nodes -n NODE       renew labels
   slipway create action destroy_nodes -n NODE       erase
   slipway get actions                               the newest ones
-  slipway describe action/ID                        groups, steps, notes (--follow: until it is over)
+  slipway describe action/ID                        groups, steps, notes (--follow: its status tree)
   slipway describe action/ID --tree                 how every step, group and phase stands
   slipway report action/ID                          what became of it
   slipway retry action/ID                           try again what failed (--group GROUP)
@@ -46,7 +46,7 @@ How it stands: what is wanted against what is done, and who is at work.
   slipway describe site/SITE                        its groups (--depth 2: its nodes)
   slipway get nodes --status error                  nodes, filtered and sorted
   slipway describe node/NODE                        everything that ever happened to a node
-  slipway describe action/ID --tree --follow        an action, entry by entry, until it is over
+  slipway describe action/ID --follow               the same as it changes, until it is over
   slipway get owners                                who is expected to work, and who is silent
 """,
     "logs": """\

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import APIRoute
 
 from site_engine.extensions import ExtensionError, check_installed
-from slipway_api.actions import again, dry_run, notes, report, run_view
+from slipway_api.actions import again, dry_run, notes, report
 from slipway_api.actions import routes as actions
 from slipway_api.documents import commit, configdocs, design, revisions
 from slipway_api.http import openapi
@@ -49,7 +49,6 @@ _ROUTERS = (
     maas_import,
     node_wishes,
     site_objects,
-    run_view,
     deliveries,
     unfinished,
     observing,

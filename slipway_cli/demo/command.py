@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from api_client.airflow import AirflowClient, TaskInstance
+from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiSession
-from api_client.slipway import Action, GroupProgress, RunProgress, SlipwayClient
+from api_client.slipway import Action, SlipwayClient
 from provisioner_client.finite_range import FiniteRange
 from provisioner_client.simulator.scripts import Behaviour
 from provisioner_client.simulator.settings import FASTEST
@@ -35,19 +35,18 @@ from slipway_cli.embedded.credentials import write_private
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.home import Runtime, make_home
 from slipway_cli.embedded.settings import EmbeddedSettings
-from slipway_cli.output import OutputFormat, console, listed, output_option, print_problems
-from slipway_cli.terminal.follow import Clock, follow, show_report
+from slipway_cli.output import OutputFormat, console, output_option, print_problems
+from slipway_cli.terminal.follow import WAIT, Absence, Clock, follow, open_tree_view, show_end
 
 if TYPE_CHECKING:
     from site_store import SiteStore
 
 DAG = "deploy_site"
-GROUP_TASKS = ("deploy_group", "deploy_group_beside")
 _SPEED = 800.0
 """Simulated seconds per second: a group is deployed within seconds, and can still be watched."""
 _POLL = 0.5
 _ANSWER = 10.0
-"""Seconds for one answer while a run is followed; a commit may take longer."""
+"""Seconds for one answer while the user waits for the end."""
 DEMO = "5e1b0e0c-6f0d-5d8b-9a55-51b9a7d0de30"
 """The context marker of the demo's actions; actions of others are left alone."""
 _TIME_LIMIT = 90.0
@@ -165,13 +164,13 @@ def _demonstrate(order: Order, settings: EmbeddedSettings, keep: bool, output: s
                 action = _begin(order, slipway, clock)
                 assert action.run_id is not None, "what the API creates has a run"
                 try:
-                    run_state, progress = _watch(action.id, action.run_id, runtime, own, clock)
+                    header = _watch(action.id, runtime, own, clock)
                 except KeyboardInterrupt:
                     _cancel(action.id, runtime, clock)
                     raise
-                show_report(progress, output, clock)
-                groups = progress.groups if progress is not None else ()
-                _show_end(run_state, failed_tasks(airflow.tasks(DAG, action.run_id), groups), clock)
+                show_end(slipway, header, output, clock)
+                run_state = airflow.wait_for_run(DAG, action.run_id, _TIME_LIMIT)
+                clock.say(f"Airflow's run has ended: {run_state}")
                 _show_where(runtime, action.run_id, keep or own is None, clock.screen)
                 clean = f"site   {order.site} stops with its simulator; `slipway demo --clean` takes it away"
                 clock.screen.print(Text(clean), soft_wrap=True)
@@ -265,45 +264,22 @@ def _cancel(action_id: str, runtime: Runtime, clock: Clock) -> None:
         SlipwayClient(session).stop(action_id)
 
 
-def _watch(
-    action_id: str, run_id: str, runtime: Runtime, own: BackgroundAirflow | None, clock: Clock
-) -> tuple[str, RunProgress | None]:
-    """Show the run until it has ended; its state in Airflow, and what Slipway says of it."""
+def _watch(action_id: str, runtime: Runtime, own: BackgroundAirflow | None, clock: Clock) -> Mapping[str, Any]:
+    """Show the action's tree until it is over; return its header."""
 
     def check() -> None:
         if own is not None and not own.is_running():
             raise EmbeddedError(own.last_words())
 
-    with _session(runtime, _ANSWER) as session:
-        advice = (
-            f"Once it runs again (`slipway up`), start the demo again: it stops the action {action_id}, whose "
-            "simulated machines are gone"
-        )
-        return follow(DAG, run_id, AirflowClient(session), SlipwayClient(session), clock, check, advice=advice)
-
-
-def failed_tasks(tasks: Sequence[TaskInstance], groups: Sequence[GroupProgress]) -> list[str]:
-    """Names of the tasks that failed, a group's task by its group; groups that succeeded all the same are left out.
-
-    Airflow names a mapped task only once it has started, so the groups' names come from Slipway, by the index of their
-    tasks.
-    """
-    mapped = {group.map_index: group for group in groups}
-    names = []
-    for task in tasks:
-        if task.state != "failed":
-            continue
-        group = mapped.get(task.map_index) if task.task_id in GROUP_TASKS and task.map_index >= 0 else None
-        if group is not None:
-            if group.state != "success":
-                names.append(group.name)
-        else:
-            names.append(task.name)
-    return names
-
-
-def _show_end(run_state: str, failed: list[str], clock: Clock) -> None:
-    clock.say(f"Airflow's run has ended: {run_state}{f' (failed tasks: {listed(failed)})' if failed else ''}")
+    advice = (
+        f"Once it runs again (`slipway up`), start the demo again: it stops the action {action_id}, whose "
+        "simulated machines are gone"
+    )
+    with (
+        _session(runtime, WAIT + _ANSWER) as session,
+        open_tree_view(clock, f"action/{action_id}", documents=False) as view,
+    ):
+        return follow(SlipwayClient(session), action_id, view, Absence(clock.say, check, advice=advice))
 
 
 def _show_where(runtime: Runtime, run_id: str, stays: bool, screen: Console) -> None:

@@ -1,21 +1,26 @@
-"""Follow an action until it ends: lines with the time, patience for an Airflow that is away, the report at the end."""
+"""Follow the status tree of an action until it is over: redrawn in place, or a line for each change.
+
+Patience for a server that is away, and lines with the time, are here too.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
 from rich.text import Text
 
-from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiUnreachable
-from api_client.slipway import RunProgress, SlipwayClient
+from api_client.slipway import SlipwayClient
 from slipway_cli.output import OutputFormat, deliver, printable, serialised
-from slipway_cli.terminal.progress import open_view
-from slipway_cli.terminal.tree_header import verdict_style
-from strategy_lib.phase import Verdict
+from slipway_cli.terminal.tree_header import action_header_lines, in_short, is_over, verdict_style
+from slipway_cli.terminal.tree_text import Sheet, tree_changes, tree_lines
 
 
 class Clock:
@@ -31,11 +36,8 @@ class Clock:
         self.screen.print(Text(f"{seconds:7.1f} s  {printable(text)}"), soft_wrap=True)
 
 
-_POLL = 0.5
 _SILENCE = 5.0
 """Seconds without an answer after which a line says so."""
-_BEGINNING = 30.0
-"""Seconds after which a line says that Airflow has not begun."""
 _PATIENCE = 180.0
 """Seconds without an answer after which following ends with an error."""
 
@@ -69,6 +71,7 @@ class Absence:
         self._advice = advice
         self._last_seen = time.monotonic()
         self._told = False
+        self._told_not_begun = False
 
     def end(self) -> None:
         """Note that it has answered."""
@@ -94,69 +97,152 @@ class Absence:
             self._say("Airflow does not answer; waiting")
             self._told = True
 
+    def tell_not_begun(self, dag_id: str) -> None:
+        """Say once that Airflow answers and has not begun."""
+        if not self._told_not_begun:
+            self._say(f"Airflow has not begun it. Is its scheduler running? Is the DAG {dag_id} switched on?")
+        self._told_not_begun = True
 
-def follow(
-    dag_id: str,
-    run_id: str,
-    airflow: AirflowClient,
-    slipway: SlipwayClient,
-    clock: Clock,
-    check: Callable[[], None] = lambda: None,
-    silence: float = _SILENCE,
-    patience: float = _PATIENCE,
-    advice: str = "",
-) -> tuple[str, RunProgress | None]:
-    """Show the run until it has ended; its state in Airflow, and what Slipway says of it at the end.
+
+WAIT = 20.0
+"""Seconds that one request waits for a change."""
+_REST = 0.3
+"""Seconds between two requests."""
+
+Tree = Mapping[str, Any]
+
+
+class TreeView(Protocol):
+    """Takes the tree as often as it changes."""
+
+    def update(self, tree: Tree) -> None:
+        """Show the tree as it is now."""
+
+
+class TreeFrame:
+    """A tree on a terminal: as much as it has room for; the time goes on in it."""
+
+    def __init__(self, tree: Tree, ref: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._tree = tree
+        self._ref = ref
+        self._clock = clock
+        self._seen = clock()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        header = self._tree["header"]
+        sheet = Sheet(options.max_width, ascii_only=options.ascii_only, ref=self._ref)
+        top = [
+            line
+            for text in action_header_lines(header, self._clock() - self._seen)
+            for line in text.wrap(console, options.max_width, overflow="fold")
+        ]
+        # The cursor has the last line.
+        room = max(console.height - 1 - len(top), 1)
+        yield from top[: max(console.height - 2, 1)]
+        yield from tree_lines(self._tree["root"], sheet, room)
+
+
+class _Lines:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._before: dict[tuple[str, ...], str] = {}
+        self._said = ""
+
+    def update(self, tree: Tree) -> None:
+        said = in_short(tree["header"])
+        if said and said != self._said:
+            self._clock.say(said)
+        self._said = said
+        for line in tree_changes(tree["root"], self._before):
+            self._clock.say(line)
+
+
+class _Documents:
+    def update(self, tree: Tree) -> None:
+        print(json.dumps(tree, ensure_ascii=False), file=sys.stdout, flush=True)
+
+
+class _Redrawn:
+    def __init__(self, live: Live, ref: str) -> None:
+        self._live = live
+        self._ref = ref
+
+    def update(self, tree: Tree) -> None:
+        self._live.update(TreeFrame(tree, self._ref))
+
+
+@contextlib.contextmanager
+def open_tree_view(clock: Clock, ref: str, *, documents: bool) -> Iterator[TreeView]:
+    """Return the view that suits the output.
 
     Parameters
     ----------
-    check, silence, patience, advice : as for `Absence`.
+    ref : the action's name in commands.
+    documents : each tree is printed as a line of JSON.
+    """
+    if documents:
+        yield _Documents()
+    elif not clock.screen.is_terminal:
+        yield _Lines(clock)
+    else:
+        with Live(console=clock.screen, refresh_per_second=4, transient=False) as live:
+            yield _Redrawn(live, ref)
+
+
+def follow(
+    slipway: SlipwayClient,
+    action_id: str,
+    view: TreeView,
+    absence: Absence,
+    depth: str | None = None,
+    rest: Callable[[float], None] = time.sleep,
+) -> Mapping[str, Any]:
+    """Show the tree until the action is over; return its header as it is then.
+
+    Parameters
+    ----------
+    depth : how many levels; None: as many as the server finds useful.
+    rest : waits so many seconds.
 
     Raises
     ------
-    AirflowGone : no answer for `patience` seconds.
-    ApiRefused
+    AirflowGone, ApiRefused
     """
-    absence = Absence(clock.say, check, silence, patience, advice)
-    asked, waited = time.monotonic(), False
-    with open_view(clock.screen, clock.say) as view:
-        while True:
-            try:
-                state = str(airflow.run(dag_id, run_id)["state"])
-                progress = slipway.progress(dag_id, run_id)
-            except (ApiUnreachable, ApiRefused) as error:
-                absence.bear(error)
-            else:
-                absence.end()
-                if state == "queued" and not waited and time.monotonic() - asked > _BEGINNING:
-                    clock.say(f"Airflow has not begun it. Is its scheduler running? Is the DAG {dag_id} switched on?")
-                    waited = True
-                if progress is not None:
-                    view.update(progress)
-                if state in ("success", "failed"):
-                    return state, progress
-            time.sleep(_POLL)
+    token: str | None = None
+    header: Mapping[str, Any] = {}
+    while True:
+        try:
+            tree = slipway.action_tree(action_id, depth, token, WAIT if token is not None else 0.0)
+            # The tree is the store's alone: of a run that died, or was deleted, Airflow tells.
+            action = slipway.action(action_id) if tree is None else None
+        except (ApiUnreachable, ApiRefused) as error:
+            absence.bear(error)
+        else:
+            absence.end()
+            if tree is not None:
+                token, header = tree["token"], tree["header"]
+                view.update(tree)
+                if is_over(header):
+                    return header
+            elif action is not None and action.is_over:
+                return {**header, "state": action.state, "verdict": action.verdict}
+            elif header.get("state") == "pending":
+                absence.tell_not_begun(str(header.get("dag_id")))
+        rest(_REST)
 
 
-def show_report(progress: RunProgress | None, output: str, clock: Clock) -> None:
-    """Print the report: as text between the other lines, or by itself as it is stored."""
-    if progress is not None and progress.report is not None and output != OutputFormat.TABLE:
-        deliver(
-            serialised(progress.report, OutputFormat.YAML if output == OutputFormat.YAML else OutputFormat.JSON), None
-        )
-    elif progress is not None and progress.report_text:
+def show_end(
+    slipway: SlipwayClient, header: Mapping[str, Any], output: str, clock: Clock, *, with_report: bool = True
+) -> None:
+    """Print the report as it is stored, or else as text, and then the verdict; without a report the verdict alone."""
+    if with_report and header.get("has_report"):
+        if output != OutputFormat.TABLE:
+            form = OutputFormat.YAML if output == OutputFormat.YAML else OutputFormat.JSON
+            deliver(serialised(slipway.report(str(header["id"])) or {}, form), None)
+            return
         clock.screen.print()
-        for line in progress.report_text.splitlines():
+        for line in slipway.report_text(str(header["id"])).splitlines():
             clock.screen.print(Text(printable(line)), soft_wrap=True)
-        _show_verdict(progress.report, clock.screen)
-        clock.screen.print()
-    else:
-        clock.say("the run left no report; look at the log of the failed tasks")
-
-
-def _show_verdict(report: Mapping[str, Any] | None, screen: Console) -> None:
-    """Print the verdict again, at the end of what may be a long report."""
-    if report is not None:
-        style = verdict_style({**report, "state": "success" if report["verdict"] == Verdict.SUCCESS else "failed"})
-        text = f"{report['verdict'].upper()}: {report['verdict_text']}"
-        screen.print(Text(printable(text), style=style), soft_wrap=True)
+    # At the end of what may be a long report.
+    words = f"{str(header['state']).upper()}: {header.get('verdict') or 'no verdict is known'}"
+    clock.screen.print(Text(printable(words), verdict_style(header) or "bold red"), soft_wrap=True)

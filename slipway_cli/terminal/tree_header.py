@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from slipway_cli.output import counted, printable
-from slipway_cli.terminal.progress_table import elapsed_words
+from strategy_lib.duration import duration_words
 
 _OVER = {"success": "bold green", "failed": "bold red", "cancelled": "bold red"}
 PAUSED = "paused: the group at work ends, no other starts"
@@ -43,13 +43,34 @@ def action_header_lines(header: Mapping[str, Any], since: float = 0.0) -> Iterat
     if elapsed is not None and running:
         elapsed += since
     parts = [elapsed_words(elapsed, header.get("estimate") if running else None)]
-    if header.get("paused") and running:
-        parts.append(PAUSED)
     if header.get("state") == "pending":
-        parts = ["waiting for Airflow to start it"]
-    said = "; ".join(part for part in parts if part)
+        parts = []
+    said = "; ".join(part for part in (*parts, _state_words(header)) if part)
     if said:
         yield Text(said, "dim")
+
+
+def elapsed_words(elapsed: float | None, estimate: float | None) -> str:
+    """Say how long an action has taken so far, and what is left of what earlier ones took; both in seconds."""
+    if elapsed is None:
+        return ""
+    words = f"elapsed {duration_words(elapsed)}"
+    if estimate is None:
+        return words
+    usual = f"earlier ones took {duration_words(estimate)}"
+    left = estimate - elapsed
+    return f"{words}; about {duration_words(left)} left ({usual})" if left > 0 else f"{words}; longer than {usual}"
+
+
+def _state_words(header: Mapping[str, Any]) -> str:
+    if header.get("state") == "pending":
+        return "waiting for Airflow to start it"
+    return PAUSED if header.get("paused") and header.get("state") == "running" else ""
+
+
+def in_short(header: Mapping[str, Any]) -> str:
+    """Return what an action waits for, or that it is paused; "" where its entries say how it goes on."""
+    return str(header.get("waits") or "") or _state_words(header)
 
 
 def site_header_lines(header: Mapping[str, Any]) -> Iterator[Text]:

@@ -16,19 +16,32 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.output import printable
-from slipway_cli.terminal.progress_table import serving_style, status_style
 from strategy_lib.duration import duration_words
 from strategy_lib.status.serves import Part, Serves, oldest_of, parts_of, words_of
 from strategy_lib.status.words import UNRECORDED_SYMBOL, Status, status_from
 
 Data = Mapping[str, Any]
 
+TERMINAL_STYLES = {"grey": "dim", "blue": "cyan"}
+"""Styles of the colours of statuses, where they are not the colours' own names."""
 _TROUBLE = (Status.UNDEFINED, Status.ERROR, Status.UNRESPONSIVE)
 _ANSWERS = {"timed_out": "nobody approved it in time"}
 _WAITS = "waits for approval: "
 _WHO = "those who may start such an action and change runs of deploy_site"
 _MOST_MESSAGES = 3
 """Messages of an entry whose children are not shown, each of which may have its own."""
+
+
+def status_style(status: Status) -> str:
+    """Return the style in which a terminal shows a status."""
+    return TERMINAL_STYLES.get(status.colour, status.colour)
+
+
+def serving_style(status: Status, serves: Serves) -> str:
+    """Return the same of nodes that serve something while their status is pending: the style of what they serve."""
+    if serves is Serves.NOTHING:
+        return status_style(status)
+    return TERMINAL_STYLES.get(serves.colour, serves.colour)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +140,32 @@ def status_counts(entry: Data, sheet: Sheet) -> str:
 
 
 def tree_changes(root: Data, before: dict[tuple[str, ...], str]) -> Iterator[str]:
-    """Yield a line for each entry whose status is another one than before, which is brought up to date.
+    """Yield a line for each step, group, phase and node that stands otherwise than before, but not for one that waits.
 
     Parameters
     ----------
-    before : statuses by path; empty at first: then what is pending is not told.
+    before : how each stood, by path; it is brought up to date.
     """
     for path, entry in _walk(root, ()):
         status = entry.get("status")
-        if status is None or before.get(path, Status.PENDING.value) == status:
+        # What is above the groups is now pending, now processing, with each of them.
+        if status in (None, Status.PENDING.value) or (entry.get("type") == "supergoal" and entry.get("children")):
             continue
-        before[path] = status
-        messages = "; ".join(_first_words(entry)) if not entry.get("children") else ""
-        yield printable(f"{' / '.join(path) or entry['name']}: {status}{f': {messages}' if messages else ''}")
+        said = str(status)
+        if status == Status.ERROR.value and (entry.get("group") or {}).get("state") == "success":
+            said += ", the group succeeded"
+        if before.get(path) == said:
+            continue
+        before[path] = said
+        words = [*_numbers(entry), *(_first_words(entry) if not entry.get("children") or entry.get("blame") else ())]
+        yield printable(": ".join([" / ".join(path) or str(entry["name"]), said, *filter(None, ["; ".join(words)])]))
+
+
+def _numbers(entry: Data) -> Iterator[str]:
+    """Yield how many of a phase's nodes ended in which way; above a phase the same node would be counted twice."""
+    numbers = {name: number for name, number in (entry.get("counts") or {}).items() if number}
+    if entry.get("kind") == "phase" and numbers:
+        yield ", ".join(f"{number} {status_from(name)}" for name, number in numbers.items())
 
 
 def _walk(entry: Data, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Data]]:

@@ -121,11 +121,10 @@ class RunningSlipway:
 
     def report(self, run_id: str, dag_id: str = DAG) -> dict[str, Any]:
         """The stored report of a run that has ended."""
-        progress = self.slipway.progress(dag_id, run_id)
-        assert progress is not None
-        assert progress.report is not None, f"no report; action {progress.state}"
+        report = self.slipway.report(run_id)
+        assert report is not None, f"no report; action {self.slipway.action(run_id).state}"
         self._require_defined(dag_id, run_id)
-        return dict(progress.report)
+        return dict(report)
 
     def _require_defined(self, dag_id: str, run_id: str) -> None:
         """Rule 35: neither in the tree of the action nor in that of its site is anything undefined."""

@@ -33,8 +33,6 @@ def test_a_second_action_on_a_busy_site_fails_at_once_and_names_the_first(
     second, state = slipway.deploy("busy", ONE)
     assert state == "failed"
     refused = slipway.report(second)
-    first_action = slipway.slipway.progress(DAG, first)
-    assert first_action is not None
     (step,) = refused["failed_steps"]
     assert step["step"] == "acquire"
     assert first in step["message"]
@@ -53,8 +51,7 @@ def test_rule_24_a_cancelled_run_frees_its_site(slipway: RunningSlipway, start_s
     slipway.cancel(first)
 
     def closed() -> bool:
-        progress = slipway.slipway.progress(DAG, first)
-        return progress is not None and progress.state == "cancelled"
+        return slipway.slipway.action(first).state == "cancelled"
 
     wait_until(closed, "the cancelled action is closed")
     # The task that is being killed lives on for seconds, and may still see this.
@@ -64,9 +61,7 @@ def test_rule_24_a_cancelled_run_frees_its_site(slipway: RunningSlipway, start_s
     assert state == "success"
     assert {entry["state"] for entry in slipway.report(second)["nodes"]} == {"success"}
     assert simulator.double() == {}
-    last = slipway.slipway.progress(DAG, first)
-    assert last is not None
-    assert (last.state, last.report) == ("cancelled", None)
+    assert (slipway.slipway.action(first).state, slipway.slipway.report(first)) == ("cancelled", None)
 
 
 @pytest.mark.endurance
@@ -137,9 +132,7 @@ def test_rule_24_the_lock_of_a_run_that_is_gone_is_taken_over(
     with slipway.open_store() as store:
         lost = store.actions.ensure(DAG, "a-run-that-was-deleted", DAG, "gone", 1, {}, "tester")
         store.locks.acquire(lost.id)
-        progress = slipway.slipway.progress(DAG, "a-run-that-was-deleted")
-        assert progress is not None
-        assert progress.state == "cancelled", "each reader sees that it does not run"
+        assert slipway.slipway.action(lost.id).state == "cancelled", "each reader sees that it does not run"
         store.locks.acquire(lost.id)
         assert slipway.deploy("gone", ONE)[1] == "success"
         assert store.actions.get(lost.id).state is ActionState.CANCELLED
@@ -182,9 +175,7 @@ def test_rule_23_a_group_that_is_cleared_alone_renews_the_report(
     assert state == "failed"
     slipway.airflow.clear(DAG, run_id, ["deploy_group"], downstream=False)
     slipway.wait_for_task(run_id, "deploy_group", "success")
-    progress = slipway.slipway.progress(DAG, run_id)
-    assert progress is not None
-    assert progress.state == "success"
+    assert slipway.slipway.action(run_id).state == "success"
     assert slipway.report(run_id)["verdict"] == "success"
     with slipway.open_store() as store:
         assert store.locks.owner("alone") is None
@@ -233,7 +224,7 @@ def test_a_viewer_may_look_and_not_commit(slipway: RunningSlipway) -> None:
         with pytest.raises(ApiRefused) as refused:
             SlipwayClient(viewer).commit("viewed", ONE)
         assert refused.value.status == 403
-        assert SlipwayClient(viewer).progress(DAG, "no-such-run") is None
+        assert SlipwayClient(viewer).report("no-such-run") is None
     finally:
         viewer.close()
 
@@ -241,7 +232,7 @@ def test_a_viewer_may_look_and_not_commit(slipway: RunningSlipway) -> None:
 def test_nobody_may_do_anything_without_logging_in(slipway: RunningSlipway) -> None:
     with requests.Session() as http:
         assert http.post(f"{slipway.url}/slipway/api/v1.0/configdocs/x", data="a: 1", timeout=300).status_code == 401
-        assert http.get(f"{slipway.url}/slipway/api/v1.0/runs/deploy_site/x", timeout=300).status_code == 401
+        assert http.get(f"{slipway.url}/slipway/api/v1.0/actions/x", timeout=300).status_code == 401
         assert http.get(f"{slipway.url}/slipway/d/guess", timeout=300).status_code == 404
 
 

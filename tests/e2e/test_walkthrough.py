@@ -54,10 +54,9 @@ def test_the_same_walk_with_airflows_trigger_form(walker: Walker, tmp_path: Path
         with page.expect_response("**/connections/test") as tested:
             row.get_by_role("button", name="Test Connection").click()
         assert (tested.value.status, tested.value.json()["status"]) == (200, True), tested.value.text()
-    progress = SlipwayClient(session).progress("deploy_site", run_id)
-    assert progress is not None
-    assert progress.report is not None
-    nodes = {entry["name"]: (entry["state"], entry["as_wanted"]) for entry in progress.report["nodes"]}
+    report = SlipwayClient(session).report(run_id)
+    assert report is not None
+    nodes = {entry["name"]: (entry["state"], entry["as_wanted"]) for entry in report["nodes"]}
     assert nodes == {"form-1": ("success", False), "form-2": ("success", False)}, "both were submitted"
     assert "deploy_site" in walker.types(".venv/bin/slipway get actions --site form")
     by_run = walker.types(f".venv/bin/slipway describe action/{run_id}")

@@ -15,7 +15,7 @@ from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.trees.status_trees import action_trees
 from site_store import ActionState
 from slipway_api.actions.notes import Note, notes_by_subject
-from slipway_api.actions.run_view import ShownGroup, ShownNode, action_nodes, add_waits, run_view
+from slipway_api.actions.run_view import ShownGroup, ShownNode, action_nodes, shown_groups
 from slipway_api.actions.steps import ListedStep, derived_steps, shown_steps
 from slipway_api.http.answers import EXAMPLE_ID, Moment
 from slipway_api.http.api_errors import Finding
@@ -218,7 +218,7 @@ def described_view(
     Parameters
     ----------
     run_state : Airflow's own state of the DAG run; None where Airflow did not say.
-    groups : with node counts and criteria, as `run_view` shows them.
+    groups : with node counts and criteria, as `shown_groups` returns them.
     nodes : those worth naming, as `action_nodes` returns them.
     """
     return {
@@ -271,10 +271,9 @@ def _described(
     instances: Sequence[Mapping[str, Any]],
     verbosity: int,
 ) -> dict[str, Any]:
-    view = run_view(store, action, with_report=False)
-    add_waits(view["groups"], store.approvals.of_action(action.id), action)
-    groups = [(group["name"], group["state"]) for group in view["groups"]]
-    mapped = {group["name"]: group["map_index"] for group in view["groups"] if group["map_index"] is not None}
+    shown = shown_groups(store, action)
+    groups = [(group["name"], group["state"]) for group in shown]
+    mapped = {group["name"]: group["map_index"] for group in shown if group["map_index"] is not None}
     steps = shown_steps(action, groups, instances, store.steps.of_action(action.id), mapped)
     notes = notes_by_subject(store, action.id, verbosity)
     for step in steps:
@@ -283,9 +282,9 @@ def _described(
         action,
         run_state=run_state,
         steps=steps,
-        notes=[*_waiting_notes(action, view["groups"]), *notes[f"action/{action.id}"]],
-        groups=view["groups"],
-        nodes=action_nodes(store, action, view["groups"], verbosity),
+        notes=[*_waiting_notes(action, shown), *notes[f"action/{action.id}"]],
+        groups=shown,
+        nodes=action_nodes(store, action, shown, verbosity),
         audits=store.actions.commands(action.id),
     )
 

@@ -1,24 +1,17 @@
-"""`slipway stop`, `pause` and `unpause`, and following an action to its end."""
+"""`slipway stop`, `pause` and `unpause`."""
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Mapping
-from typing import Any, NoReturn
 
 import click
 
-from api_client.airflow import AirflowClient
-from api_client.slipway import SlipwayClient
-from slipway_cli import INTERRUPTED_EXIT
 from slipway_cli.online.server.completion import ACTION
 from slipway_cli.online.server.online_command import TargetGroup, action_id, confirm, is_terminal, online
-from slipway_cli.online.server.server import Failed, SiteServer, translated_errors
+from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.sites.repair import stop_repair
 from slipway_cli.options import examples
-from slipway_cli.output import OutputFormat, console, printable
-from slipway_cli.terminal.follow import Clock, follow, show_report
+from slipway_cli.output import printable
 
 _CONFLICT = 409
 _SAID = {
@@ -81,38 +74,3 @@ stop = _control("stop", "End an action.", asks=True)
 stop.add_command(stop_repair)
 pause = _control("pause", "Let no further group of an action start.")
 unpause = _control("unpause", "Let a paused action go on.")
-
-
-_ANSWER = 10.0
-"""Seconds for one answer: somebody watches."""
-
-
-def follow_to_the_end(server: SiteServer, action: Mapping[str, Any], output: str) -> NoReturn:
-    """Show the action's progress until it is over, then its report; exit with 0 for success, 1 for failure.
-
-    Raises `SystemExit` always, unless the server is lost, which raises `Failed`.
-    """
-    clock = Clock(console(stderr=output != OutputFormat.TABLE))
-    name = f"action/{action['id']}"
-    if action["run_id"] is None:
-        raise Failed(f"{name} cannot be followed: no DAG run carries it out; look again with `slipway describe {name}`")
-    clock.say(f"{name}: {action['name']} of site {action.get('site')}, revision {action.get('revision')}")
-    advice = f"The action goes on; look again with `slipway describe {name} --follow`"
-    try:
-        with translated_errors(server.where), contextlib.closing(server.new_session(_ANSWER)) as session:
-            state, progress = follow(
-                action["dag_id"], action["run_id"], AirflowClient(session), SlipwayClient(session), clock, advice=advice
-            )
-    except KeyboardInterrupt:
-        click.echo(
-            f"\n{name} goes on. Stop it: slipway stop {name}; watch it again: slipway describe {name} --follow",
-            err=True,
-        )
-        raise SystemExit(INTERRUPTED_EXIT) from None
-    if progress is None:
-        raise Failed(f"{name} left nothing to show; its run in Airflow ended: {state}")
-    if progress.report is None and progress.verdict:
-        clock.say(f"{progress.state}: {progress.verdict}")
-    else:
-        show_report(progress, output, clock)
-    raise SystemExit(0 if progress.state == "success" else 1)

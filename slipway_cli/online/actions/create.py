@@ -9,7 +9,7 @@ import click
 
 from api_client.slipway import VALIDATION_TIMEOUT
 from site_engine.actions.kinds import KINDS, ActionKind, Override, kind_of
-from slipway_cli.online.actions.control import follow_to_the_end
+from slipway_cli.online.actions.trees import follow_to_the_end
 from slipway_cli.online.documents.configdocs import create_configdocs
 from slipway_cli.online.server.completion import NODES
 from slipway_cli.online.server.online_command import (
@@ -113,8 +113,8 @@ def create_action(
     Where nodes are deployed already and not as wanted, deploy_site and update_site tell which they would touch and
     which not, and ask. Without a terminal they go on, unless deployed nodes would be touched: then give --yes.
 
-    With --follow it shows the groups as they proceed, and ends with the verdict: 0 success, 1 failure. Ctrl-C ends the
-    following and not the action (130).
+    With --follow it shows the status tree as it changes, and ends with the verdict: 0 success, 1 failure. Ctrl-C
+    ends the following and not the action (130).
     """
     if targets and not node_names(",".join(targets)):
         # Left out, it would mean the whole site.

@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from site_engine.actions.kinds import REPORT
-from slipway_cli.online.actions.control import follow_to_the_end
-from slipway_cli.online.actions.trees import ALL, DEPTH, describe_site, follow_tree_to_the_end, show_tree
+from slipway_cli.online.actions.trees import ALL, DEPTH, describe_site, follow_to_the_end, show_tree
 from slipway_cli.online.server.completion import ACTION, STEP
 from slipway_cli.online.server.online_command import (
     Step,
@@ -47,7 +46,7 @@ describe.add_command(describe_node)
 @describe.command("action", epilog=examples("slipway describe action/01ARZ3NDEKTSV4RRFFQ69G5FAV --follow"))
 @click.argument("action", type=ACTION)
 @click.option("--tree", is_flag=True, help="Show how each step, group and phase stands.")
-@click.option("--depth", type=DEPTH, metavar="N|all", help="With --tree, how many levels: 4 has the nodes.  [3]")
+@click.option("--depth", type=DEPTH, metavar="N|all", help="How many levels of the tree: 4 has the nodes.  [3]")
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @online
 def describe_action(
@@ -56,22 +55,21 @@ def describe_action(
     """Show an ACTION by its id: its groups with node counts and criteria, its steps, notes and commands.
 
     With --tree it shows its status tree: every step, group, phase and node has its status, and the messages of what
-    is worst. With --follow it shows the progress until the action is over, and ends with the verdict: 0 success, 1
-    failure; without --tree the groups, and the report at the end.
+    is worst. With --follow it shows the tree until the action is over, then the report, and ends with the verdict: 0
+    success, 1 failure. In a pipe each change is a line; with -o json the report is all of standard output, and with
+    --tree each tree is a line.
     """
-    if depth is not None and not tree:
-        raise click.UsageError("--depth is about --tree, which is not given")
-    if tree and following and depth == ALL:
+    if depth is not None and not (tree or following):
+        raise click.UsageError("--depth is about the tree: give --tree or --follow with it")
+    if following and depth == ALL:
         raise click.UsageError("--depth all shows everything once: leave --follow out")
     known = action_id(action)
-    if tree:
-        if following:
-            follow_tree_to_the_end(server, known, output, depth)
+    if tree and not following:
         show_tree(server, f"/actions/{known}/tree", output, depth, f"action/{known}")
         return
     answer = server.get(f"/actions/{known}")
     if following:
-        follow_to_the_end(server, answer.json(), output)
+        follow_to_the_end(server, answer.json(), output, depth, trees=tree)
     show_answer(answer, output, _show_action)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from slipway_cli.online.actions.control import follow_to_the_end
+from slipway_cli.online.actions.trees import follow_to_the_end
 from slipway_cli.online.server.completion import ACTION, GROUP_OF_ACTION
 from slipway_cli.online.server.online_command import TargetGroup, action_id, confirm, online, only_if_same, show_answer
 from slipway_cli.online.server.server import SiteServer

@@ -11,17 +11,15 @@ from urllib.parse import quote
 
 import click
 import requests
-from rich.text import Text
 
 from api_client.slipway import SlipwayClient
 from slipway_cli import INTERRUPTED_EXIT
 from slipway_cli.online.server.completion import SITE
 from slipway_cli.online.server.online_command import online, show_answer
-from slipway_cli.online.server.server import SiteServer, translated_errors
+from slipway_cli.online.server.server import Failed, SiteServer, translated_errors
 from slipway_cli.options import examples
 from slipway_cli.output import OutputFormat, console
-from slipway_cli.terminal.follow import Absence, Clock
-from slipway_cli.terminal.tree_follow import WAIT, follow_tree, open_tree_view, verdict_line
+from slipway_cli.terminal.follow import WAIT, Absence, Clock, follow, open_tree_view, show_end
 from slipway_cli.terminal.tree_header import action_header_lines, site_header_lines
 from slipway_cli.terminal.tree_text import Sheet, tree_lines
 
@@ -92,28 +90,36 @@ def _print(tree: Mapping[str, Any], ref: str) -> None:
         target.print(line, soft_wrap=True)
 
 
-def follow_tree_to_the_end(server: SiteServer, action_id: str, output: str, depth: str | None) -> NoReturn:
-    """Show an action's tree until it is over; exit with 0 for success, 1 for failure.
+def follow_to_the_end(
+    server: SiteServer, action: Mapping[str, Any], output: str, depth: str | None = None, *, trees: bool = False
+) -> NoReturn:
+    """Show an action's tree until it is over, then its report; exit with 0 for success, 1 for failure.
+
+    Parameters
+    ----------
+    action : as the API describes it.
+    trees : in another form than the table each tree is printed, and not the report.
 
     Raises `SystemExit` always, unless the server is lost, which raises `Failed`.
     """
-    documents = output != OutputFormat.TABLE
-    clock, ref = Clock(console(stderr=documents)), f"action/{action_id}"
-    absence = Absence(clock.say, advice=f"The action goes on; look again with `slipway describe {ref} --tree --follow`")
+    clock, ref = Clock(console(stderr=output != OutputFormat.TABLE)), f"action/{action['id']}"
+    documents = trees and output != OutputFormat.TABLE
+    if action["run_id"] is None:
+        raise Failed(f"{ref} cannot be followed: no DAG run carries it out; look again with `slipway describe {ref}`")
+    clock.say(f"{ref}: {action['name']} of site {action.get('site')}, revision {action.get('revision')}")
+    absence = Absence(clock.say, advice=f"The action goes on; look again with `slipway describe {ref} --follow`")
     try:
-        with (
-            translated_errors(server.where),
-            contextlib.closing(server.new_session(_ANSWER)) as session,
-            open_tree_view(clock, ref, documents=documents) as view,
-        ):
-            tree = follow_tree(SlipwayClient(session), action_id, depth, view, absence)
+        with translated_errors(server.where), contextlib.closing(server.new_session(_ANSWER)) as session:
+            slipway = SlipwayClient(session)
+            with open_tree_view(clock, ref, documents=documents) as view:
+                header = follow(slipway, action["id"], view, absence, depth)
+            show_end(slipway, header, output, clock, with_report=not documents)
     except KeyboardInterrupt:
-        click.echo(f"\n{ref} goes on. Stop it: slipway stop {ref}", err=True)
+        click.echo(
+            f"\n{ref} goes on. Stop it: slipway stop {ref}; watch it again: slipway describe {ref} --follow",
+            err=True,
+        )
         raise SystemExit(INTERRUPTED_EXIT) from None
-    header = tree["header"]
-    clock.screen.print(verdict_line(header), soft_wrap=True)
-    if header.get("has_report"):
-        clock.screen.print(Text(f"The report: slipway report {ref}", "dim"), soft_wrap=True)
     raise SystemExit(0 if header["state"] == "success" else 1)
 
 

@@ -15,8 +15,7 @@ from slipway_cli.online.server.online_command import format_duration, format_tim
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
-from slipway_cli.terminal.progress_table import serving_style, status_style
-from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, status_counts
+from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, serving_style, status_counts, status_style
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.duration import duration_words
 from strategy_lib.status.serves import Serves

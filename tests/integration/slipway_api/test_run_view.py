@@ -12,12 +12,12 @@ from site_engine.actions.dead_actions import action_for_display, close_without_r
 from site_engine.trees.status_trees import action_tree
 from site_store import ActionRecord, PlannedGroup, SiteStore
 from site_store.operations.tasks import Tasks
-from slipway_api.actions.run_view import action_nodes, counts_of_nodes, run_view
+from slipway_api.actions.run_view import action_nodes, shown_groups
 from slipway_api.actions.view import describe
 from slipway_api.pages.actions import groups_of, headline
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
-from tests.integration.site_store.scenario import FakeClock, Scenario, outcome
+from tests.integration.site_store.scenario import FakeClock, Scenario
 from tests.support.stores import new_store
 
 
@@ -30,7 +30,7 @@ def site(tmp_path: Path) -> Iterator[Scenario]:
 
 def shown(store: SiteStore, action: ActionRecord) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the groups of an action without the times of their ends, and its nodes."""
-    groups = run_view(store, action)["groups"]
+    groups = shown_groups(store, action)
     return [{**group, "ended": None} for group in groups], action_nodes(store, action, groups, 5)
 
 
@@ -90,15 +90,6 @@ def test_an_answer_is_of_one_moment_though_groups_appear_while_it_is_made(
     assert before.version <= after.version
 
 
-def test_a_node_of_several_groups_is_counted_once(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2"], "b": ["n2", "n3"]})
-    first = site.open(action, "a")
-    site.do(first, Phase.PREPARE)
-    site.do(first, Phase.DEPLOY, outcome(["n1"], ["n2"]))
-    counts = counts_of_nodes(site.store.trees.action(action.id).counts)
-    assert counts == {"total": 3, "success": 1, "failure": 1, "unknown": 0}
-
-
 def test_rule_28_a_blocked_group_whose_task_only_judges_it_is_not_said_to_be_preparing(site: Scenario) -> None:
     action = site.action()
     site.store.locks.acquire(action.id)
@@ -107,7 +98,7 @@ def test_rule_28_a_blocked_group_whose_task_only_judges_it_is_not_said_to_be_pre
     site.store.groups.save_plan(action.id, plan, (), {})
     site.fail(site.open(action, "a"))
     site.open(action, "b")
-    blocked = run_view(site.store, action)["groups"][1]
+    blocked = shown_groups(site.store, action)[1]
     assert (blocked["state"], blocked["phase"], blocked["started"]) == ("pending", None, None)
     tree = action_tree(site.store, action.id)
     shown = groups_of(tree.root)

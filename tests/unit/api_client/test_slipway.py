@@ -131,13 +131,9 @@ def test_an_action_is_created_with_a_marker(wire: responses.RequestsMock, sessio
     assert request.params == {"site": "alpha", "allow-intermediate-commits": "false"}
 
 
-def test_progress_is_none_until_slipway_has_heard_of_the_run(wire: responses.RequestsMock, session: ApiSession) -> None:
-    path = f"{URL}/slipway/api/v1.0/runs/deploy_site/r%2F1"
+def test_an_action_without_a_report_has_none(wire: responses.RequestsMock, session: ApiSession) -> None:
+    path = f"{URL}/slipway/api/v1.0/actions/r%2F1/report"
     wire.get(path, json={"message": "unknown"}, status=404)
-    wire.get(
-        path, json={"action": {"state": "running", "verdict": None}, "groups": [{"name": "g", "state": "pending"}]}
-    )
-    assert SlipwayClient(session).progress("deploy_site", "r/1") is None
-    progress = SlipwayClient(session).progress("deploy_site", "r/1")
-    assert progress is not None
-    assert (progress.state, [group.name for group in progress.groups]) == ("running", ["g"])
+    wire.get(path, json={"verdict": "success"})
+    assert SlipwayClient(session).report("r/1") is None
+    assert SlipwayClient(session).report("r/1") == {"verdict": "success"}

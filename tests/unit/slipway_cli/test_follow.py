@@ -1,115 +1,162 @@
-"""Following a run whose Airflow is away, and naming what failed."""
+"""Following the tree of an action: until it is over, through an Airflow that is away, on a terminal and in a pipe."""
+
+from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import requests
 import responses
 from rich.console import Console
 
-from api_client.airflow import AirflowClient, TaskInstance
 from api_client.session import ApiRefused, ApiSession
-from api_client.slipway import GroupProgress, RunProgress, SlipwayClient
-from slipway_cli.demo.command import failed_tasks
+from api_client.slipway import SlipwayClient
 from slipway_cli.embedded.errors import EmbeddedError
-from slipway_cli.terminal.follow import AirflowGone, Clock, follow
+from slipway_cli.terminal.follow import Absence, AirflowGone, Clock, TreeFrame, follow, open_tree_view
+from tests.support.terminal_screens import WIDTHS, TerminalScreen
+from tests.unit.slipway_cli.test_tree_text import node, parent
 
-URL = "http://127.0.0.1:1"
-RUN = f"{URL}/api/v2/dags/deploy_site/dagRuns/r"
-PROGRESS = f"{URL}/slipway/api/v1.0/runs/deploy_site/r"
-AWAY = requests.ConnectionError("refused")
+ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+REF = f"action/{ID}"
+ACTION = f"http://127.0.0.1:1/slipway/api/v1.0/actions/{ID}"
+HEADER = {"id": ID, "kind": "deploy_site", "site": "lab", "revision": 3, "user": "ann", "dag_id": "deploy_site"}
+OPEN = {"id": ID, "run_id": "r", "name": "deploy_site", "state": "running"}
+
+
+def tree(state: str, *entries: dict[str, Any], **more: Any) -> dict[str, Any]:
+    header = HEADER | {"state": state, "verdict": None, "elapsed": 60.0, "estimate": 600.0} | more
+    return {"token": "1", "header": header, "root": parent("action", "deploy_site", *entries or (node("acquire"),))}
 
 
 @pytest.fixture
 def wire() -> Iterator[responses.RequestsMock]:
     with responses.RequestsMock() as mock:
-        mock.post(f"{URL}/auth/token", json={"access_token": "t"}, status=201)
         yield mock
 
 
-@pytest.fixture
-def said() -> io.StringIO:
-    return io.StringIO()
-
-
-def watch(said: io.StringIO, patience: float = 60.0, check: object = None) -> tuple[str, RunProgress | None]:
-    session = ApiSession(URL, "admin", "p")
+def watch(patience: float = 60.0, ended: str = "") -> tuple[dict[str, Any], str]:
+    """Follow the action without a terminal; return its header at the end, and what was said."""
+    said = io.StringIO()
     clock = Clock(Console(file=said, width=200))
 
-    def alive() -> None:
-        if check is not None:
-            raise EmbeddedError(str(check))
+    def check() -> None:
+        if ended:
+            raise EmbeddedError(ended)
 
-    return follow(
-        "deploy_site", "r", AirflowClient(session), SlipwayClient(session), clock, alive, 0.0, patience, "What to do"
-    )
+    absence = Absence(clock.say, check, 0.0, patience, "What to do")
+    slipway = SlipwayClient(ApiSession.with_token("http://127.0.0.1:1", "admin", "t"))
+    with open_tree_view(clock, REF, documents=False) as view:
+        header = follow(slipway, ID, view, absence, rest=lambda _: None)
+    return dict(header), said.getvalue()
 
 
-@pytest.mark.parametrize("gone", [{"body": AWAY}, {"status": 503, "json": {"message": "starting"}}])
-def test_an_airflow_that_is_away_for_a_while_is_told_once(
-    wire: responses.RequestsMock, said: io.StringIO, gone: dict[str, object]
-) -> None:
+@pytest.mark.parametrize(
+    "gone", [{"body": requests.ConnectionError("refused")}, {"status": 503, "json": {"message": "starting"}}]
+)
+def test_an_airflow_that_is_away_for_a_while_is_told_once(wire: responses.RequestsMock, gone: dict[str, Any]) -> None:
     for _ in range(2):
-        wire.get(RUN, **gone)
-    wire.get(RUN, json={"state": "success"})
-    wire.get(PROGRESS, json={"action": {"state": "success"}, "groups": []})
-    state, progress = watch(said)
-    assert (state, progress is not None and progress.state) == ("success", "success")
-    assert said.getvalue().count("Airflow does not answer; waiting") == 1
-    assert said.getvalue().count("Airflow answers again") == 1
+        wire.get(f"{ACTION}/tree", **gone)
+    wire.get(f"{ACTION}/tree", json=tree("success"))
+    header, said = watch()
+    assert header["state"] == "success"
+    assert said.count("Airflow does not answer; waiting") == 1
+    assert said.count("Airflow answers again") == 1
 
 
-def test_a_run_that_airflow_does_not_begin_is_told_once(
-    wire: responses.RequestsMock, said: io.StringIO, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("slipway_cli.terminal.follow._BEGINNING", -1.0)
-    for state in ("queued", "queued", "success"):
-        wire.get(RUN, json={"state": state})
-    wire.get(PROGRESS, json={"action": {"state": "pending"}, "groups": []})
-    watch(said)
-    assert said.getvalue().count("Airflow has not begun it. Is its scheduler running?") == 1
+def test_a_run_that_airflow_does_not_begin_is_told_once(wire: responses.RequestsMock) -> None:
+    wire.get(f"{ACTION}/tree", json=tree("pending"))
+    for _ in range(2):
+        wire.get(f"{ACTION}/tree", status=204)
+        wire.get(ACTION, json=OPEN)
+    wire.get(f"{ACTION}/tree", json=tree("success"))
+    said = watch()[1]
+    assert said.count("Airflow has not begun it. Is its scheduler running?") == 1
+    assert said.count("waiting for Airflow to start it") == 1
 
 
-def test_an_airflow_that_stays_away_is_given_up(wire: responses.RequestsMock, said: io.StringIO) -> None:
-    wire.get(RUN, body=AWAY)
+def test_rule_24_the_run_of_an_action_that_died_is_not_waited_for(wire: responses.RequestsMock) -> None:
+    wire.get(f"{ACTION}/tree", json=tree("running"))
+    wire.get(f"{ACTION}/tree", status=204)
+    wire.get(ACTION, json=OPEN | {"state": "cancelled", "verdict": "its run is gone"})
+    header = watch()[0]
+    assert (header["state"], header["verdict"]) == ("cancelled", "its run is gone")
+
+
+def test_an_airflow_that_stays_away_is_given_up(wire: responses.RequestsMock) -> None:
+    wire.get(f"{ACTION}/tree", body=requests.ConnectionError("refused"))
     with pytest.raises(AirflowGone, match=r"does not answer .*; given up after 0 s\. What to do"):
-        watch(said, patience=0.0)
+        watch(patience=0.0)
 
 
-def test_an_airflow_that_has_ended_is_not_waited_for(wire: responses.RequestsMock, said: io.StringIO) -> None:
-    wire.get(RUN, body=AWAY)
+def test_an_airflow_that_has_ended_is_not_waited_for(wire: responses.RequestsMock) -> None:
+    wire.get(f"{ACTION}/tree", body=requests.ConnectionError("refused"))
     with pytest.raises(EmbeddedError, match="its last words"):
-        watch(said, check="its last words")
+        watch(ended="its last words")
 
 
-def test_a_refusal_is_not_an_absence(wire: responses.RequestsMock, said: io.StringIO) -> None:
-    wire.get(RUN, json={"detail": "no such run"}, status=404)
-    with pytest.raises(ApiRefused, match="no such run"):
-        watch(said)
+def test_a_refusal_is_not_an_absence(wire: responses.RequestsMock) -> None:
+    wire.get(f"{ACTION}/tree", json={"detail": "no such action"}, status=404)
+    with pytest.raises(ApiRefused, match="no such action"):
+        watch()
 
 
-def task(task_id: str, state: str, map_index: int = -1, name: str | None = None) -> TaskInstance:
-    return TaskInstance(task_id, map_index, name or task_id, state, 1, None, None, None)
+ASKS = f"group racks waits for approval: slipway approve {REF} --group racks: Go on?"
 
 
-def group(name: str, state: str, map_index: int | None = None) -> GroupProgress:
-    return GroupProgress(name, state, None, True, None, {}, map_index)
+def test_in_a_pipe_each_change_is_a_line_without_control_characters(wire: responses.RequestsMock) -> None:
+    def group(*nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
+        return parent("group", "racks", parent("phase", "deploy", *nodes), **more)
 
-
-def test_failed_groups_are_named_by_slipway_and_only_those_that_failed() -> None:
-    tasks = [
-        task("report", "failed"),
-        task("release", "success"),
-        task("deploy_group", "failed", 0, "ntp"),
-        task("deploy_group", "failed", 1),
-        task("deploy_group", "success", 2),
-        task("deploy_group", "failed", 9, "9"),
+    blame = {"role": "culprit", "group": "racks", "message": "deploy: 2 needed, actual 1"}
+    for each in (
+        tree("running", group(node("n1", "pending")), waits=ASKS),
+        tree("running", group(node("n1", "processing"), node("n2")), paused="2026-03-01T12:00:00+00:00"),
+        tree("failed", group(node("n1", "error", "no\x1b[31mPXE"), node("n2"), blame=blame), verdict="racks failed"),
+    ):
+        wire.get(f"{ACTION}/tree", json=each)
+    said = watch()[1]
+    lines = [line.partition(" s  ")[2] for line in said.splitlines()]
+    assert lines == [
+        ASKS,
+        "paused: the group at work ends, no other starts",
+        "racks: processing",
+        "racks / deploy: processing: 1 processing, 1 success",
+        "racks / deploy / n1: processing",
+        "racks / deploy / n2: success",
+        "racks: error: deploy: 2 needed, actual 1; no\N{REPLACEMENT CHARACTER}[31mPXE",
+        "racks / deploy: error: 1 error, 1 success",
+        "racks / deploy / n1: error: no\N{REPLACEMENT CHARACTER}[31mPXE",
     ]
-    groups = [
-        group("ntp", "success", 0),
-        group("idle", "failure"),
-        group("control", "failure", 1),
-        group("compute", "failure", 2),
-    ]
-    assert failed_tasks(tasks, groups) == ["report", "control", "9"]
+    assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_on_a_terminal_the_tree_is_redrawn_in_place(width: int) -> None:
+    screen = TerminalScreen(width)
+    groups = [parent("group", f"group-{i}", node(f"n{i}", "processing")) for i in range(3)]
+    with open_tree_view(Clock(screen.console), REF, documents=False) as view:
+        view.update(tree("running", *groups))
+        view.update(tree("running", *groups, paused="2026-03-01T12:00:00+00:00"))
+    lines = screen.lines()
+    assert lines[0] == "deploy_site of site lab, revision 3, by ann: running"
+    above = " ".join(lines[1 : next(i for i, line in enumerate(lines) if "deploy_site  processing" in line)])
+    assert above.startswith("elapsed 1 min 00 s; about 9 min 00 s left (earlier ones took 10 min 00 s); paused:")
+    assert [line.split()[2] for line in lines if "group-" in line] == ["group-0", "group-1", "group-2"]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"elapsed": None, "estimate": 600.0}, None),
+        ({"elapsed": 60.0, "estimate": None}, "elapsed 1 min 05 s"),
+        ({"elapsed": 695.0}, "elapsed 11 min 40 s; longer than earlier ones took 10 min 00 s"),
+    ],
+)
+def test_the_time_stands_on_top_and_goes_on_between_two_answers(more: dict[str, Any], words: str | None) -> None:
+    screen, now = TerminalScreen(100), 100.0
+    frame = TreeFrame(tree("running", **more), REF, lambda: now)
+    now = 105.0
+    screen.console.print(frame)
+    assert [line for line in screen.lines() if "elapsed" in line] == ([words] if words else [])

@@ -263,10 +263,19 @@ def test_all_is_shown_where_it_fits() -> None:
 
 def test_without_a_terminal_changes_are_told_once() -> None:
     before: dict[tuple[str, ...], str] = {}
-    assert next(iter(tree_changes(many(2, 5), before))) == "deploy_site: success"
+    assert next(iter(tree_changes(many(2, 5), before))) == "deploy_group / rack-000: success"
     first = list(tree_changes(TREE, before))
     assert "deploy_group / control / deploy / c2: error: no PXE answer" in first
     assert list(tree_changes(TREE, before)) == []
+
+
+def test_without_a_terminal_what_waits_is_not_told_and_a_forgiven_failure_is() -> None:
+    before: dict[tuple[str, ...], str] = {}
+    for status in ("pending", "processing", "pending", "processing"):
+        told = list(tree_changes(node("n1", status), before))
+    assert (told, before) == ([], {(): "processing"})
+    forgiven = parent("group", "racks", node("n1", "error", "no PXE"), group={"state": "success"})
+    assert next(iter(tree_changes(forgiven, {}))) == "racks: error, the group succeeded"
 
 
 def test_rule_59_a_group_in_batches_says_at_which_it_is() -> None:

@@ -47,7 +47,6 @@ ROUTES = {
     "GET /api/v1.0/provisioner": READ,
     "GET /api/v1.0/imports/maas": WRITE,
     "GET /api/v1.0/site_statuses": READ,
-    "GET /api/v1.0/runs/{dag_id}/{run_id}": READ,
     "POST /api/v1.0/notifications/{event_id}/deliveries": WRITE,
     "POST /api/v1.0/sites/{site}/unfinished": WRITE,
     "GET /api/v1.0/actions/{action_id}/tree": READ,

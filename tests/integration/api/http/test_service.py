@@ -111,7 +111,7 @@ def test_unexpected_errors_are_logged_and_not_shown(
 
 def test_without_a_store(viewer: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLIPWAY_DATABASE_URL", empty_database())
-    answer = viewer.get("/api/v1.0/runs/deploy_site/x")
+    answer = viewer.get("/api/v1.0/actions/01ARZ3NDEKTSV4RRFFQ69G5FAV")
     assert_failure(answer, 503, "slipway store upgrade")
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import io
 import json
-import time
 from typing import Any
 
 import pytest
 from responses import matchers
 from rich.console import Console
 
+from api_client.slipway import SlipwayClient
 from slipway_cli.online.actions import control
 from slipway_cli.online.server.online_command import confirm
 from slipway_cli.online.sites import get
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import API, AT, ID, RUN_ID, URL, Server, action
 
-RUN = f"{URL}/api/v2/dags/deploy_site/dagRuns/{RUN_ID}"
 STEP = {"id": "validate_design", "index": 3, "state": "success", "notes": []}
 
 
@@ -268,52 +267,49 @@ def test_workflows_that_are_left_out_are_told_of(slipway: Slipway, server: Serve
     assert "older" not in slipway("get", "workflows", "-o", "json").stdout
 
 
-GROUP = {"name": "control", "state": "success", "critical": True, "counts": {"total": 2, "success": 2}}
 REPORT = {"verdict": "success", "verdict_text": "every group succeeded"}
 
 
-def run_view(server: Server, state: str, report: Any = None) -> None:
-    body = {"action": {"state": state, "verdict": "the verdict"}, "groups": [GROUP], "report": report}
-    server.on("GET", f"/runs/deploy_site/{RUN_ID}", body | {"report_text": "the report" if report else None})
+def tree(server: Server, state: str, **more: Any) -> None:
+    header = {"id": ID, "kind": "deploy_site", "state": state, "verdict": "the verdict"} | more
+    server.on("GET", f"/actions/{ID}/tree", {"token": "1", "header": header, "root": {"name": ID, "status": state}})
 
 
 @pytest.fixture
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "sleep", lambda _: None)
+    monkeypatch.setattr("slipway_cli.terminal.follow._REST", 0.0)
 
 
 @pytest.mark.usefixtures("_quick")
 @pytest.mark.parametrize(
-    ("state", "report", "status", "told"),
+    ("state", "has_report", "status", "told"),
     [
-        ("success", REPORT, 0, "SUCCESS: every group succeeded"),
-        ("failed", {"verdict": "failure", "verdict_text": "control failed"}, 1, "FAILURE: control failed"),
-        ("cancelled", None, 1, "cancelled: the verdict"),
+        ("success", True, 0, "the report\nSUCCESS: the verdict\n"),
+        ("failed", True, 1, "the report\nFAILED: the verdict\n"),
+        ("cancelled", False, 1, "CANCELLED: the verdict\n"),
     ],
 )
 def test_following_ends_with_the_verdict(
-    slipway: Slipway, server: Server, state: str, report: Any, status: int, told: str
+    slipway: Slipway, server: Server, state: str, has_report: bool, status: int, told: str
 ) -> None:
     server.foresee()
     server.on("POST", "/actions", action(), 201)
-    for run_state in ("running", "success"):
-        server.mock.get(RUN, json={"state": run_state})
-    run_view(server, "running")
-    run_view(server, state, report)
+    tree(server, "running")
+    tree(server, state, has_report=has_report)
+    if has_report:
+        server.on("GET", f"/actions/{ID}/report", "the report\n")
     result = slipway("create", "action", "deploy_site", "--follow")
     assert result.exit_code == status, result.output
-    assert "control: success, 2 of 2 deployed" in result.stdout
-    assert told in result.stdout
+    assert result.stdout.endswith(told)
 
 
-@pytest.mark.usefixtures("_quick")
 def test_following_again_and_the_report_as_data(slipway: Slipway, server: Server) -> None:
     server.on("GET", f"/actions/{ID}", action())
-    server.mock.get(RUN, json={"state": "success"})
-    run_view(server, "success", REPORT)
+    tree(server, "success", has_report=True)
+    server.on("GET", f"/actions/{ID}/report", REPORT)
     result = slipway("describe", ID, "--follow", "-o", "json")
     assert (result.exit_code, json.loads(result.stdout)) == (0, REPORT)
-    assert "control: success" in result.stderr
+    assert f"{ID}: success" in result.stderr
 
 
 def test_an_action_without_a_run_cannot_be_followed(slipway: Slipway, server: Server) -> None:
@@ -326,13 +322,11 @@ def test_an_action_without_a_run_cannot_be_followed(slipway: Slipway, server: Se
 def test_ctrl_c_ends_the_following_and_not_the_action(
     slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(_: float) -> None:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     server.on("GET", f"/actions/{ID}", action())
-    server.mock.get(RUN, json={"state": "running"})
-    run_view(server, "running")
-    monkeypatch.setattr(time, "sleep", interrupted)
+    monkeypatch.setattr(SlipwayClient, "action_tree", interrupted)
     result = slipway("describe", ID, "--follow")
     assert result.exit_code == 130
     assert f"action/{ID} goes on. Stop it: slipway stop action/{ID};" in result.stderr
@@ -341,7 +335,7 @@ def test_ctrl_c_ends_the_following_and_not_the_action(
 
 def test_a_server_that_refuses_while_one_watches(slipway: Slipway, server: Server) -> None:
     server.on("GET", f"/actions/{ID}", action())
-    server.mock.get(RUN, json={"detail": "Forbidden"}, status=403)
+    server.on("GET", f"/actions/{ID}/tree", {"detail": "Forbidden"}, 403)
     result = slipway("describe", ID, "--follow")
     assert (result.exit_code, "HTTP 403: Forbidden" in result.stderr) == (1, True)
 

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from tests.unit.slipway_cli.conftest import Slipway
-from tests.unit.slipway_cli.online.conftest import ID, Server
+from tests.unit.slipway_cli.online.conftest import ID, Server, action
 from tests.unit.slipway_cli.test_tree_text import TREE, node, parent
 
 HEADER = {
@@ -92,30 +92,37 @@ def test_wrong_use(slipway: Slipway, server: Server, options: tuple[str, ...]) -
 
 @pytest.fixture
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slipway_cli.terminal.tree_follow._REST", 0.0)
+    monkeypatch.setattr("slipway_cli.terminal.follow._REST", 0.0)
 
 
 @pytest.mark.usefixtures("_hurry")
 @pytest.mark.parametrize(("state", "status", "code"), [("success", "success", 0), ("failed", "error", 1)])
-def test_it_is_followed_to_its_end(slipway: Slipway, server: Server, state: str, status: str, code: int) -> None:
+@pytest.mark.parametrize("arguments", [("--follow",), ("--tree", "--follow")])
+def test_it_is_followed_to_its_end(
+    slipway: Slipway, server: Server, state: str, status: str, code: int, arguments: tuple[str, ...]
+) -> None:
     path = f"/actions/{ID}/tree"
+    server.on("GET", f"/actions/{ID}", action())
     server.on("GET", path, tree())
     server.on("GET", path, status=204)
     server.on("GET", path, body=requests.ConnectionError("refused"))
     server.on("GET", path, tree(state, status, 2, verdict="that is how it was"))
-    result = slipway("describe", ID, "--tree", "--follow")
+    server.on("GET", f"/actions/{ID}/report", "the report\n")
+    result = slipway("describe", ID, *arguments)
     said = [line.partition(" s  ")[2] or line for line in result.stdout.splitlines()]
     assert result.exit_code == code, result.output
-    assert said[0] == f"{ID}: processing"
-    assert said[3] == "deploy_group / n1: processing"
+    assert said[0] == f"action/{ID}: deploy_site of site default, revision 3"
+    assert said[1:3] == ["acquire: success", "deploy_group / n1: processing"]
     assert f"deploy_group / n1: {status}" in said
-    assert said[-2:] == [f"{state.upper()}: that is how it was", f"The report: slipway report action/{ID}"]
-    asked = [parse_qs(urlsplit(call.request.url or "").query).get("since") for call in server.mock.calls]
+    assert said[-2:] == ["the report", f"{state.upper()}: that is how it was"]
+    urls = [urlsplit(call.request.url or "") for call in server.mock.calls]
+    asked = [parse_qs(url.query).get("since") for url in urls if url.path.endswith("/tree")]
     assert asked == [None, ["1"], ["1"], ["1"]]
 
 
 @pytest.mark.usefixtures("_hurry")
 def test_each_tree_is_a_line_for_programs(slipway: Slipway, server: Server) -> None:
+    server.on("GET", f"/actions/{ID}", action())
     server.on("GET", f"/actions/{ID}/tree", tree())
     server.on("GET", f"/actions/{ID}/tree", tree("success", "success", 2, verdict="good"))
     result = slipway("describe", ID, "--tree", "--follow", "-o", "json")
