@@ -1,6 +1,6 @@
 """The only code that knows SQL: tables, migrations, versioned writes, queries."""
 
-from site_store.designs.design_records import (
+from site_store.design_records import (
     BufferMode,
     BufferRecord,
     CollectionRecord,
@@ -44,9 +44,9 @@ from site_store.errors import (
     VersionNotFound,
 )
 from site_store.groups.waits import WaitedFor
+from site_store.node_records import NodeTasks, OthersAtWork, Readiness, TaskRecord
 from site_store.node_table.node_facts import NodeEvent, NodePage, NodePast, NodePastFacts, NodeQuery
 from site_store.nodes.goals import GroupGoal, SiteGoals
-from site_store.nodes.node_records import NodeTasks, OthersAtWork, Readiness, TaskRecord
 from site_store.records import (
     ActionListing,
     ActionRecord,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from site_store.designs.design_records import DocumentKey
+    from site_store.design_records import DocumentKey
     from site_store.records import LockOwner
     from strategy_lib.node_states.publication import Version as SiteVersion
 

@@ -222,3 +222,8 @@ class Checks(Repository):
         return self._database.read(
             lambda tx: [CheckRecord(row.subject, row.problem, row.since, row.checked_at) for row in tx.execute(query)]
         )
+
+
+def lease_of(site_name: str) -> str:
+    """Return the name of the lease of who leads a site."""
+    return f"site:{site_name}"

@@ -14,7 +14,7 @@ from site_store.sql.database import Database
 from strategy_lib.actors import Access, Actor, may
 
 if TYPE_CHECKING:
-    from site_store.nodes.wishes import Wishes
+    from site_store.actions.wishes import Wishes
 
 T = TypeVar("T")
 

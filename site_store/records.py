@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from site_store.nodes.node_records import NodeTasks
+from site_store.node_records import NodeTasks
 from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import CriterionResult, Group
@@ -27,6 +27,10 @@ class ActionState(StrEnum):
     def is_end(self) -> bool:
         """Whether the action is over."""
         return self not in (ActionState.PENDING, ActionState.RUNNING)
+
+
+OPEN = (ActionState.PENDING, ActionState.RUNNING)
+"""The states of an action that is not over."""
 
 
 class StepState(StrEnum):

@@ -14,9 +14,8 @@ from typing import Final
 from sqlalchemy import Connection, case, delete, func, null, select, update
 
 from site_store.actions.abort import close_action
-from site_store.actions.action_rows import OPEN
-from site_store.operations.op_numbers import move_past
-from site_store.records import ActionState
+from site_store.nodes.unsent import move_past
+from site_store.records import OPEN, ActionState
 from site_store.sql.database import Repository
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.status_records import TOUCH

@@ -9,9 +9,9 @@ from types import TracebackType
 
 from site_store.actions.actions import Actions
 from site_store.actions.approvals import Approvals
-from site_store.actions.reports import Reports
 from site_store.actions.site_locks import SiteLocks
 from site_store.actions.steps import Steps
+from site_store.actions.wishes import Wishes
 from site_store.designs.buffers import Buffers
 from site_store.designs.object_changes import ObjectChanges
 from site_store.designs.objects import Objects
@@ -20,14 +20,13 @@ from site_store.designs.site_groups import SiteGroups
 from site_store.designs.site_stops import SiteStops
 from site_store.designs.sites import Sites
 from site_store.groups.groups import Groups
-from site_store.groups.questions import Questions
-from site_store.groups.waits import Waits
+from site_store.groups.reports import Reports
+from site_store.groups.waits import Questions, Waits
 from site_store.leases import Checks, Leases
 from site_store.limited import ReadOnly, limited
 from site_store.node_states.drifts import Drifts
 from site_store.node_states.node_reports import NodeReports
 from site_store.node_states.node_troubles import NodeTroubles
-from site_store.node_states.published_views import PublishedViews
 from site_store.node_states.repair_switches import RepairSwitches
 from site_store.node_states.repairs import Repairs
 from site_store.node_states.site_views import SiteViews
@@ -38,18 +37,15 @@ from site_store.node_table.state_table import StateTable
 from site_store.nodes.goals import Goals
 from site_store.nodes.node_errors import NodeErrors
 from site_store.nodes.nodes import Nodes
-from site_store.nodes.plan_facts import PlanFactsOfSites
 from site_store.nodes.provisioner_lists import ProvisionerLists
 from site_store.nodes.shared_lists import SharedLists
-from site_store.nodes.wishes import Wishes
+from site_store.operations.operation_rows import Orphans
 from site_store.operations.operations import Operations
-from site_store.operations.orphans import Orphans
 from site_store.operations.tasks import Tasks
 from site_store.restoring import Restoring
 from site_store.sql import schema_version
 from site_store.sql.address import resolve
-from site_store.sql.database import Database
-from site_store.sql.one_moment import one_moment
+from site_store.sql.database import Database, one_moment
 from site_store.status.counting import Counts
 from site_store.status.events import Events
 from site_store.status.metrics import Metrics
@@ -57,6 +53,8 @@ from site_store.status.outbox import Outbox
 from site_store.status.owners import Owners
 from site_store.status.reporters import Reporters
 from site_store.status.watches import Watches
+from site_store.trees.plan_facts import PlanFactsOfSites
+from site_store.trees.published_views import PublishedViews
 from site_store.trees.site_cards import SiteCards
 from site_store.trees.trees import Trees
 from strategy_lib.actors import Access, Actor, may

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from site_store import Lease, SiteStore
     from site_store.node_states.drifts import JudgedNode
-    from site_store.node_states.pulses import Pulse
+    from site_store.node_states.site_views import Pulse
 
 log = logging.getLogger("slipway.controller")
 

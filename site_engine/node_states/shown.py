@@ -16,9 +16,9 @@ from strategy_lib.node_states.publication import Version
 
 if TYPE_CHECKING:
     from site_store import SiteStore
-    from site_store.node_states.published_views import Changes
     from site_store.node_states.site_views import SiteViewRecord
     from site_store.records import Lease
+    from site_store.trees.published_views import Changes
 
 CHANGES_SHOWN: Final = 20
 """Nodes of one version that are named."""

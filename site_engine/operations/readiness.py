@@ -19,7 +19,7 @@ from site_engine import log_messages
 from site_engine.designs import read_revision
 from site_engine.monitoring.measurements import measure_operation
 from site_store import OperationStatus
-from site_store.groups.questions import KeptQuestion
+from site_store.groups.waits import KeptQuestion
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.outcome import Outcome

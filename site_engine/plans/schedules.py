@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from site_store.nodes.plan_facts import TIMED
+from site_store.trees.plan_facts import TIMED
 
 if TYPE_CHECKING:
     from site_engine.provisioners import ProvisionerConnection

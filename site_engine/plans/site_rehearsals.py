@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from site_engine.plans.differences import NodeDifference
     from site_engine.plans.planning import DryRun
     from site_store import GroupGoal, SiteGoals, SiteStore
-    from site_store.nodes.plan_facts import PlanFacts
+    from site_store.trees.plan_facts import PlanFacts
     from strategy_lib.strategy import Group
 
 UPDATE = "update_site"

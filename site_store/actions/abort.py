@@ -8,12 +8,12 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, update
 
-from site_store.actions.action_rows import OPEN, read_action, write_audit
+from site_store.actions.action_rows import read_action, write_audit
 from site_store.nodes.node_errors import write_errors
 from site_store.nodes.node_status import follow_tasks
+from site_store.nodes.unsent import number_never_begun
 from site_store.operations.operations import abandon_operations
-from site_store.operations.unsent import number_never_begun
-from site_store.records import ActionState
+from site_store.records import OPEN, ActionState
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.outbox import write_notification
 from site_store.tables import action, group_run, node, site_lock, task

@@ -18,8 +18,6 @@ from site_store.sql.storable import plain
 from site_store.tables import action, action_audit, action_report
 from strategy_lib.phase import GroupState
 
-OPEN = (ActionState.PENDING, ActionState.RUNNING)
-"""The states of an action that is not over."""
 _STATES = tuple(ActionState)
 #: What an action's record is made of.
 FACTS = [*action.c, exists().where(action_report.c.action_id == action.c.id).label("has_report")]

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, select, update
 from site_store.actions.abort import close_action
 from site_store.actions.action_rows import (
     FACTS,
-    OPEN,
     action_listing,
     action_record,
     new_action,
@@ -26,7 +25,7 @@ from site_store.errors import VersionChanged
 from site_store.leases import require_lease
 from site_store.nodes.node_status import expect_provisioner
 from site_store.operations.tasks import plan_node_step
-from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, Lease, StepState
+from site_store.records import OPEN, ActionListing, ActionRecord, ActionState, AuditRecord, Lease, StepState
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert, json_rows, one_at_a_time
 from site_store.sql.storable import require_names

@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, tuple_, update
 
-from site_store.actions.action_rows import FACTS, OPEN, action_record, read_action
+from site_store.actions.action_rows import FACTS, action_record, read_action
 from site_store.leases import require_lease
-from site_store.records import ActionRecord, Lease
+from site_store.records import OPEN, ActionRecord, Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
 from site_store.sql.rows import filled

@@ -7,9 +7,9 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, func, select, update
 
 from site_store.actions.abort import close_action
-from site_store.actions.action_rows import OPEN, read_action
+from site_store.actions.action_rows import read_action
 from site_store.errors import SiteBusy, StoreUnavailable
-from site_store.records import ActionRecord, ActionState, LockOwner
+from site_store.records import OPEN, ActionRecord, ActionState, LockOwner
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
 from site_store.status.events import EventKind, NewEvent, write_events

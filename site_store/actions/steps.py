@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Row, Text, and_, bindparam, case, cast, func,
 from site_store.nodes.node_status import done_again
 from site_store.records import IdleGroup, StepRecord, StepState
 from site_store.sql.database import Repository
-from site_store.sql.if_newest import STEPS
 from site_store.sql.postgresql import insert
 from site_store.sql.rows import filled
 from site_store.tables import action, action_step
+from site_store.tables.if_newest import STEPS
 from strategy_lib.phase import GroupState, Reason
 
 AIRFLOW_OWNER = "airflow:"

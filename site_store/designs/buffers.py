@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, select
 
 from design_rendering.documents import Document
+from site_store.design_records import BufferMode, BufferRecord, CollectionRecord, DocumentKey
 from site_store.designs.contents import (
     EMPTY,
     Part,
@@ -22,7 +23,6 @@ from site_store.designs.contents import (
     read_texts,
     revision_parts,
 )
-from site_store.designs.design_records import BufferMode, BufferRecord, CollectionRecord, DocumentKey
 from site_store.errors import BufferChanged, BufferNotEmpty, CollectionInBuffer, CollectionUnchanged, DocumentElsewhere
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert, one_at_a_time

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, case, delete, literal, null, or_, select, update
 
-from site_store.actions.action_rows import OPEN
 from site_store.errors import SiteInUse
+from site_store.leases import lease_of
 from site_store.node_states.drifts import is_drifted, is_powered_on
-from site_store.node_states.user_states import lease_of
+from site_store.records import OPEN
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock, insert
 from site_store.status.counting import touch_site

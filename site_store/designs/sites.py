@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, exists, literal, null, or_, select, union
 
+from site_store.design_records import CollectionRecord, Version
 from site_store.designs.contents import Part, changed, digests, newest_number, posted_parts, read_texts, revision_parts
-from site_store.designs.design_records import CollectionRecord, Version
 from site_store.errors import VersionNotFound
 from site_store.node_states.repair_switches import ALL_SITES, RepairSwitch, switch_of
 from site_store.records import ActionState
@@ -151,3 +152,9 @@ def _read_parts(tx: Connection, site: str, version: Version | int) -> dict[str, 
     if tx.scalar(known) is None:
         raise VersionNotFound(f"site {site!r} has no revision {number}: name one of its revisions")
     return revision_parts(tx, site, number)
+
+
+def newest_settings(site: Any) -> Select[Any]:
+    """Select the settings of a site, by its newest revision of which they are known."""
+    known = select(revision.c.settings).where(revision.c.site == site, revision.c.settings.is_not(None))
+    return known.order_by(revision.c.number.desc()).limit(1)

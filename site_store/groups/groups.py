@@ -15,15 +15,15 @@ from site_store.errors import AttemptNotOpen, PlaceTaken
 from site_store.groups.idle_groups import judge_idle
 from site_store.groups.new_attempts import start_again
 from site_store.groups.plans import criteria_data, read_group, read_groups, write_plan
+from site_store.nodes.unsent import write_dependencies
 from site_store.operations.tasks import plan_node_step
-from site_store.operations.unsent import write_dependencies
 from site_store.records import GroupRecord, GroupStanding, GroupTurn, IdleGroup, PlannedGroup, StepState
 from site_store.sql.database import Repository
-from site_store.sql.if_newest import GROUPS
 from site_store.sql.postgresql import among
 from site_store.sql.storable import require_names
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, action_step, group_node, group_run, task
+from site_store.tables.if_newest import GROUPS
 from strategy_lib.goals.op_transitions import Event
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import CriterionResult

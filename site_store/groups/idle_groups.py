@@ -9,7 +9,7 @@ from sqlalchemy import Connection, and_, bindparam, select, update
 
 from site_store.actions.abort import tell_group_failed
 from site_store.groups.plans import criteria_data
-from site_store.operations.unsent import write_dependencies
+from site_store.nodes.unsent import write_dependencies
 from site_store.records import IdleGroup
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import group_run

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Row, and_, or_, select, update
 
+from site_store.nodes.unsent import forget_numbers
 from site_store.operations.claims import to_be_fixed
 from site_store.operations.node_tasks import both_tasks, deploy, prepare
 from site_store.operations.operation_rows import LIVE
 from site_store.operations.operations import abandon_operations
-from site_store.operations.unsent import forget_numbers
 from site_store.records import GroupRecord
 from site_store.sql.postgresql import among, whole_joins
 from site_store.status.events import EventKind, NewEvent, write_events

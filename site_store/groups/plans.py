@@ -28,8 +28,8 @@ from site_store.actions.action_rows import group_state
 from site_store.actions.steps import AIRFLOW_OWNER
 from site_store.errors import GroupNotFound
 from site_store.nodes.node_status import expect_provisioner, planned_version, provisioner_owner
+from site_store.nodes.unsent import number_as_wanted
 from site_store.operations.tasks import withhold
-from site_store.operations.unsent import number_as_wanted
 from site_store.records import GroupRecord, PlannedGroup
 from site_store.sql.postgresql import among, names, names_parameter, pairs
 from site_store.sql.rows import filled

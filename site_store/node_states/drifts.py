@@ -7,12 +7,12 @@ wins: each write here names the version of the record that it is about, and the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, String, and_, cast, exists, func, literal, null, or_, select, update
+from sqlalchemy import ColumnElement, Connection, String, and_, cast, exists, func, literal, null, or_, select, update
 
 from site_store.leases import require_lease
 from site_store.records import Lease
@@ -286,3 +286,27 @@ def _change(
 def _event(one: FoundDrift) -> NewEvent:
     data = {"since": one.since.isoformat(), "reason": one.reason}
     return NewEvent(EventKind.DRIFT, one.said or "it is as it was left again", node=one.node.name, data=data)
+
+
+def show_powered_on(tx: Connection, now: datetime, site: str, errors: Mapping[str, str]) -> bool:
+    """Have drifted nodes at work; return False, with nothing changed, where one is not in this error any more."""
+    said = pairs(errors)
+    same = (node.c.site == site, is_drifted, node.c.name == said.c.key, node.c.error == said.c.value)
+    locked = select(node.c.name).where(*same).order_by(node.c.name).with_for_update(of=node)
+    if len(tx.scalars(locked).all()) != len(errors):
+        return False
+    _show(tx, now, site, errors, Status.PROCESSING, is_drifted)
+    return True
+
+
+def show_drifted(tx: Connection, now: datetime, site: str, names: Collection[str]) -> None:
+    """Have nodes in error again that are powered on no more; whatever was written of others since wins."""
+    if names:
+        _show(tx, now, site, names, Status.ERROR, is_powered_on)
+
+
+def _show(
+    tx: Connection, now: datetime, site: str, names: Collection[str], status: Status, which: ColumnElement[bool]
+) -> None:
+    these = (node.c.site == site, among(node.c.name, names), which)
+    tx.execute(update(node).where(*these).values(status=str(status), version=node.c.version + 1, last_updated=now))

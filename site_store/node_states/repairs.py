@@ -14,19 +14,19 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, or
 
 from site_store.leases import require_lease
 from site_store.node_states.ailing import AilingNode, RepairResult, ailing_node, ailing_query
-from site_store.node_states.powered_on import show_drifted, show_powered_on
+from site_store.node_states.drifts import show_drifted, show_powered_on
 from site_store.node_states.repair_switches import is_stopped
 from site_store.nodes.node_status import done_again
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert
 from site_store.status.events import EventKind, NewEvent, write_events
+from site_store.status.owner_queries import is_site_stopped
 from site_store.tables import (
     node,
     repair,
 )
 from site_store.tables import site as site_table
-from site_store.trees.owner_queries import is_site_stopped
 from strategy_lib.node_states.repair import powers_on
 from strategy_lib.status.words import Status
 

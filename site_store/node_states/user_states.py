@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, or_, select, u
 from ulid import ULID
 
 from site_store.errors import VersionChanged
+from site_store.leases import lease_of
 from site_store.nodes.node_versions import read_common_version, words_for
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, clock, insert, names
@@ -77,11 +78,6 @@ class UserStateChange:
     change: Change
     at: datetime
     version: str
-
-
-def lease_of(site_name: str) -> str:
-    """Return the name of the lease of who leads a site."""
-    return f"site:{site_name}"
 
 
 def left_out_nodes(tx: Connection, now: datetime, site_name: str, kind: str, nodes: Collection[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from strategy_lib.node_states.repair import RepairMode
 from strategy_lib.status.node_row import NodeRow
 
 if TYPE_CHECKING:
-    from site_store.node_table.state_values import NodeStateRow, StateNote
+    from site_store.node_table.state_rows import NodeStateRow, StateNote
     from site_store.nodes.node_errors import NodeErrorRecord
     from strategy_lib.node_states.publication import Version
 

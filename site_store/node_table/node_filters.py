@@ -10,9 +10,9 @@ from sqlalchemy import ColumnElement, Select, and_, exists, func, literal, or_, 
 from site_store.errors import ValueRefused
 from site_store.node_table.node_facts import NodeQuery
 from site_store.sql.storable import require_text
+from site_store.status.owner_queries import default_owner, gone_owners, is_site_stopped
 from site_store.status.status_records import SitePart
 from site_store.tables import node, site_group_node
-from site_store.trees.owner_queries import default_owner, gone_owners, is_site_stopped
 from strategy_lib.status.words import Status
 
 NODE_COLUMNS = {

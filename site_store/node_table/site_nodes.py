@@ -30,15 +30,16 @@ from site_store.node_table.node_facts import NodePage, NodePastFacts, NodeQuery,
 from site_store.node_table.node_filters import filtered, require_sound
 from site_store.node_table.node_order import SORTED_BY, first_keys, in_order, place_behind
 from site_store.node_table.node_past import groups_in, groups_of_node, read_past
-from site_store.nodes.node_records import node_row
 from site_store.nodes.node_versions import read_versions
+from site_store.nodes.nodes import node_row
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, clock
 from site_store.sql.rows import moment
+from site_store.status.counting import changes
+from site_store.status.owner_queries import default_owner, owners_now, owners_of_site, watched, watched_from
 from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import node, node_view, operation, site_group_node, status_count, user_state
-from site_store.trees.owner_queries import default_owner, owners_now, owners_of_site, watched, watched_from
-from site_store.trees.tree_queries import changes, dag_at_work, is_leased
+from site_store.trees.tree_queries import dag_at_work, is_leased
 from site_store.trees.tree_rows import change_token
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.node_row import NodeRow

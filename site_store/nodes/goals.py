@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Executable, Select, Text, and_, bindparam, cast, func, or_, select, union_all
 
-from site_store.nodes.node_records import node_row
+from site_store.nodes.nodes import node_row
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, json_rows
 from site_store.sql.rows import json_list, json_value

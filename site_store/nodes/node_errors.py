@@ -30,13 +30,13 @@ from sqlalchemy import (
     update,
 )
 
+from site_store.nodes.chosen_tasks import MOMENT, THIS_ACTION, THIS_OP, THIS_SITE
 from site_store.nodes.node_versions import require_versions
-from site_store.operations.chosen_tasks import MOMENT, THIS_ACTION, THIS_OP, THIS_SITE
 from site_store.records import Operation, OperationStatus
 from site_store.sql.database import Repository
-from site_store.sql.if_newest import ERRORS
 from site_store.sql.postgresql import among, among_parameter, by_code_point, insert, pairs_parameters, pairs_values
 from site_store.tables import action, is_of_wanted, node, node_error, operation, task
+from site_store.tables.if_newest import ERRORS
 from strategy_lib.goals.node_errors import ErrorCode, NodeError, ReportState, Standing, read_code, standing_of
 from strategy_lib.goals.op_transitions import Event
 from strategy_lib.node import TaskStatus

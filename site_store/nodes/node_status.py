@@ -28,10 +28,10 @@ from sqlalchemy import (
     update,
 )
 
+from site_store.nodes.chosen_tasks import AGAIN, MOMENT, THIS_ACTION, THIS_OP, THIS_SITE, Choice, Chosen, chosen
 from site_store.nodes.node_errors import clear_errors, write_errors_of
 from site_store.nodes.tries import FRESH, count_failures, failed_tasks
-from site_store.operations.chosen_tasks import AGAIN, MOMENT, THIS_ACTION, THIS_OP, THIS_SITE, Choice, Chosen, chosen
-from site_store.operations.unsent import write_unsent
+from site_store.nodes.unsent import write_unsent
 from site_store.records import Operation, OperationStatus
 from site_store.sql.postgresql import among, pairs
 from site_store.tables import action, node, node_error, operation, task

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-from sqlalchemy import Connection, and_, exists, func, literal, or_, select, true, update
+from sqlalchemy import Connection, Row, and_, exists, func, literal, or_, select, true, update
 
 from design_rendering.changes.digests import VERSION as DIGEST_VERSION
-from site_store.nodes.node_records import node_row
 from site_store.nodes.node_status import provisioner_owner
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, by_code_point, insert, pairs, pairs_of
+from site_store.sql.rows import filled
 from site_store.tables import action, node, operation, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
@@ -177,3 +178,8 @@ class Nodes(Repository):
             return {row.name: NodeCondition(row.left_as) for row in rows}
 
         return self._database.read(work)
+
+
+def node_row(row: Row[*tuple[Any, ...]], groups: Iterable[str] = ()) -> NodeRow:
+    """Return a row of `node` as a value, with the groups that it is in."""
+    return filled(NodeRow, row, groups=tuple(groups))

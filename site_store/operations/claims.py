@@ -9,17 +9,17 @@ from typing import Any
 from sqlalchemy import Connection, Text, and_, case, exists, func, literal, null, select, true, update
 
 from site_store.errors import SiteStateChanged
-from site_store.groups.tenure import require_attempt, require_site
 from site_store.node_states.site_views import read_version
 from site_store.node_states.user_states import left_out_nodes
 from site_store.nodes.node_status import planned_version, provisioner_owner
+from site_store.operations.operation_rows import require_attempt, require_site
 from site_store.operations.tasks import explain_pending, withhold
 from site_store.records import OperationStatus
 from site_store.sql import postgresql
-from site_store.sql.if_newest import NODES
 from site_store.sql.postgresql import pairs
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, node, operation, task
+from site_store.tables.if_newest import NODES
 from strategy_lib.node import TaskStatus
 from strategy_lib.node_states.publication import Version
 from strategy_lib.outcome import NodeCondition

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, select
 
-from site_store.nodes.node_records import NodeTasks, TaskRecord
+from site_store.node_records import NodeTasks, TaskRecord
 from site_store.sql.postgresql import whole_joins
 from site_store.tables import group_node, operation, task
 from strategy_lib.node import NodeState, TaskStatus, node_state

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select
 
-from site_store.errors import OperationNotFound
-from site_store.records import Operation, OperationStatus
+from site_store.errors import AttemptNotOpen, OperationNotFound, SiteNotHeld
+from site_store.records import OPEN, Operation, OperationStatus
+from site_store.sql.database import Repository
 from site_store.sql.rows import filled
-from site_store.tables import operation
-from strategy_lib.phase import Phase
+from site_store.tables import action, group_run, operation, site_lock
+from strategy_lib.phase import GroupState, Phase
 
 LIVE = (OperationStatus.INTENDED, OperationStatus.SUBMITTED)
 UNFINISHED = (OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationStatus.ABANDONED)
@@ -43,4 +45,69 @@ def operation_record(row: Row[*tuple[Any, ...]]) -> Operation:
         status=OperationStatus(row.status),
         left_out=tuple(row.left_out or ()),
         at_work=frozenset(row.at_work or ()),
+    )
+
+
+def require_site(tx: Connection, action_id: str, site: str) -> None:
+    """Make sure that the action holds its site, and keep it so until the transaction ends."""
+    held = select(site_lock.c.site).where(site_lock.c.site == site, site_lock.c.action_id == action_id)
+    if tx.execute(held.with_for_update(read=True)).one_or_none() is None:
+        raise SiteNotHeld(
+            f"action {action_id} does not hold site {site!r}, so it may start nothing there: acquire the site first"
+        )
+
+
+def require_attempt(tx: Connection, action_id: str, group: str, attempt: int) -> None:
+    """Make sure that this attempt is the one at work, and keep it so until the transaction ends."""
+    is_open = select(group_run.c.name).where(
+        group_run.c.action_id == action_id,
+        group_run.c.name == group,
+        group_run.c.attempt == attempt,
+        group_run.c.state == GroupState.RUNNING,
+    )
+    if tx.execute(is_open.with_for_update(read=True)).one_or_none() is None:
+        raise AttemptNotOpen(
+            f"attempt {attempt} of group {group!r} is over or was replaced: open the group's attempt first"
+        )
+
+
+class Orphans(Repository):
+    """Operations of `Operations.unfinished` whose action is over."""
+
+    def of_site(self, site: str, at_most: timedelta) -> list[Operation]:
+        """Return those of a site, oldest first.
+
+        Parameters
+        ----------
+        at_most : only those for which nobody has waited for so long at most.
+        """
+
+        def work(tx: Connection) -> list[Operation]:
+            since = self._shared_now(tx) - at_most
+            query = select(operation).where(*_orphaned(site, since)).order_by(operation.c.op)
+            return [operation_record(row) for row in tx.execute(query)]
+
+        return self._database.read(work)
+
+    def sites(self, at_most: timedelta) -> list[str]:
+        """Return the sites that have any, by name."""
+
+        def work(tx: Connection) -> list[str]:
+            since = self._shared_now(tx) - at_most
+            query = select(operation.c.site).where(*_orphaned(operation.c.site, since)).distinct()
+            return sorted(tx.scalars(query))
+
+        return self._database.read(work)
+
+
+def _orphaned(site: ColumnElement[str] | str, since: datetime) -> tuple[ColumnElement[bool], ...]:
+    """Conditions on `operation` and `action`: its action is over, and the operation was not seen to be."""
+    sent = and_(operation.c.status == OperationStatus.INTENDED, operation.c.sending.is_not(None))
+    return (
+        action.c.id == operation.c.action_id,
+        action.c.state.not_in(OPEN),
+        operation.c.site == site,
+        operation.c.over.is_(None),
+        or_(operation.c.status.in_(UNFINISHED), sent),
+        func.coalesce(operation.c.ended, operation.c.created) > since,
     )

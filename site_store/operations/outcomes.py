@@ -11,13 +11,13 @@ from sqlalchemy import Connection, and_, case, func, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from design_rendering.changes.digests import with_labels_of
+from site_store.nodes.chosen_tasks import AGAIN, MOMENT, THIS_OP, Choice, Chosen, chosen
 from site_store.nodes.node_status import done_again, of_nodes
-from site_store.operations.chosen_tasks import AGAIN, MOMENT, THIS_OP, Choice, Chosen, chosen
 from site_store.records import Operation
-from site_store.sql.if_newest import TASKS
 from site_store.sql.postgresql import among, pairs, pairs_parameters, pairs_values
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, node, task
+from site_store.tables.if_newest import TASKS
 from strategy_lib.goals.op_transitions import Event
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import Outcome

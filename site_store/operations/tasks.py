@@ -24,10 +24,9 @@ from sqlalchemy import (
     update,
 )
 
-from site_store.groups.others_at_work import read_others_at_work
-from site_store.groups.tenure import require_attempt, require_site
-from site_store.nodes.node_records import NodeTasks, OthersAtWork, Readiness, TaskRecord
+from site_store.node_records import NodeTasks, OthersAtWork, Readiness, TaskRecord
 from site_store.nodes.node_status import fail_nodes, provisioner_owner
+from site_store.nodes.unsent import number_as_wanted, write_unsent
 from site_store.operations.node_tasks import (
     TROUBLED,
     both_tasks,
@@ -37,7 +36,8 @@ from site_store.operations.node_tasks import (
     prepare,
     read_node_tasks,
 )
-from site_store.operations.unsent import number_as_wanted, write_unsent
+from site_store.operations.operation_rows import require_attempt, require_site
+from site_store.operations.others_at_work import read_others_at_work
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, names, pairs, whole_joins
 from site_store.status.events import EventKind, NewEvent, write_events

@@ -8,7 +8,8 @@ import os
 import random
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, event
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-from site_store.errors import StoreError, StoreUnavailable, ValueRefused
+from site_store.errors import AccessRefused, StoreError, StoreUnavailable, ValueRefused
 from site_store.sql.address import describe
 from site_store.sql.postgresql import analyse, database_time, known_rows
 
@@ -237,3 +238,40 @@ def _engine(url: URL, bounded: bool, idle_seconds: float | None = None) -> Engin
             connection.commit()
 
     return engine
+
+
+class OneMoment(Database):
+    """Reads all in one transaction, which belongs to one thread. It writes nothing, and repeats nothing."""
+
+    def __init__(self, database: Database, connection: Connection) -> None:
+        vars(self).update(vars(database))
+        self._connection = connection
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` on the snapshot. Raises `StoreUnavailable`: the whole answer has to be made again."""
+        try:
+            return work(self._connection)
+        except DBAPIError as error:
+            raise self._explained(error) from error
+
+    def read_once(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` on the snapshot, as `read` does."""
+        return self.read(work)
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Refuse it: `AccessRefused`."""
+        raise AccessRefused("a view of one moment is for reading: write with the store that it was made of")
+
+
+@contextmanager
+def one_moment(database: Database) -> Iterator[OneMoment]:
+    """Give the database as it is when it is first read.
+
+    Raises `StoreUnavailable`: it could not be reached.
+    """
+    try:
+        connection = database._reading.connect()
+    except DBAPIError as error:
+        raise database._explained(error) from error
+    with connection:
+        yield OneMoment(database, connection)

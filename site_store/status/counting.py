@@ -312,3 +312,17 @@ def _cells(
 def _difference(key: tuple[Any, ...], kept: int, found: int) -> CountDifference:
     action_id, site, group, phase, owner, status, serves = key
     return CountDifference(action_id, site, StatusCount(group, phase, owner, status, serves, kept), found)
+
+
+def changes(action_id: Any, site: Any) -> ColumnElement[int]:
+    """Select how often a scope was changed."""
+    return (
+        select(func.coalesce(func.sum(status_count.c.records), 0))
+        .where(
+            status_count.c.action_id == action_id,
+            status_count.c.site == site,
+            status_count.c.group_name == "",
+            status_count.c.phase == TOUCH,
+        )
+        .scalar_subquery()
+    )

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Float, Row, Select, and_, case, cast, func, literal, select
 from sqlalchemy.dialects.postgresql import distinct_on
 
-from site_store.actions.action_rows import OPEN
+from site_store.records import OPEN
 from site_store.sql.database import Repository
 from site_store.status.events import EventKind
 from site_store.tables import action, action_step, event, group_run, operation

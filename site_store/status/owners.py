@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, case, func, literal, or_, select, union_all, update
 
-from site_store.actions.action_rows import OPEN
 from site_store.leases import require_lease
-from site_store.records import Lease, StepState
+from site_store.records import OPEN, Lease, StepState
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock, insert, json_rows
 from site_store.sql.rows import json_list, moment, moment_or_none
 from site_store.status.outbox import write_notification
+from site_store.status.owner_queries import is_site_stopped
 from site_store.status.reporters import checks_in_as
 from site_store.status.status_records import TOUCH, CallCount, CallKey, ExpectedWork, OwnerCheckIn
 from site_store.tables import (
@@ -28,7 +28,6 @@ from site_store.tables import (
     site,
     status_count,
 )
-from site_store.trees.owner_queries import is_site_stopped
 from strategy_lib.node import TaskStatus
 from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.status.words import Status

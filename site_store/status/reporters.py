@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, delete, func, or_, select, update
 from ulid import ULID
 
-from site_store.actions.action_rows import OPEN, read_action
-from site_store.errors import ReporterNotFound, ReporterRefused, TooManyReports, VersionChanged
+from site_store.errors import ActionNotFound, ReporterNotFound, ReporterRefused, TooManyReports, VersionChanged
+from site_store.records import OPEN
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, one_at_a_time
 from site_store.sql.rows import filled
@@ -211,7 +211,12 @@ class Reporters(Repository):
         def work(tx: Connection) -> ReporterRecord:
             now = self._shared_now(tx)
             known = _opened(tx, token, site)
-            if action_id and read_action(tx, action_id).site != site:
+            of_action = select(action.c.site).where(action.c.id == action_id)
+            if action_id and (found := tx.scalar(of_action)) != site:
+                if found is None:
+                    raise ActionNotFound(
+                        f"there is no action {action_id!r}: list the site's actions and name one of them"
+                    )
                 raise ReporterRefused(f"action {action_id} is not one of site {site}")
             # One reporter may have several tokens.
             one_at_a_time(tx, f"leaves of {known.owner} in {site}")

@@ -13,8 +13,8 @@ from site_store.sql.postgresql import clock
 from site_store.sql.rows import moment
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.outbox import write_notification
+from site_store.status.owner_queries import watched, watched_from
 from site_store.tables import site
-from site_store.trees.owner_queries import watched, watched_from
 from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.status.leaf import Shown
 from strategy_lib.status.watching import Watched, judge_watching

@@ -20,10 +20,13 @@ from site_store.tables.documents import (
     buffer_collection,
     candidate,
     content,
+    design_object,
     document,
+    node_error,
     revision,
     revision_collection,
     site,
+    site_audit,
     site_stop,
 )
 from site_store.tables.events import check_result, delivery, event, lease, outbox
@@ -38,7 +41,6 @@ from site_store.tables.node_states import (
     site_view_change,
     user_state,
 )
-from site_store.tables.objects import design_object, node_error, site_audit
 from site_store.tables.status import (
     STANDING,
     approval,

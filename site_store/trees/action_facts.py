@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row
 
 from site_store.actions.action_rows import action_record
 from site_store.sql.rows import json_list, moment
+from site_store.status.owner_queries import owners_by_name
 from site_store.status.status_records import OwnerCheckIn, StatusCount
 from site_store.trees.tree_facts import ActionFacts, GroupFacts, LeafFacts, Times
 from site_store.trees.tree_queries import batches_query
@@ -20,7 +21,6 @@ from site_store.trees.tree_rows import (
     change_token,
     group_facts,
     operation_span,
-    owners_by_name,
     reported_facts,
     step_facts,
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, select
 
+from site_store.designs.sites import newest_settings
 from site_store.node_states.repair_switches import ALL_SITES, RepairSwitch, stopping
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import json_rows
@@ -88,12 +89,6 @@ def _card(is_next: bool) -> Select[Any]:
         json_rows(select(settings.c.settings)).label("settings"),
     ]
     return select(*card)
-
-
-def newest_settings(site: Any) -> Select[Any]:
-    """Select the settings of a site, by its newest revision of which they are known."""
-    known = select(revision.c.settings).where(revision.c.site == site, revision.c.settings.is_not(None))
-    return known.order_by(revision.c.number.desc()).limit(1)
 
 
 def _listed(number: int, created: Any, created_by: str, forced: Any, rollback_of: int | None) -> ListedRevision:

@@ -22,12 +22,13 @@ from sqlalchemy import (
     union,
 )
 
-from site_store.actions.action_rows import FACTS, OPEN
+from site_store.actions.action_rows import FACTS
 from site_store.designs.sites import is_known
-from site_store.records import ActionState, OperationStatus
+from site_store.records import OPEN, ActionState, OperationStatus
 from site_store.sql.postgresql import clock, json_columns, json_rows, names_table, nested_rows
+from site_store.status.counting import changes
 from site_store.status.events import EventKind
-from site_store.status.status_records import TOUCH
+from site_store.status.owner_queries import default_owner, owners_now, watched
 from site_store.tables import (
     action,
     action_step,
@@ -44,7 +45,6 @@ from site_store.tables import (
     task,
     task_trouble,
 )
-from site_store.trees.owner_queries import default_owner, owners_now, watched
 from site_store.trees.site_troubles import MOST_TROUBLES
 from site_store.trees.tree_rows import APPROVAL, BRIEF, REPORTED, STEP
 from site_store.trees.tree_times import last_update, node_times, operation_spans, operation_times
@@ -310,20 +310,6 @@ def dag_at_work(site: ColumnElement[str]) -> ColumnElement[str]:
 
 def _one_row(query: Select[Any]) -> ColumnElement[str]:
     return json_rows(select(*query.subquery().c))
-
-
-def changes(action_id: Any, site: Any) -> ColumnElement[int]:
-    """Select how often a scope was changed."""
-    return (
-        select(func.coalesce(func.sum(status_count.c.records), 0))
-        .where(
-            status_count.c.action_id == action_id,
-            status_count.c.site == site,
-            status_count.c.group_name == "",
-            status_count.c.phase == TOUCH,
-        )
-        .scalar_subquery()
-    )
 
 
 @cache

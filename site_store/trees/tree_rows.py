@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from site_store.sql.rows import filled, json_list, json_value, json_zip, moment, moment_or_none
+from site_store.sql.rows import filled, json_value, json_zip, moment, moment_or_none
 from site_store.status.status_records import (
     TOUCH,
     ApprovalRecord,
@@ -49,14 +49,6 @@ APPROVAL = (
     "comment",
 )
 """Columns of the lists that are read as JSON, in the order in which the functions below take them."""
-
-
-def owners_by_name(value: Any) -> dict[str, OwnerCheckIn]:
-    """Return all owners that ever checked in."""
-    return {
-        name: OwnerCheckIn(name, moment(seen), float(interval), detail)
-        for name, seen, interval, detail in json_list(value)
-    }
 
 
 def change_token(changes: Any, owners: Mapping[str, OwnerCheckIn], now: datetime) -> str:

@@ -16,13 +16,13 @@ from sqlalchemy import Connection, Row
 
 from site_store.actions.action_rows import action_record
 from site_store.errors import ActionNotFound
-from site_store.nodes.node_records import node_row
+from site_store.nodes.nodes import node_row
 from site_store.sql.database import Repository
 from site_store.sql.rows import json_list, moment, moment_or_none
+from site_store.status.owner_queries import owners_by_name, owners_of_site, watched_from
 from site_store.status.status_records import ApprovalRecord, StatusCount
 from site_store.trees.action_facts import action_facts, token_of_action, with_groups
 from site_store.trees.leaf_queries import leaf_page, leaf_pages, worst_leaves, worst_nodes
-from site_store.trees.owner_queries import owners_of_site, watched_from
 from site_store.trees.site_troubles import MOST_TROUBLES, TROUBLED, Troubles, site_troubles
 from site_store.trees.tree_facts import (
     ActionFacts,
@@ -49,7 +49,6 @@ from site_store.trees.tree_rows import (
     change_token,
     counts_of,
     leaf_facts,
-    owners_by_name,
     reported_facts,
     site_group_facts,
 )

@@ -14,7 +14,7 @@ from site_engine.plans.node_lists import last_list
 from site_engine.plans.site_plans import explain
 from site_engine.plans.site_rehearsals import SiteRehearsal, failing_groups, kept_nodes
 from site_store import GroupGoal, SiteGoals
-from site_store.nodes.plan_facts import TIMED
+from site_store.trees.plan_facts import TIMED
 from slipway_api import airflow_access as access
 from slipway_api.actions.preview import Preview, ShownPreview, gates_of, messages_of, preview
 from slipway_api.actions.request import (

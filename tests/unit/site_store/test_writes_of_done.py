@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 DONE = {"done_version", "done_digest", "done_revision", "done_at"}
 # Each writer, and where it asks for the operation or names a new one: itself, or the function that is given its values.
 WRITERS = {
-    "nodes/wishes.py adopt": "nodes/wishes.py adopt",
+    "actions/wishes.py adopt": "actions/wishes.py adopt",
     "nodes/node_status.py _following": "nodes/node_status.py _following",
     "operations/claims.py _NOT_DONE": "operations/claims.py _touch_nodes",
     "operations/outcomes.py _mark_relabelled": "operations/outcomes.py _mark_relabelled",
@@ -19,7 +19,7 @@ WRITERS = {
 # Names of columns for those who read.
 READERS = {"node_table/node_filters.py NODE_COLUMNS"}
 # A task says what its node was done for, and changes nothing of the node.
-OF_TASKS = {"operations/unsent.py number_as_wanted", "operations/unsent.py forget_numbers"}
+OF_TASKS = {"nodes/unsent.py number_as_wanted", "nodes/unsent.py forget_numbers"}
 
 
 def names_done(part: ast.AST) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from site_store import ActionState, PlannedGroup, SiteStore
-from site_store.node_states.user_states import lease_of
+from site_store.leases import lease_of
 from site_store.records import Lease, OperationStatus
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase

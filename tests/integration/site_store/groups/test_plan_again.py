@@ -9,7 +9,7 @@ import pytest
 
 from provisioner_client.protocol import ListedNode
 from site_store import SiteStore
-from site_store.node_states.user_states import lease_of
+from site_store.leases import lease_of
 from site_store.status.events import EventKind
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import PublishedState

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from site_store import ActionState, LeaseLost, SiteStore
+from site_store.leases import lease_of
 from site_store.node_states.drifts import FoundDrift
-from site_store.node_states.user_states import lease_of
 from site_store.records import Lease
 from strategy_lib.phase import Phase
 from strategy_lib.status.words import Status

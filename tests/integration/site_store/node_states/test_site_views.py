@@ -7,7 +7,7 @@ import json
 import pytest
 
 from site_store import LeaseLost, Operation, SiteStateChanged, SiteStore
-from site_store.node_states.user_states import lease_of
+from site_store.leases import lease_of
 from site_store.records import Lease
 from site_store.status.events import EventKind, NewEvent
 from strategy_lib.node_states.generated import NodeAvailability

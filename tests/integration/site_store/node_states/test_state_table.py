@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from site_store import SiteStore, ValueRefused
-from site_store.node_states.user_states import lease_of
+from site_store.leases import lease_of
 from site_store.node_table.state_query import STATE_COLUMNS, UNSEEN, StateQuery
 from site_store.node_table.state_table import StatePage
 from site_store.records import Lease

@@ -12,8 +12,8 @@ from sqlalchemy import update
 from site_engine.plans.node_lists import keep_list
 from site_store import PlannedGroup, SiteStore
 from site_store.designs.site_groups import write_site_groups
-from site_store.nodes.plan_facts import TIMED
 from site_store.tables import node
+from site_store.trees.plan_facts import TIMED
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS
 from strategy_lib.phase import Phase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, select
 
-from site_store.nodes.node_records import OthersAtWork
+from site_store.node_records import OthersAtWork
 from site_store.operations.node_tasks import TROUBLED, both_tasks, deploy, members_of, prepare
 from site_store.records import OperationStatus
 from site_store.sql.postgresql import whole_joins

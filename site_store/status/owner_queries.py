@@ -7,13 +7,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Exists, Select, exists, func, literal, null, select, union_all
 
-from site_store.leases import CONTROLLER
-from site_store.node_states.user_states import lease_of
+from site_store.leases import CONTROLLER, lease_of
 from site_store.sql.postgresql import clock, json_rows
 from site_store.sql.rows import json_list, moment, moment_or_none
 from site_store.status.status_records import OwnerCheckIn
 from site_store.tables import action, lease, owner, provisioner_list, revision, site_stop
-from site_store.trees.tree_rows import owners_by_name
 from strategy_lib.status.watching import Watched
 
 
@@ -83,3 +81,11 @@ def gone_owners(given: datetime | None) -> Select[Any]:
     now = clock() if given is None else literal(given, owner.c.last_seen.type)
     over = owner.c.last_seen + func.make_interval(0, 0, 0, 0, 0, 0, owner.c.interval_seconds) < now
     return select(owner.c.name).where(over)
+
+
+def owners_by_name(value: Any) -> dict[str, OwnerCheckIn]:
+    """Return all owners that ever checked in."""
+    return {
+        name: OwnerCheckIn(name, moment(seen), float(interval), detail)
+        for name, seen, interval, detail in json_list(value)
+    }

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Select, bindparam, select
 
-from site_store.designs.sites import is_known
+from site_store.designs.sites import is_known, newest_settings
 from site_store.node_states.user_states import in_force, reasons_to_leave_out
 from site_store.nodes.provisioner_lists import left_column, left_words
 from site_store.operations.durations import newest_ended, usual_times
@@ -18,7 +18,6 @@ from site_store.sql.postgresql import clock, json_rows
 from site_store.sql.rows import json_list, json_value
 from site_store.status.status_records import ProvisionerListRecord
 from site_store.tables import node, provisioner_list, user_state
-from site_store.trees.site_cards import newest_settings
 from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 from strategy_lib.phase import Phase
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Row
-
-from site_store.sql.rows import filled
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import Phase
-from strategy_lib.status.node_row import NodeRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +76,3 @@ class Readiness:
 
     awaited: frozenset[str] = frozenset()
     not_ready: frozenset[str] = frozenset()
-
-
-def node_row(row: Row[*tuple[Any, ...]], groups: Iterable[str] = ()) -> NodeRow:
-    """Return a row of `node` as a value, with the groups that it is in."""
-    return filled(NodeRow, row, groups=tuple(groups))

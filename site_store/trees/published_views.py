@@ -27,16 +27,15 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from site_store.designs.sites import is_known
+from site_store.designs.sites import is_known, newest_settings
+from site_store.leases import lease_of
 from site_store.node_states.site_views import SiteViewRecord
-from site_store.node_states.user_states import lease_of
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among_parameter, clock, json_rows
 from site_store.sql.rows import json_list, json_value, moment
+from site_store.status.counting import changes
 from site_store.tables import lease, site_view, site_view_change
-from site_store.trees.site_cards import newest_settings
-from site_store.trees.tree_queries import changes
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import PublishedState, Version
 from strategy_lib.parsing.site_settings import parse_site_settings

@@ -11,15 +11,26 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, literal, or_, select, text, update
 
 from site_store.nodes.node_errors import write_rows
-from site_store.operations.op_numbers import next_op
 from site_store.sql.postgresql import among, pairs
 from site_store.tables import action, group_node, node, node_error, task
 from strategy_lib.goals.node_errors import ErrorCode, ReportState
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, Phase
+
+
+def next_op(tx: Connection) -> int:
+    """Take a number for something that is no operation of an action: it is newer than all that was done before."""
+    return int(tx.execute(text("SELECT nextval(pg_get_serial_sequence('operation', 'op'))")).scalar_one())
+
+
+def move_past(tx: Connection, least: int) -> int:
+    """Have the next number above this one, and above the last one; return above which."""
+    op = max(next_op(tx), least)
+    tx.execute(text("SELECT setval(pg_get_serial_sequence('operation', 'op'), :op)"), {"op": op})
+    return op
 
 
 def write_unsent(
