@@ -43,6 +43,8 @@ def airflow_environment(
     for name in (PASSWORD_VARIABLE, USER_VARIABLE, FILE_VARIABLE):
         env.pop(name, None)
     env |= settings.to_environment()
+    # Each thread of the API server would keep memory of its own, which no other gets back.
+    env.setdefault("MALLOC_ARENA_MAX", "2")
     env |= {
         "SLIPWAY_DATABASE_URL": settings.database_url or database(STORE),
         MARK: str(settings.home),
