@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
+
+import msgspec
 
 from provisioner_client.protocol import NO_ADDRESSES, ListedNode
 from strategy_lib.outcome import NodeCondition
@@ -15,12 +16,12 @@ _CONDITIONS: Final = {condition.value: condition for condition in NodeCondition}
 
 def nodes_to_text(nodes: Mapping[str, ListedNode]) -> str:
     """Return a list as a text."""
-    return json.dumps({name: node_to_data(node) for name, node in nodes.items()}, separators=(",", ":"))
+    return msgspec.json.encode({name: node_to_data(node) for name, node in nodes.items()}).decode()
 
 
 def nodes_from_text(text: str) -> dict[str, ListedNode]:
     """Return the list of such a text."""
-    return {name: node_from_data(name, data) for name, data in json.loads(text).items()}
+    return {name: node_from_data(name, data) for name, data in msgspec.json.decode(text).items()}
 
 
 def node_to_data(node: ListedNode) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from design_rendering.redaction import HIDDEN, SHORTEST_SECRET, Redactor
@@ -154,14 +153,12 @@ class RedactingProvisioner:
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         with self._redacted_errors():
             nodes = self.provisioner.nodes(names)
-        hide = cache(self._hide)
-        return {name: redacted_node(node, hide) for name, node in nodes.items()}
+        return redacted_nodes(nodes, self._hide)
 
     def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
         with self._redacted_errors():
             found = self.provisioner.observe(cursor, known)
-        hide = cache(self._hide)
-        return replace(found, nodes={name: redacted_node(node, hide) for name, node in found.nodes.items()})
+        return replace(found, nodes=redacted_nodes(found.nodes, self._hide))
 
     def power_on(self, nodes: Collection[str]) -> dict[str, str]:
         with self._redacted_errors():
@@ -213,8 +210,17 @@ class RedactingProvisioner:
             raise
 
 
-def redacted_node(node: ListedNode, hide: Redact) -> ListedNode:
-    """Return a node of a list without secrets. Raises what `hide` raises."""
+def redacted_nodes(nodes: Mapping[str, ListedNode], hide: Redact) -> dict[str, ListedNode]:
+    """Return a list of nodes without secrets. Raises what `hide` raises."""
+    words = {word for node in nodes.values() for word in (node.status_name, node.power_state, *node.addresses.values())}
+    hidden = {word: hide(word) for word in words if word is not None}
+    # Most lists hold no secret, and stay as they are.
+    if all(shown == word for word, shown in hidden.items()):
+        return dict(nodes)
+    return {name: _redacted_node(node, hidden.__getitem__) for name, node in nodes.items()}
+
+
+def _redacted_node(node: ListedNode, hide: Redact) -> ListedNode:
     addresses = {name: hide(address) for name, address in node.addresses.items()} if node.addresses else node.addresses
     return replace(
         node, status_name=hide(node.status_name), power_state=_maybe(node.power_state, hide), addresses=addresses

@@ -9,7 +9,7 @@ from provisioner_client.drydock.wire import nodes_from
 from provisioner_client.http_session import HttpSession
 from provisioner_client.listed_nodes import nodes_from_text, nodes_to_text
 from provisioner_client.protocol import ListedNode
-from provisioner_client.redacting import Redact, redacted_node
+from provisioner_client.redacting import Redact, redacted_nodes
 from provisioner_client.shared_lists import SharedLists
 
 
@@ -38,4 +38,4 @@ class NodeList:
     def _ask(self, timeout: float) -> str:
         with self._http.slow_answers(timeout):
             listed = nodes_from(self._http.get(self._path).data)
-        return nodes_to_text({name: redacted_node(node, self._redact) for name, node in listed.items()})
+        return nodes_to_text(redacted_nodes(listed, self._redact))

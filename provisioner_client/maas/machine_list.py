@@ -6,7 +6,7 @@ from provisioner_client.listed_nodes import nodes_from_text, nodes_to_text
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.changes import listed_nodes
 from provisioner_client.protocol import ListedNode
-from provisioner_client.redacting import Redact, redacted_node
+from provisioner_client.redacting import Redact, redacted_nodes
 from provisioner_client.shared_lists import SharedLists
 from provisioner_client.urls import identity_of
 
@@ -36,4 +36,4 @@ class MachineList:
     def _ask(self, timeout: float) -> str:
         with self._api.http.slow_answers(timeout):
             listed = listed_nodes(self._api, self._api.machines())
-        return nodes_to_text({name: redacted_node(node, self._redact) for name, node in listed.items()})
+        return nodes_to_text(redacted_nodes(listed, self._redact))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from sqlalchemy import ColumnElement, Connection, case, exists, func, literal, select, update
 
 from site_store.leases import require_lease
@@ -55,8 +55,8 @@ class ProvisionerLists(Repository):
             False: it is not kept. A list that was asked for later is kept already, and this one says nothing new; or it
             is based on another.
         """
-        text = json.dumps(dict(nodes), separators=(",", ":"), sort_keys=True)
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        written = msgspec.json.encode(dict(nodes), order="deterministic")
+        text, digest = written.decode(), hashlib.sha256(written).hexdigest()
 
         def work(tx: Connection) -> bool:
             now = self._shared_now(tx)
