@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from strategy_lib.node_states.fewest_groups import fewest_groups
 from strategy_lib.node_states.generated import USER, NodeAvailability
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import SuccessCriteria, evaluate
@@ -163,7 +162,7 @@ def _objections_to_maintenance(site: SiteView, nodes: frozenset[str]) -> list[st
     found = []
     set_nodes = nodes | {name for name, user in site.user.items() if user.state is not _A.UP}
     members = {group.name: group.nodes for group in site.groups}
-    if fewest_groups(members, set_nodes, site.max_groups_in_maintenance) is None:
+    if groups_around(members, set_nodes, site.max_groups_in_maintenance) > site.max_groups_in_maintenance:
         found.append(_too_many_groups(site, nodes))
     serving = site.serving - not_serving(site.user)
     for group in site.groups:
@@ -177,3 +176,20 @@ def _objections_to_maintenance(site: SiteView, nodes: frozenset[str]) -> list[st
             for each in unmet
         ]
     return found
+
+
+def groups_around(members: Mapping[str, Collection[str]], nodes: Collection[str], most: int) -> int:
+    """Return how many groups contain all these nodes: exact where one group does, and never fewer than are needed.
+
+    The group with most of what is left is taken each time, until they are more than `most`. Nodes in no group count
+    together as one group.
+    """
+    left = set(nodes)
+    within = {name: left.intersection(members[name]) for name in sorted(members)}
+    count = 0
+    while left and count <= most:
+        largest = max(within.values(), key=len, default=set[str]())
+        left = left - largest if largest else set()
+        within = {name: rest for name, held in within.items() if (rest := held - largest)}
+        count += 1
+    return count

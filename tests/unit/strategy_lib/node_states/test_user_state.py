@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.user_state import (
@@ -13,6 +16,7 @@ from strategy_lib.node_states.user_state import (
     GuardedGroup,
     SiteView,
     UserState,
+    groups_around,
     left_out,
     set_user_state,
 )
@@ -206,3 +210,27 @@ def test_until_ends_by_itself() -> None:
     assert state.at(99.9) is state
     assert state.at(100.0) == UserState()
     assert DISK.at(1e12) is DISK
+
+
+_NAMES = "abcdefgh"
+
+
+@given(st.lists(st.frozensets(st.sampled_from(_NAMES), max_size=5), max_size=6), st.frozensets(st.sampled_from(_NAMES)))
+def test_groups_around_nodes_are_never_too_few_and_exact_for_one(
+    groups: list[frozenset[str]], nodes: frozenset[str]
+) -> None:
+    places = [*groups, nodes.difference(*groups)]
+    needed = min(
+        size
+        for size in range(len(places) + 1)
+        for chosen in combinations(places, size)
+        if nodes <= frozenset().union(*chosen)
+    )
+    found = groups_around({f"g{number}": names for number, names in enumerate(groups)}, nodes, 100)
+    assert needed <= found <= len(places)
+    assert (found == 1) == (needed == 1)
+
+
+def test_groups_around_nodes_are_counted_until_they_are_too_many() -> None:
+    members = {f"g{number:05}": {f"n{number}"} for number in range(10_000)}
+    assert groups_around(members, [f"n{number}" for number in range(10_000)], 2) == 3
