@@ -16,7 +16,7 @@ from site_engine.trees.owners import Owners
 from site_engine.trees.reported import Reports, by_parent
 from site_engine.trees.waiting import waits_for_person
 from site_store import ActionState
-from strategy_lib.phase import GroupState, Phase
+from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.status.entry import Entry, EntryKind
 from strategy_lib.status.leaf import OwnerRecord, superseded_by, unknown_value
 from strategy_lib.status.tree import parent_entry, unrecorded_entry
@@ -30,14 +30,19 @@ NO_FACTS = "no facts are kept about it: the action is from before its status was
 
 def judges_of(facts: ActionFacts) -> tuple[Steps, Groups]:
     """Return what judges the parts of an action."""
-    facts = replace(facts, groups=[_as_blocked(facts, group) for group in facts.groups])
+    facts = replace(facts, groups=[_as_shown(facts, group) for group in facts.groups])
     owners = Owners(facts.owners, facts.read_at, facts.action.created, facts.leased)
     steps = Steps(facts, owners)
     return steps, Groups(Tasks(steps))
 
 
-def _as_blocked(facts: ActionFacts, group: GroupFacts) -> GroupFacts:
-    """Return a group that is opened only to be judged as one that has not begun (rule 28)."""
+def _as_shown(facts: ActionFacts, group: GroupFacts) -> GroupFacts:
+    """Return a group that is opened only to be judged as one that has not begun (rule 28).
+
+    One that is at work in an action that is over is as closing the action leaves it (rule 24).
+    """
+    if group.state == GroupState.RUNNING and facts.action.state.is_end:
+        return replace(group, state=GroupState.FAILURE.value, reason=Reason.INTERRUPTED.value)
     if group.state != GroupState.RUNNING or not group.depends_on:
         return group
     has_sent = any((group.name, phase) in facts.times for phase in Phase)

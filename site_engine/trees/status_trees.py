@@ -94,20 +94,24 @@ def _with(own: Entry, reports: Reports) -> Entry:
     return own if own.status is None else reports.added_to(own)
 
 
-def action_tree(store: SiteStore, action_id: str, depth: int | None = ACTION_DEPTH) -> StatusTree:
+def action_tree(
+    store: SiteStore, action_id: str, depth: int | None = ACTION_DEPTH, shown: ActionRecord | None = None
+) -> StatusTree:
     """Return how an action stands.
 
     Parameters
     ----------
     depth : how many levels below the action: 1 for the steps, 2 for the groups, 3 for their phases, 4 for the nodes;
         None for everything there is. The nodes of a step on nodes are two levels below the action.
+    shown : the action as it is to be shown, where that is not as it is kept: its run may be gone.
 
     Raises
     ------
     site_store.ActionNotFound : no action has this id.
     """
     leaves = WHOLE if depth is None else MOST_LEAVES if depth > ACTION_DEPTH else 0
-    return _of_action(store.trees.action(action_id, leaves=leaves))
+    facts = store.trees.action(action_id, leaves=leaves)
+    return _of_action(facts if shown is None else replace(facts, action=shown))
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,7 +221,7 @@ def entry_to_dict(entry: Entry, *, now: datetime, depth: int | None = None) -> d
     if entry.owners:
         shown["owners"] = [_owner(seen) for seen in entry.owners]
     if entry.group is not None:
-        shown["group"] = _group(entry.group)
+        shown["group"] = group_to_dict(entry.group)
     if entry.op is not None:
         shown["op"] = entry.op
     if entry.provisioner_task is not None:
@@ -264,7 +264,8 @@ def _owner(seen: OwnerSeen) -> dict[str, Any]:
     }
 
 
-def _group(details: GroupDetails) -> dict[str, Any]:
+def group_to_dict(details: GroupDetails) -> dict[str, Any]:
+    """Return what rule 20 says of a group as plain data."""
     return {
         "state": details.state,
         "reason": details.reason,

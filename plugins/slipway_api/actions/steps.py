@@ -1,4 +1,4 @@
-"""The steps of an action and their logs: Airflow's tasks, with one step per group (``deploy_group.<group>``)."""
+"""The steps of an action in Shipyard's shape, one per group (``deploy_group.<group>``), and their logs in Airflow."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from pydantic import BaseModel, Field
 from site_engine.actions.kinds import (
     AFTER_SUCCESS,
     DEPLOY_GROUP,
-    DEPLOY_GROUP_BESIDE,
     KINDS,
     PLAN_GROUPS,
     RELEASE,
     REPORT,
     STEPS,
-    VERDICT,
 )
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import AirflowApiError, AirflowRefused
@@ -183,85 +181,15 @@ def _group_state(action: ActionRecord, state: str, blocked: bool) -> str | None:
     return _GROUP_STATE.get(state, state)
 
 
-def airflow_steps(
-    action: ActionRecord,
-    groups: Groups,
-    instances: Sequence[Mapping[str, Any]],
-    noted: Sequence[StepRecord] = (),
-    mapped: Places | None = None,
-) -> list[dict[str, Any]]:
-    """Return the steps with the states that they have noted, and for the rest with those of Airflow's task instances.
-
-    Of an action that is over, a group's step is what became of the group: Airflow marks every group of a stopped run
-    failed, also those that had succeeded, and those that never began.
-
-    Parameters
-    ----------
-    groups : as in `derived_steps`.
-    instances : all task instances of the DAG run, as Airflow's REST API lists them.
-    noted : the steps that have begun, as their tasks have noted it.
-    mapped : the map index of each group's task, without the groups that have none: these are what became of them. None:
-        every group has one, in this order.
-    """
-    rows = {(row.name, row.group): row for row in noted}
-    mapped = {name: index for index, (name, _) in enumerate(groups)} if mapped is None else mapped
-    names = {index: name for name, index in mapped.items()}
-    order = {name: position for position, (name, _) in enumerate(groups)}
-    group_states = dict(groups)
-    places = {name: place for place, name in enumerate(_order(action.kind))}
-    found = []
-    blocked = _blocked(noted)
-    for instance in instances:
-        task_id, map_index, state = instance["task_id"], int(instance.get("map_index", -1)), instance.get("state")
-        if task_id == VERDICT:
-            continue
-        if task_id == DEPLOY_GROUP_BESIDE:
-            task_id = DEPLOY_GROUP
-        if task_id == DEPLOY_GROUP:
-            # Not mapped yet: it stands for no group.
-            if map_index < 0:
-                continue
-            group = names.get(map_index) or str(instance.get("rendered_map_index") or map_index)
-            state = _newer_state(rows.get((task_id, group)), instance)
-            name = f"{_PREFIX}{group}"
-            map_index = order.get(group, map_index)
-            if action.state.is_end and group in group_states:
-                state = _group_state(action, group_states[group], group in blocked)
-        else:
-            state = _newer_state(rows.get((task_id, None)), instance)
-            name = task_id if map_index < 0 else f"{task_id}.{map_index}"
-        found.append((places.get(task_id, len(places)), map_index, name, state))
-    for name, at in groups:
-        if name not in mapped:
-            state = _group_state(action, at, name in blocked)
-            found.append((places.get(DEPLOY_GROUP, len(places)), order[name], f"{_PREFIX}{name}", state))
-    found.sort(key=lambda each: each[:3])
-    return [step_data(action.id, name, index, state) for index, (_, _, name, state) in enumerate(found, 1)]
-
-
-def shown_steps(
-    action: ActionRecord,
-    groups: Groups,
-    instances: Sequence[Mapping[str, Any]],
-    noted: Sequence[StepRecord],
-    mapped: Places | None = None,
-) -> list[dict[str, Any]]:
-    """Return the steps by what Airflow says of them, or, where it says nothing, as far as the store knows them."""
-    if instances:
-        return airflow_steps(action, groups, instances, noted, mapped)
-    return derived_steps(action, groups, {row.name: row.state for row in noted if row.group is None}, _blocked(noted))
-
-
 def _blocked(noted: Sequence[StepRecord]) -> frozenset[str]:
     """Return the groups whose tasks have noted that they were skipped."""
     return frozenset(row.group for row in noted if row.group is not None and row.state is StepState.SKIPPED)
 
 
-def _newer_state(row: StepRecord | None, instance: Mapping[str, Any]) -> str | None:
-    """Return the end that an attempt has noted; Airflow's word before it, and after a person cleared or marked it."""
-    state: str | None = instance.get("state")
-    same_attempt = row is not None and row.attempt == instance.get("try_number")
-    return row.state.value if row is not None and same_attempt and row.state.is_end and state == "running" else state
+def shown_steps(action: ActionRecord, groups: Groups, noted: Sequence[StepRecord]) -> list[dict[str, Any]]:
+    """Return the steps of one action as the store knows them; Airflow is not asked."""
+    states = {row.name: row.state for row in noted if row.group is None}
+    return derived_steps(action, groups, states, _blocked(noted))
 
 
 def places_of(standings: Iterable[GroupStanding]) -> dict[str, int]:
@@ -272,8 +200,8 @@ def places_of(standings: Iterable[GroupStanding]) -> dict[str, int]:
 def task_of(action: ActionRecord, groups: Groups, step: str, mapped: Places | None = None) -> StepTask | None:
     """Return the task that a step is, None when the action has no such step (yet).
 
-    That of a group which was judged with the plan is the task that plans: its log says how. `mapped` is as in
-    `airflow_steps`.
+    That of a group which was judged with the plan is the task that plans: its log says how. `mapped` has the map index
+    of each group's task, without the groups that have none. None: every group has one, in this order.
     """
     if step.startswith(_PREFIX):
         names = [name for name, _ in groups]
@@ -320,7 +248,7 @@ def describe_step(
         notes = notes_by_subject(at, action.id, verbosity)
     groups, mapped = [(group.name, group.state) for group in standings], places_of(standings)
     task = _task(action, groups, step, mapped)
-    listed = shown_steps(action, groups, instances, noted, mapped)
+    listed = shown_steps(action, groups, noted)
     place = next((one for one in listed if one["id"] == step), None)
     found = next((one for one in instances if (one["task_id"], one["map_index"]) == (task.task_id, task.map_index)), {})
     name, _, group = step.partition(".")

@@ -11,11 +11,11 @@ from pydantic import BaseModel, Field
 
 from site_engine.actions.dead_actions import LIVE, action_for_display, has_unrecorded_end
 from site_engine.actions.parameters import ALLOW_INTERMEDIATE, parameters_of
-from site_engine.errors import AirflowApiError, AirflowRefused
+from site_engine.errors import AirflowApiError
 from site_engine.trees.status_trees import action_trees
 from site_store import ActionState
+from slipway_api.actions.groups import ShownGroup, ShownNode, action_nodes, shown_groups
 from slipway_api.actions.notes import Note, notes_by_subject
-from slipway_api.actions.run_view import ShownGroup, ShownNode, action_nodes, shown_groups
 from slipway_api.actions.steps import ListedStep, derived_steps, shown_steps
 from slipway_api.http.answers import EXAMPLE_ID, Moment
 from slipway_api.http.api_errors import Finding
@@ -246,35 +246,21 @@ def describe(
     store: SiteStore, airflow: AirflowClient, action: ActionRecord, verbosity: int
 ) -> tuple[ActionRecord, dict[str, Any]]:
     """Return an action with all its details, of one moment; while Airflow does not answer, as the store knows it."""
-    run_id, run_state, is_told = action.run_id, None, False
-    instances: list[dict[str, Any]] = []
+    run_state, is_told = None, False
     try:
-        if run_id is not None:
-            if not action.state.is_end:
-                run_state = airflow.run_state(action.dag_id, run_id)
-                is_told = True
-            instances = airflow.task_instances(action.dag_id, run_id)
-    except AirflowRefused as refused:
-        # Its run was deleted, or never was: the store still knows how the action ended.
-        log.info("The tasks of action %s are not in Airflow: %s", action.id, refused)
+        if action.run_id is not None and not action.state.is_end:
+            run_state, is_told = airflow.run_state(action.dag_id, action.run_id), True
     except AirflowApiError as error:
         log.warning("Action %s is shown as it stands in the store: %s", action.id, error)
     with store.at_one_moment() as at:
         action = action_for_display(at, action.id, run_state) if is_told else at.actions.get(action.id)
-        return action, _described(at, action, run_state, instances, verbosity)
+        return action, _described(at, action, run_state, verbosity)
 
 
-def _described(
-    store: SiteStore,
-    action: ActionRecord,
-    run_state: str | None,
-    instances: Sequence[Mapping[str, Any]],
-    verbosity: int,
-) -> dict[str, Any]:
-    shown = shown_groups(store, action)
-    groups = [(group["name"], group["state"]) for group in shown]
-    mapped = {group["name"]: group["map_index"] for group in shown if group["map_index"] is not None}
-    steps = shown_steps(action, groups, instances, store.steps.of_action(action.id), mapped)
+def _described(store: SiteStore, action: ActionRecord, run_state: str | None, verbosity: int) -> dict[str, Any]:
+    groups = shown_groups(store, action)
+    states = [(group["name"], group["state"]) for group in groups]
+    steps = shown_steps(action, states, store.steps.of_action(action.id))
     notes = notes_by_subject(store, action.id, verbosity)
     for step in steps:
         step["notes"] = notes[f"step/{action.id}/{step['id']}"]
@@ -282,9 +268,9 @@ def _described(
         action,
         run_state=run_state,
         steps=steps,
-        notes=[*_waiting_notes(action, shown), *notes[f"action/{action.id}"]],
-        groups=shown,
-        nodes=action_nodes(store, action, shown, verbosity),
+        notes=[*_waiting_notes(action, groups), *notes[f"action/{action.id}"]],
+        groups=groups,
+        nodes=action_nodes(store, action, groups, verbosity),
         audits=store.actions.commands(action.id),
     )
 

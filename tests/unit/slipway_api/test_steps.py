@@ -1,4 +1,4 @@
-"""Steps of an action: derived from the store, and as Airflow gives them."""
+"""Steps of an action: their states as the store knows them, and which task each is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from site_store import ActionState, StepRecord, StepState
 from slipway_api.actions import steps as steps_module
 from slipway_api.actions.steps import (
     StepTask,
-    airflow_steps,
     derived_steps,
     describe_step,
     shown_steps,
@@ -100,12 +99,8 @@ def test_of_an_action_that_was_stopped_before_it_began_no_step_has_a_state() -> 
 
 def test_the_groups_of_a_stopped_action_are_what_became_of_them() -> None:
     groups = (("control", GroupState.SUCCESS), ("compute", GroupState.RUNNING), ("storage", GroupState.PENDING))
-    stopped = record(state=ActionState.CANCELLED, step="deploy_group")
-    # So Airflow says it of a run that is marked failed.
-    instances = [{"task_id": "deploy_group", "map_index": index, "state": "failed"} for index in range(3)]
-    for steps in (airflow_steps(stopped, groups, instances), derived_steps(stopped, groups)):
-        found = states(steps)
-        assert [found[f"deploy_group.{name}"] for name, _ in groups] == ["success", "failed", None]
+    found = states(derived_steps(record(state=ActionState.CANCELLED, step="deploy_group"), groups))
+    assert [found[f"deploy_group.{name}"] for name, _ in groups] == ["success", "failed", None]
 
 
 def test_a_dry_run_skips_what_it_does_not_submit() -> None:
@@ -142,40 +137,9 @@ def test_a_step_is_a_task_of_the_run(step: str, task: StepTask | None) -> None:
     assert task_of(record(), GROUPS, step) == task
 
 
-def test_airflow_gives_the_states_and_the_plan_the_names() -> None:
-    instances = [
-        {"task_id": "release", "map_index": -1, "state": None},
-        {"task_id": "deploy_group", "map_index": 1, "state": "deferred", "rendered_map_index": "other"},
-        {"task_id": "deploy_group", "map_index": 0, "state": "failed"},
-        {"task_id": "deploy_group", "map_index": 7, "state": None, "rendered_map_index": "late"},
-        {"task_id": "acquire", "map_index": -1, "state": "success"},
-        {"task_id": "added_later", "map_index": -1, "state": "queued"},
-    ]
-    found = airflow_steps(record(), GROUPS, instances)
-    assert [(step["index"], step["id"], step["state"]) for step in found] == [
-        (1, "acquire", "success"),
-        (2, "deploy_group.control", "failed"),
-        (3, "deploy_group.compute", "deferred"),
-        (4, "deploy_group.late", None),
-        (5, "release", None),
-        (6, "added_later", "queued"),
-    ]
-
-
 def test_a_group_that_was_judged_with_the_plan_has_no_task_of_its_own() -> None:
     groups = (("control", GroupState.SUCCESS), ("compute", GroupState.RUNNING), ("storage", GroupState.FAILURE))
     mapped = {"compute": 0}
-    instances = [
-        {"task_id": "plan_groups", "map_index": -1, "state": "success"},
-        {"task_id": "deploy_group", "map_index": 0, "state": "running"},
-    ]
-    found = airflow_steps(record(), groups, instances, (), mapped)
-    assert [(step["id"], step["state"]) for step in found] == [
-        ("plan_groups", "success"),
-        ("deploy_group.control", "success"),
-        ("deploy_group.compute", "running"),
-        ("deploy_group.storage", "failed"),
-    ]
     assert task_of(record(), groups, "deploy_group.compute", mapped) == StepTask("deploy_group", 0)
     assert task_of(record(), groups, "deploy_group.storage", mapped) == StepTask("plan_groups")
 
@@ -187,19 +151,8 @@ def test_a_group_that_another_one_blocks_is_skipped() -> None:
         StepRecord(ID, "deploy_group", "control", StepState.FAILED, 1, CREATED, CREATED),
         StepRecord(ID, "deploy_group", "compute", StepState.SKIPPED, 1, CREATED, CREATED, "blocked by control"),
     ]
-    instances = [{"task_id": "deploy_group", "map_index": index, "state": "failed"} for index in range(2)]
-    for steps in (shown_steps(over, groups, instances, noted), shown_steps(over, groups, (), noted)):
-        found = states(steps)
-        assert [found[f"deploy_group.{name}"] for name, _ in groups] == ["failed", "skipped"]
-
-
-def test_the_task_that_only_colours_the_run_is_no_step() -> None:
-    instances = [{"task_id": name, "map_index": -1, "state": "success"} for name in ("report", "release", "verdict")]
-    assert [step["id"] for step in airflow_steps(record(), (), instances)] == ["report", "release"]
-
-
-def test_a_task_that_is_not_mapped_yet_is_no_group() -> None:
-    assert airflow_steps(record(), (), [{"task_id": "deploy_group", "map_index": -1, "state": None}]) == []
+    found = states(shown_steps(over, groups, noted))
+    assert [found[f"deploy_group.{name}"] for name, _ in groups] == ["failed", "skipped"]
 
 
 NOTED = {"plan_groups": StepState.SUCCESS, "report": StepState.FAILED, "release": StepState.FAILED}
@@ -247,11 +200,5 @@ def test_the_message_is_that_of_the_attempt_that_is_shown(
 
 def test_groups_side_by_side_are_the_same_steps() -> None:
     action = record(step="deploy_group", parameters={"max_parallel_groups": 2})
-    instances: list[dict[str, Any]] = [
-        {"task_id": "deploy_group", "map_index": -1, "state": "skipped", "try_number": 0},
-        *({"task_id": "deploy_group_beside", "map_index": n, "state": "deferred", "try_number": 1} for n in (0, 1)),
-    ]
-    found = states(airflow_steps(action, GROUPS[:2], instances))
-    assert found == {"deploy_group.control": "deferred", "deploy_group.compute": "deferred"}
     assert task_of(action, GROUPS, "deploy_group.compute") == StepTask("deploy_group_beside", 1)
     assert task_of(action, GROUPS, "deploy_group_beside") is None

@@ -12,7 +12,7 @@ from site_engine.actions.dead_actions import action_for_display, close_without_r
 from site_engine.trees.status_trees import action_tree
 from site_store import ActionRecord, PlannedGroup, SiteStore
 from site_store.operations.tasks import Tasks
-from slipway_api.actions.run_view import action_nodes, shown_groups
+from slipway_api.actions.groups import action_nodes, shown_groups
 from slipway_api.actions.view import describe
 from slipway_api.pages.actions import groups_of, headline
 from strategy_lib.phase import Phase
@@ -46,9 +46,9 @@ def test_rule_24_groups_and_nodes_of_a_dead_action_are_shown_as_closing_it_leave
     before = shown(site.store, site.store.actions.get(action.id))
     assert [group["state"] for group in before[0]] == ["running", "pending"]
     groups, nodes = shown(site.store, action_for_display(site.store, action.id, None))
-    assert [(group["state"], group["reason"], group["phase"]) for group in groups] == [
-        ("failure", "interrupted", None),
-        ("pending", None, None),
+    assert [(group["state"], group["reason"]) for group in groups] == [
+        ("failure", "interrupted"),
+        ("pending", None),
     ]
     assert groups[0]["counts"]["unknown"] == 2
     assert [node["state"] for node in nodes] == ["unknown", "unknown", "not_started"]
@@ -58,13 +58,10 @@ def test_rule_24_groups_and_nodes_of_a_dead_action_are_shown_as_closing_it_leave
 
 
 class Planless:
-    """Stands for Airflow: it has the run, and no task of it yet."""
+    """Stands for Airflow: it has the run."""
 
     def run_state(self, dag_id: str, run_id: str) -> str:
         return "running"
-
-    def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
-        return []
 
 
 def test_an_answer_is_of_one_moment_though_groups_appear_while_it_is_made(
@@ -99,7 +96,7 @@ def test_rule_28_a_blocked_group_whose_task_only_judges_it_is_not_said_to_be_pre
     site.fail(site.open(action, "a"))
     site.open(action, "b")
     blocked = shown_groups(site.store, action)[1]
-    assert (blocked["state"], blocked["phase"], blocked["started"]) == ("pending", None, None)
+    assert (blocked["state"], blocked["started"]) == ("pending", None)
     tree = action_tree(site.store, action.id)
     shown = groups_of(tree.root)
     assert "Working on group b" not in headline(tree, shown)

@@ -1,27 +1,27 @@
-"""The groups of an action and the nodes that it names, as the description of an action shows them."""
+"""The groups of an action, as its tree has them, and the nodes that its description names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
 from site_engine.actions.dead_actions import has_unrecorded_end
+from site_engine.actions.kinds import DEPLOY_GROUP
 from site_engine.actions.reports import reported_node
-from site_engine.groups.culprits import is_only_judged
+from site_engine.trees.status_trees import ACTION_DEPTH, action_tree
 from site_engine.trees.waiting import waits_for_person
 from slipway_api.actions.notes import NODE
 from slipway_api.http.answers import Moment
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.status.entry import group_to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
+    from collections.abc import Mapping, Sequence
 
-    from site_store import ActionRecord, ApprovalRecord, GroupRecord, SiteStore
+    from site_store import ActionRecord, SiteStore
+    from strategy_lib.status.entry import GroupDetails
 
 
 class Criterion(BaseModel):
@@ -42,7 +42,6 @@ class ShownGroup(BaseModel):
     depends_on: list[str] = Field(examples=[["ntp"]])
     state: str = Field(examples=["running"])
     reason: str | None = Field(examples=[None])
-    phase: str | None = Field(examples=["deploy"])
     attempt: int = Field(examples=[1])
     counts: dict[str, int] = Field(examples=[{"total": 3, "prepared": 1, "success": 1, "failure": 1}])
     criteria: list[Criterion]
@@ -108,83 +107,34 @@ def _has_message(node: Mapping[str, Any]) -> bool:
     return str(node["state"]) in _TROUBLED or bool(node.get("withheld"))
 
 
-def _add_waits(groups: Iterable[dict[str, Any]], asked: Iterable[ApprovalRecord], action: ActionRecord) -> None:
-    """Add to shown groups for which person's answer they wait; in an action that is over nobody waits."""
-    waits = {} if action.state.is_end else {gate.group: said for gate in asked if (said := waits_for_person(gate))}
-    for group in groups:
-        group["waits"] = waits.get(group["name"])
-
-
 def shown_groups(store: SiteStore, action: ActionRecord) -> list[dict[str, Any]]:
-    """Return the groups of an action in processing order, with node counts and criteria."""
+    """Return the groups of an action in processing order as its tree has them, each with its node counts."""
+    root = action_tree(store, action.id, ACTION_DEPTH, action).root
+    stage = next((entry for entry in root.children if entry.name == DEPLOY_GROUP), None)
     # The database counts: a site may have 100,000 nodes.
     counts = store.tasks.node_counts(action.id)
-    groups = store.groups.of_action(action.id)
-    if has_unrecorded_end(action):
-        groups = [as_closed(group) for group in groups]
-        counts = {name: _counts_as_closed(states) for name, states in counts.items()}
-    groups = [_as_blocked(group, groups, counts[group.name]) for group in groups]
-    shown = [_group(group, counts[group.name]) for group in groups]
-    _add_waits(shown, store.approvals.of_action(action.id), action)
-    return shown
+    asked = () if action.state.is_end else store.approvals.of_action(action.id)
+    waits = {gate.group: said for gate in asked if (said := waits_for_person(gate))}
+    return [
+        _group(entry.name, entry.group, _counts(action, counts[entry.name]), waits.get(entry.name))
+        for entry in (stage.children if stage is not None else ())
+        if entry.group is not None
+    ]
 
 
-def _as_blocked(group: GroupRecord, groups: Sequence[GroupRecord], counts: Mapping[NodeState, int]) -> GroupRecord:
-    """Return a group that is opened only to be judged as one that has not begun (rule 28)."""
-    if group.state is not GroupState.RUNNING or group.unknown_state:
-        return group
-    has_sent = bool(group.phases_done) or any(counts[state] for state in UNDER_WAY)
-    states = {one.name: one.state for one in groups}
-    if not is_only_judged(group.state, group.definition.depends_on, states, has_sent=has_sent):
-        return group
-    return replace(group, state=GroupState.PENDING, started=None)
-
-
-def as_closed(group: GroupRecord) -> GroupRecord:
-    """Return a group as closing its action will leave it (rule 24)."""
-    if group.state is not GroupState.RUNNING:
-        return group
-    return replace(group, state=GroupState.FAILURE, reason=Reason.INTERRUPTED)
-
-
-def _counts_as_closed(states: Mapping[NodeState, int]) -> dict[NodeState, int]:
+def _counts(action: ActionRecord, states: Mapping[NodeState, int]) -> Mapping[NodeState, int]:
+    if not has_unrecorded_end(action):
+        return states
     under_way = sum(states[state] for state in UNDER_WAY)
     return {**states, **dict.fromkeys(UNDER_WAY, 0), NodeState.UNKNOWN: states[NodeState.UNKNOWN] + under_way}
 
 
-def _group(group: GroupRecord, states: Mapping[NodeState, int]) -> dict[str, Any]:
-    phase = None
-    if group.stored_state == GroupState.RUNNING:
-        phase = "deploy" if Phase.PREPARE in group.phases_done or states[NodeState.DEPLOYING] else "prepare"
-        if group.definition.has_batches and states[NodeState.PREPARING]:
-            phase = "prepare"
-        elif group.definition.ready is not None and Phase.DEPLOY in group.phases_done:
-            phase = "ready" if not states[NodeState.DEPLOYING] else phase
+def _group(name: str, details: GroupDetails, counts: Mapping[NodeState, int], waits: str | None) -> dict[str, Any]:
+    known = group_to_dict(details)
     return {
-        "name": group.name,
-        "critical": group.critical,
-        "depends_on": list(group.definition.depends_on),
-        "state": group.stored_state,
-        "reason": group.stored_reason,
-        "phase": phase,
-        "attempt": group.attempt,
-        "counts": {"total": len(group.nodes), **{state.value: number for state, number in states.items()}},
-        "criteria": [
-            {
-                "phase": result.phase.value,
-                "criterion": result.criterion,
-                "needed": result.needed,
-                "actual": result.actual,
-                "met": result.met,
-            }
-            for result in group.criteria
-        ],
-        "started": _time(group.started),
-        "ended": _time(group.ended),
-        "map_index": group.map_index,
-        "waits": None,
+        "name": name,
+        **{field: known[field] for field in ShownGroup.model_fields if field in known},
+        "counts": {"total": details.nodes, **{state.value: number for state, number in counts.items()}},
+        "map_index": details.map_index,
+        "waits": waits,
     }
-
-
-def _time(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None
