@@ -1,4 +1,9 @@
-"""The only code that knows SQL: tables, migrations, versioned writes, queries."""
+"""What is known, and since when: the only code that knows SQL.
+
+Here belong tables, transactions, one repository for each noun, and the queries behind what people read.
+What follows from it (which node is next, how an action ends) is decided in `strategy_lib` and `site_engine`.
+No HTTP, no Airflow, and no clock but the database's.
+"""
 
 from site_store.design_records import (
     BufferMode,

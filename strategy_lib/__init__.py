@@ -1,4 +1,9 @@
-"""The domain of Slipway, pure: no I/O, no clock, no documents. Start at `deployment.py` and `simulation.py`."""
+"""What a deployment means, pure: start at `deployment.py` and `simulation.py`.
+
+Here belong decisions: which group and node is next, what an end proves, how a status rolls up.
+Values come in and go out; there is no I/O, no clock, no SQL and no Airflow.
+Documents and their YAML are in `design_rendering`, and what was decided is carried out by `site_engine`.
+"""
 
 from strategy_lib.deployment import Deployment
 from strategy_lib.errors import (
