@@ -12,25 +12,3 @@ from design_rendering.kinds.nodes import nodes_from_documents
 from design_rendering.reading.yaml_reader import Limits
 from design_rendering.rendering import RenderedDocument, Rendering, design_text, render, rendered_documents
 from design_rendering.secrets import PLACEHOLDER, is_secret, redacted, redacted_text, secret_values
-
-__all__ = [
-    "PLACEHOLDER",
-    "Design",
-    "Document",
-    "DocumentError",
-    "Limits",
-    "RenderedDocument",
-    "Rendering",
-    "RenderingError",
-    "design_text",
-    "find_document",
-    "is_secret",
-    "load_documents",
-    "nodes_from_documents",
-    "read_design",
-    "redacted",
-    "redacted_text",
-    "render",
-    "rendered_documents",
-    "secret_values",
-]

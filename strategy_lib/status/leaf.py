@@ -92,7 +92,7 @@ _STATUSES = (None, *(status for status in Status if status not in (Status.UNDEFI
 
 
 def status_in_site(node: NodeRow) -> Shown:
-    """Judge a node against what is wanted now (rules 29, 33, 46 and 56). `tables.STANDING` is the same in SQL."""
+    """Judge a node against what is wanted now (rules 29, 33, 46 and 56). `STANDING` of the table is the same in SQL."""
     if node.status not in _STATUSES:
         return Shown(Status.UNDEFINED)
     if node.status == Status.PROCESSING:
