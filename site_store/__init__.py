@@ -46,6 +46,7 @@ from site_store.errors import (
     VersionChanged,
     VersionNotFound,
 )
+from site_store.groups.reports import ReportInput
 from site_store.node_records import NodeTasks, Readiness, TaskRecord
 from site_store.node_table.node_facts import NodeEvent, NodePast, NodePastFacts, NodeQuery
 from site_store.nodes.goals import GroupGoal, SiteGoals
@@ -64,7 +65,6 @@ from site_store.records import (
     Operation,
     OperationStatus,
     PlannedGroup,
-    ReportInput,
     StepRecord,
     StepState,
 )

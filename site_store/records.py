@@ -8,7 +8,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from site_store.node_records import NodeTasks
 from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import CriterionResult, Group
@@ -367,14 +366,3 @@ class EventRecord:
     kind: str
     message: str
     data: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ReportInput:
-    """All that the store knows about an action, read in one transaction (rule 20)."""
-
-    action: ActionRecord
-    groups: tuple[GroupRecord, ...]
-    nodes: tuple[NodeTasks, ...]
-    operations: tuple[Operation, ...]
-    events: tuple[EventRecord, ...]

@@ -22,23 +22,22 @@ from site_store.designs.sites import Sites
 from site_store.groups.groups import Groups
 from site_store.groups.reports import Reports
 from site_store.groups.waits import Questions, Waits
-from site_store.leases import Checks, Leases
 from site_store.limited import ReadOnly, limited
-from site_store.node_states.drifts import Drifts
-from site_store.node_states.node_reports import NodeReports
-from site_store.node_states.node_troubles import NodeTroubles
-from site_store.node_states.repair_switches import RepairSwitches
-from site_store.node_states.repairs import Repairs
-from site_store.node_states.site_views import SiteViews
-from site_store.node_states.state_counts import StateCounting
-from site_store.node_states.user_states import UserStates
 from site_store.node_table.site_nodes import SiteNodes
 from site_store.node_table.state_table import StateTable
+from site_store.nodes.drifts import Drifts
 from site_store.nodes.goals import Goals
 from site_store.nodes.node_errors import NodeErrors
+from site_store.nodes.node_reports import NodeReports
+from site_store.nodes.node_troubles import NodeTroubles
 from site_store.nodes.nodes import Nodes
 from site_store.nodes.provisioner_lists import ProvisionerLists
+from site_store.nodes.repair_switches import RepairSwitches
+from site_store.nodes.repairs import Repairs
 from site_store.nodes.shared_lists import SharedLists
+from site_store.nodes.site_views import SiteViews
+from site_store.nodes.state_counts import StateCounting
+from site_store.nodes.user_states import UserStates
 from site_store.operations.operation_rows import Orphans
 from site_store.operations.operations import Operations
 from site_store.operations.tasks import Tasks
@@ -48,6 +47,7 @@ from site_store.sql.address import resolve
 from site_store.sql.database import Database, one_moment
 from site_store.status.counting import Counts
 from site_store.status.events import Events
+from site_store.status.leases import Checks, Leases
 from site_store.status.metrics import Metrics
 from site_store.status.outbox import Outbox
 from site_store.status.owners import Owners

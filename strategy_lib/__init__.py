@@ -22,11 +22,10 @@ from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.parsing.configuration import DeploymentConfiguration, parse_configuration
 from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
-from strategy_lib.phase import GroupState, Phase, Reason, Verdict
+from strategy_lib.phase import Deploy, Finished, GroupState, Phase, Prepare, Reason, Verdict
 from strategy_lib.selectors import NodeIndex, resolve
 from strategy_lib.simulation import simulate
 from strategy_lib.status.words import roll_up, shown_status
-from strategy_lib.steps import Deploy, Finished, Prepare
 from strategy_lib.strategy import CriterionResult, Group, Label, Selector, Strategy, SuccessCriteria
 from strategy_lib.verdict import GroupCounts, counts_of
 from strategy_lib.warnings import strategy_warnings

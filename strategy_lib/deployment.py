@@ -16,8 +16,7 @@ from strategy_lib.groups.group_run import Due, GroupRun, Known, prepare_again, s
 from strategy_lib.groups.group_steps import next_due
 from strategy_lib.groups.rounds_of_group import Round, Rounds
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, Phase, Reason, Verdict
-from strategy_lib.steps import Finished, Step, step_of
+from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step, Verdict, step_of
 from strategy_lib.strategy import Group, evaluate
 from strategy_lib.verdict import GroupView, counts_of, verdict_on
 

@@ -19,9 +19,8 @@ from strategy_lib.groups.waves import order_between_groups
 from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
-from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
+from strategy_lib.phase import GROUP_PHASES, Finished, GroupState, Phase, Reason, Step, step_of
 from strategy_lib.selectors import resolve
-from strategy_lib.steps import Finished, Step, step_of
 from strategy_lib.strategy import Group, Strategy
 from strategy_lib.verdict import GroupView, verdict_on
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from site_engine.actions.dead_actions import reconcile_all
 from site_engine.errors import AccountRefused, EngineError
 from site_store import LeaseLost, StoreError
-from site_store.leases import CONTROLLER
+from site_store.status.leases import CONTROLLER
 from strategy_lib.actors import Registration, check_registrations
 
 if TYPE_CHECKING:

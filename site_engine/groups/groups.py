@@ -29,15 +29,14 @@ from strategy_lib.deployment import OthersAtWork
 from strategy_lib.groups.rounds_of_group import Rounds
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
-from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.steps import Finished
+from strategy_lib.phase import Finished, GroupState, Phase, Reason
 from strategy_lib.strategy import ApprovalMoment
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode
     from site_engine.operations.run import OperationRun
     from site_store import ActionRecord, ApprovalRecord, GroupRecord, GroupStanding, GroupTurn, SiteStore
-    from strategy_lib.steps import Step
+    from strategy_lib.phase import Step
     from strategy_lib.verdict import GroupView
 
 

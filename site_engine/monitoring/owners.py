@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from site_engine.monitoring.measurements import measure
 from site_engine.monitoring.metrics import CALL_SECONDS, bucket_of
 from site_store import CallCount, CallKey, ExpectedWork, OwnerCheckIn, StoreError
-from site_store.leases import CONTROLLER
+from site_store.status.leases import CONTROLLER
 from site_store.status.owners import AIRFLOW, NEVER
 
 if TYPE_CHECKING:

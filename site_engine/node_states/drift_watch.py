@@ -20,7 +20,7 @@ from site_engine.designs import read_revision
 from site_engine.errors import EngineError
 from site_engine.node_states.checks import OWN_CHECKS, CheckedNode, NodeCheck
 from site_engine.node_states.suspects import Listed, Suspects
-from site_store.node_states.drifts import FoundDrift
+from site_store.nodes.drifts import FoundDrift
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node_states.repair import LOOKS, Drift, drift_status
 from strategy_lib.outcome import NodeCondition
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from site_store import Lease, SiteStore
-    from site_store.node_states.drifts import JudgedNode
-    from site_store.node_states.site_views import Pulse
+    from site_store.nodes.drifts import JudgedNode
+    from site_store.nodes.site_views import Pulse
 
 log = logging.getLogger("slipway.controller")
 

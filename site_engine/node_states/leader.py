@@ -27,7 +27,7 @@ from strategy_lib.status.watching import SHORTEST_SILENCE, SILENT_ROUNDS
 if TYPE_CHECKING:
     from site_engine.node_states.node_words import NodeListener
     from site_store import Lease, SiteStore
-    from site_store.node_states.site_views import Pulse, SiteViewRecord
+    from site_store.nodes.site_views import Pulse, SiteViewRecord
 
 log = logging.getLogger("slipway.controller")
 

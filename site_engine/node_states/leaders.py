@@ -18,12 +18,12 @@ from site_engine.node_states.drift_watch import LOOK_EVERY, DriftWatch
 from site_engine.node_states.leader import SiteLeader
 from site_engine.node_states.polls import BUSY_SHARE, MOST_ASKED, POLL_SECONDS, Observe, Polls
 from site_store import LeaseLost, StoreError, StoreUnavailable
-from site_store.leases import lease_of
+from site_store.status.leases import lease_of
 
 if TYPE_CHECKING:
     from site_engine.node_states.node_words import NodeListener
     from site_store import SiteStore
-    from site_store.node_states.site_views import Pulse
+    from site_store.nodes.site_views import Pulse
 
 log = logging.getLogger("slipway.controller")
 

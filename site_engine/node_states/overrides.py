@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from site_store import SiteStore
-    from site_store.node_states.user_states import UserStateChange
+    from site_store.nodes.user_states import UserStateChange
     from strategy_lib.node_states.generated import NodeAvailability
 
 

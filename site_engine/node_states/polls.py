@@ -20,7 +20,7 @@ from site_engine.errors import EngineError
 if TYPE_CHECKING:
     from site_engine.node_states.leader import SiteLeader
     from site_store import Lease
-    from site_store.node_states.site_views import Pulse
+    from site_store.nodes.site_views import Pulse
 
 log = logging.getLogger("slipway.controller")
 

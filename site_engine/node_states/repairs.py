@@ -17,7 +17,7 @@ from site_engine.controller.controller import Job
 from site_engine.designs import read_revision
 from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused, EngineError
 from site_engine.plans.node_lists import last_conditions, nodes_without_power
-from site_store.node_states.repairs import BegunRepair
+from site_store.nodes.repairs import BegunRepair
 from site_store.nodes.tries import jitter_of
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node_states.repair import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from site_engine.controller.controller import Controller
     from site_store import Lease, SiteStore
-    from site_store.node_states.ailing import AilingNode
+    from site_store.nodes.ailing import AilingNode
     from strategy_lib.parsing.site_settings import SiteSettings
 
 log = logging.getLogger("slipway.controller")

@@ -16,7 +16,7 @@ from strategy_lib.node_states.publication import Version
 
 if TYPE_CHECKING:
     from site_store import SiteStore
-    from site_store.node_states.site_views import SiteViewRecord
+    from site_store.nodes.site_views import SiteViewRecord
     from site_store.records import Lease
     from site_store.trees.published_views import Changes
 

@@ -20,11 +20,10 @@ from strategy_lib.groups.waves import order_between_groups, order_through
 from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.phase import GroupState, Phase
+from strategy_lib.phase import Finished, GroupState, Phase
 from strategy_lib.reports.report import Submission
 from strategy_lib.selectors import resolve
 from strategy_lib.status.node_row import NodeRow
-from strategy_lib.steps import Finished
 from strategy_lib.strategy import Group, Selector, Strategy, targeted_strategy
 from strategy_lib.verdict import Judgement, verdict_on
 

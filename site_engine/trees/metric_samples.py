@@ -37,7 +37,7 @@ from site_engine.monitoring.metrics import (
 )
 from site_engine.monitoring.owners import PROVISIONER, list_owners
 from site_engine.trees.status_trees import site_trees
-from site_store.node_states.repair_switches import ALL_SITES
+from site_store.nodes.repair_switches import ALL_SITES
 from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
 from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.serves import Serves, Serving

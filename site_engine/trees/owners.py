@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from site_store import OwnerCheckIn
-from site_store.leases import CONTROLLER
+from site_store.status.leases import CONTROLLER
 from site_store.status.owners import NEVER
 from strategy_lib.status.entry import OwnerSeen
 from strategy_lib.status.leaf import OwnerRecord, Shown, owes

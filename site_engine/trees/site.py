@@ -12,7 +12,7 @@ from site_engine.trees.batches import batches_to_dict
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import Reports, by_parent
 from site_engine.trees.waiting import approve_command
-from site_store.leases import CONTROLLER
+from site_store.status.leases import CONTROLLER
 from site_store.trees.tree_facts import Times
 from strategy_lib.groups.batch_words import batches_so_far
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, OwnerSeen

@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import Connection, Row, select, tuple_, update
 
 from site_store.actions.action_rows import FACTS, action_record, read_action
-from site_store.leases import require_lease
 from site_store.records import OPEN, ActionRecord, Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
 from site_store.sql.rows import filled
 from site_store.status.events import EventKind, NewEvent, write_events
+from site_store.status.leases import require_lease
 from site_store.status.outbox import write_notification
 from site_store.status.status_records import ApprovalAnswer, ApprovalRecord
 from site_store.tables import action, approval

@@ -14,10 +14,10 @@ from sqlalchemy import Connection, case, delete, func, select, update
 
 from design_rendering.changes.objects import ObjectKey
 from site_store.designs.objects import ObjectChange
-from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
+from site_store.status.leases import require_lease
 from site_store.status.outbox import delivery_record, outbox_record, read_notifications, write_notification
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox

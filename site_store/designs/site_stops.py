@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, and_, case, delete, literal, null, or_, select, update
 
 from site_store.errors import SiteInUse
-from site_store.leases import lease_of
-from site_store.node_states.drifts import is_drifted, is_powered_on
+from site_store.nodes.drifts import is_drifted, is_powered_on
 from site_store.records import OPEN
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock, insert
 from site_store.status.counting import touch_site
 from site_store.status.events import EventKind, NewEvent, write_node_events
+from site_store.status.leases import lease_of
 from site_store.status.reporters import OWNER
 from site_store.tables import (
     action,

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, exists, literal, null,
 from site_store.design_records import CollectionRecord, Version
 from site_store.designs.contents import Part, changed, digests, newest_number, posted_parts, read_texts, revision_parts
 from site_store.errors import VersionNotFound
-from site_store.node_states.repair_switches import ALL_SITES, RepairSwitch, switch_of
+from site_store.nodes.repair_switches import ALL_SITES, RepairSwitch, switch_of
 from site_store.records import ActionState
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import by_code_point

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, select
 
 from site_store.actions.action_rows import read_action
 from site_store.groups.plans import read_groups
+from site_store.node_records import NodeTasks
 from site_store.operations.node_tasks import read_node_tasks
 from site_store.operations.operation_rows import read_operations
-from site_store.records import ReportInput
+from site_store.records import ActionRecord, EventRecord, GroupRecord, Operation
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
 from site_store.sql.storable import plain
@@ -19,6 +21,17 @@ from site_store.status.events import read_events
 from site_store.tables import action_report
 
 _REPORTED_EVENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReportInput:
+    """All that the store knows about an action, read in one transaction (rule 20)."""
+
+    action: ActionRecord
+    groups: tuple[GroupRecord, ...]
+    nodes: tuple[NodeTasks, ...]
+    operations: tuple[Operation, ...]
+    events: tuple[EventRecord, ...]
 
 
 class Reports(Repository):

@@ -26,10 +26,10 @@ from sqlalchemy import (
 from site_store.errors import ValueRefused
 from site_store.node_table.node_facts import NodeQuery
 from site_store.node_table.node_filters import LARGEST_NUMBER, NODE_COLUMNS
-from site_store.sql.postgresql import UtcDateTime
 from site_store.sql.storable import require_text
 from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import node, site_group_node, status_count
+from site_store.tables.metadata import UtcDateTime
 from strategy_lib.parsing.bounded_json import read_json
 
 GROUP = "group"

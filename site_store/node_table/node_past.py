@@ -11,12 +11,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, exists, func, literal, or_, select
 
 from site_store.designs.sites import newest_settings
-from site_store.node_states.repair_switches import ALL_SITES
-from site_store.node_states.user_states import in_force
 from site_store.node_table.node_facts import NodeEvent, NodePast, NodePastFacts, PastStates, RepairFacts
 from site_store.node_table.state_rows import is_there, state_columns, state_note, state_notes, state_row, with_states
 from site_store.nodes.node_errors import ERROR_FACTS, NodeErrorRecord, error_record, errors_of_node
 from site_store.nodes.nodes import node_row
+from site_store.nodes.repair_switches import ALL_SITES
+from site_store.nodes.user_states import in_force
 from site_store.sql.postgresql import clock, json_rows
 from site_store.sql.rows import filled, json_list, json_value, moment, moment_or_none
 from site_store.status.owner_queries import default_owner, owners_now, owners_of_site, watched, watched_from

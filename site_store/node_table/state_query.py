@@ -6,10 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from sqlalchemy import BigInteger, Connection, Select, and_, func, null, select
+
 from site_store.errors import ValueRefused
+from site_store.sql.postgresql import among, json_rows
+from site_store.sql.rows import json_list
 from site_store.sql.storable import require_text
+from site_store.status.status_records import TOUCH, SitePart
+from site_store.tables import node, node_view, status_count
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.parsing.bounded_json import read_json
+from strategy_lib.status.words import Status
 
 STATE_COLUMNS: Final = ("node", "state", "reported", "user", "rack", "crashes", "since")
 """The columns that the table can be sorted by; `since`: when the published state began."""
@@ -77,3 +84,77 @@ def place_of(query: StateQuery) -> tuple[Any, str] | None:
     except (TypeError, ValueError, ValueRefused) as error:
         raise ValueRefused(f"{query.after!r} is not from a page of this table: leave it out to begin anew") from error
     return value, name
+
+
+_A = NodeAvailability
+
+
+@dataclass(frozen=True, slots=True)
+class StateTotals:
+    """Numbers of the nodes of a site by their published state; what was never seen is `UNSEEN`.
+
+    `all_seen`: whether a controller has seen each node, so that none need be looked for of which nothing is known. It
+    is false where that is not known or was not asked.
+    """
+
+    counts: Mapping[str, int]
+    all_seen: bool
+
+    @property
+    def nodes(self) -> int:
+        """How many there are."""
+        return sum(self.counts.values())
+
+
+def read_totals(tx: Connection, site: str, taken_down: Mapping[str, str], *, are_seen: bool) -> StateTotals:
+    """Return the totals of a site in the caller's transaction, by one statement.
+
+    Parameters
+    ----------
+    taken_down : nodes that count as down, whatever is published of them.
+    are_seen : find out whether all were seen. To look for one that was not takes longer than all else of a page, as
+        there hardly ever is one; it is counted instead.
+    """
+    row = tx.execute(_totals(site, taken_down, are_seen)).one()
+    cells = json_list(row.cells)
+    there = sum(number for _, status, number in cells if status != Status.DELETED)
+    found = {state: int(number) for state, number in json_list(row.states)}
+    for state, number in json_list(row.down):
+        found[state] -= int(number)
+        found[str(_A.DOWN)] = found.get(str(_A.DOWN), 0) + int(number)
+    known = sum(found.values())
+    if there > known:
+        found[UNSEEN] = there - known
+    order = [UNSEEN, *map(str, _A)]
+    counts = {state: found[state] for state in sorted(found, key=order.index) if found[state]}
+    # Some of these are nodes of the site no more.
+    leaving = any(
+        phase == SitePart.TO_BE_REMOVED and status in (Status.PROCESSING, Status.UNDEFINED) and number
+        for phase, status, number in cells
+    )
+    all_seen = are_seen and not leaving and not json_list(row.silent) and there == known - row.gone
+    return StateTotals(counts, all_seen)
+
+
+def _totals(site: str, taken_down: Mapping[str, str], are_seen: bool) -> Select[Any]:
+    whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
+    records = func.sum(status_count.c.records).cast(BigInteger).label("records")
+    cells = select(status_count.c.phase, status_count.c.status, records).where(*whole, status_count.c.phase != TOUCH)
+    by_state = select(node_view.c.state, func.count().label("nodes")).where(node_view.c.site == site)
+    by_state = by_state.group_by(node_view.c.state)
+    down = by_state.where(among(node_view.c.node, taken_down)) if taken_down else None
+    silent = select(node_view.c.node).where(node_view.c.site == site, node_view.c.reported.is_(None)).limit(1)
+    both = node.join(node_view, and_(node_view.c.site == node.c.site, node_view.c.node == node.c.name))
+    deleted = (node.c.site == site, node.c.standing == Status.DELETED)
+    gone = select(func.count()).select_from(both).where(*deleted).scalar_subquery()
+
+    def rows(query: Select[Any]) -> Any:
+        return json_rows(select(*query.subquery().c))
+
+    return select(
+        rows(cells.group_by(status_count.c.phase, status_count.c.status)).label("cells"),
+        rows(by_state).label("states"),
+        (null() if down is None else rows(down)).label("down"),
+        (rows(silent) if are_seen else null()).label("silent"),
+        (gone if are_seen else null()).label("gone"),
+    )

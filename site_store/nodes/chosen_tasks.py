@@ -14,8 +14,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Text, bindparam
 
 from site_store.records import Operation
-from site_store.sql.postgresql import UtcDateTime, among_parameter
+from site_store.sql.postgresql import among_parameter
 from site_store.tables import node, task
+from site_store.tables.metadata import UtcDateTime
 
 #: Parameters of such statements: the operation, its site and its action; the moment; what had to be repeated.
 THIS_OP = bindparam("this_op", type_=task.c.op.type)

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, case, exists, func, literal, select, update
 
-from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, json_rows
 from site_store.sql.rows import json_list
+from site_store.status.leases import require_lease
 from site_store.status.status_records import ProvisionerListRecord
 from site_store.status.watches import note_gap
 from site_store.tables import node, operation, provisioner_list

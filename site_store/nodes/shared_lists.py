@@ -10,11 +10,11 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
 
-from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock, insert
 from site_store.sql.rows import moment
+from site_store.status.leases import require_lease
 from site_store.status.status_records import SharedListRecord
 from site_store.tables import shared_list
 

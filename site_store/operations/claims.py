@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, Text, and_, case, exists, func, literal, null, select, true, update
 
 from site_store.errors import SiteStateChanged
-from site_store.node_states.site_views import read_version
-from site_store.node_states.user_states import left_out_nodes
 from site_store.nodes.node_status import planned_version, provisioner_owner
+from site_store.nodes.site_views import read_version
+from site_store.nodes.user_states import left_out_nodes
 from site_store.operations.operation_rows import require_attempt, require_site
 from site_store.operations.tasks import explain_pending, withhold
 from site_store.records import OperationStatus

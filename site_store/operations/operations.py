@@ -11,8 +11,15 @@ from sqlalchemy import Connection, and_, case, delete, exists, func, or_, select
 from site_store.errors import OperationConflict
 from site_store.nodes.node_status import follow_operation
 from site_store.operations.claims import claim
-from site_store.operations.durations import newest_ended, usual_times
-from site_store.operations.operation_rows import LIVE, UNFINISHED, operation_record, read_operation, read_operations
+from site_store.operations.operation_rows import (
+    LIVE,
+    UNFINISHED,
+    newest_ended,
+    operation_record,
+    read_operation,
+    read_operations,
+    usual_times,
+)
 from site_store.operations.outcomes import apply_late_outcome, apply_outcome
 from site_store.records import Operation, OperationStatus
 from site_store.sql.database import Repository

@@ -32,10 +32,10 @@ from sqlalchemy import (
     union_all,
 )
 
-from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert, one_at_a_time
+from site_store.status.leases import require_lease
 from site_store.status.status_records import TOUCH, SitePart, StatusCount
 from site_store.tables import action, group_node, node, site_group_node, site_trouble, status_count, task, task_trouble
 from strategy_lib.node import TaskStatus

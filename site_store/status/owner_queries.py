@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Exists, Select, exists, func, literal, null, select, union_all
 
-from site_store.leases import CONTROLLER, lease_of
 from site_store.sql.postgresql import clock, json_rows
 from site_store.sql.rows import json_list, moment, moment_or_none
+from site_store.status.leases import CONTROLLER, lease_of
 from site_store.status.status_records import OwnerCheckIn
 from site_store.tables import action, lease, owner, provisioner_list, revision, site_stop
 from strategy_lib.status.watching import Watched

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, case, func, literal, or_, select, union_all, update
 
-from site_store.leases import require_lease
 from site_store.records import OPEN, Lease, StepState
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock, insert, json_rows
 from site_store.sql.rows import json_list, moment, moment_or_none
+from site_store.status.leases import require_lease
 from site_store.status.outbox import write_notification
 from site_store.status.owner_queries import is_site_stopped
 from site_store.status.reporters import checks_in_as

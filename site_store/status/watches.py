@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, literal, select, update
 
-from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock
 from site_store.sql.rows import moment
 from site_store.status.events import EventKind, NewEvent, write_events
+from site_store.status.leases import require_lease
 from site_store.status.outbox import write_notification
 from site_store.status.owner_queries import watched, watched_from
 from site_store.tables import site

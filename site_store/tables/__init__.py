@@ -1,4 +1,8 @@
-"""The tables. How they come into being is `migrations/`; a test proves that the two agree."""
+"""The tables, their columns' types, and conditions on their rows that rules of the domain stand for.
+
+How tables come into being is `migrations/`; a test proves that the two agree. Whole statements belong to the package of
+their noun.
+"""
 
 from __future__ import annotations
 

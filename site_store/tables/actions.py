@@ -19,8 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-from site_store.sql.postgresql import Json, Serial, UtcDateTime
-from site_store.tables.metadata import metadata
+from site_store.tables.metadata import Json, Serial, UtcDateTime, metadata
 
 _ACTION_OPEN = text("state IN ('pending', 'running')")
 _NOT_NOTED = text("noted IS NULL AND ended IS NOT NULL")

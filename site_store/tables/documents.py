@@ -17,8 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-from site_store.sql.postgresql import CompressedText, Json, Serial, UtcDateTime
-from site_store.tables.metadata import metadata
+from site_store.tables.metadata import CompressedText, Json, Serial, UtcDateTime, metadata
 
 # What is wanted. Revisions are written by commit alone, and never changed.
 

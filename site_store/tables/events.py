@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, ForeignKey, Identity, Index, Integer, String, Table, Text, text
 
-from site_store.sql.postgresql import Json, Serial, UtcDateTime
-from site_store.tables.metadata import metadata
+from site_store.tables.metadata import Json, Serial, UtcDateTime, metadata
 
 _UNDELIVERED = text("delivered IS NULL")
 _OF_A_NODE = text("node IS NOT NULL")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, Float, Index, Integer, String, Table, Text, text
 
-from site_store.sql.postgresql import CompressedText, Json, Serial, UtcDateTime
-from site_store.tables.metadata import metadata
+from site_store.tables.metadata import CompressedText, Json, Serial, UtcDateTime, metadata
 
 # What a person, or the controller in a person's place, has set for a node; one that was never set is up.
 user_state = Table(

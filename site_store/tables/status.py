@@ -20,8 +20,7 @@ from sqlalchemy import (
     text,
 )
 
-from site_store.sql.postgresql import CompressedText, Json, Serial, UtcDateTime
-from site_store.tables.metadata import metadata
+from site_store.tables.metadata import CompressedText, Json, Serial, UtcDateTime, metadata
 
 _HAS_ERROR = text("error IS NOT NULL")
 _HAS_CAPITALS = text("name <> lower(name)")

@@ -10,9 +10,9 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, bindparam, select
 
 from site_store.designs.sites import is_known, newest_settings
-from site_store.node_states.user_states import in_force, reasons_to_leave_out
 from site_store.nodes.provisioner_lists import left_column, left_words
-from site_store.operations.durations import newest_ended, usual_times
+from site_store.nodes.user_states import in_force, reasons_to_leave_out
+from site_store.operations.operation_rows import newest_ended, usual_times
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock, json_rows
 from site_store.sql.rows import json_list, json_value

@@ -28,13 +28,13 @@ from sqlalchemy import (
 )
 
 from site_store.designs.sites import is_known, newest_settings
-from site_store.leases import lease_of
-from site_store.node_states.site_views import SiteViewRecord
+from site_store.nodes.site_views import SiteViewRecord
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among_parameter, clock, json_rows
 from site_store.sql.rows import json_list, json_value, moment
 from site_store.status.counting import changes
+from site_store.status.leases import lease_of
 from site_store.tables import lease, site_view, site_view_change
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import PublishedState, Version

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, select
 
 from site_store.designs.sites import newest_settings
-from site_store.node_states.repair_switches import ALL_SITES, RepairSwitch, stopping
+from site_store.nodes.repair_switches import ALL_SITES, RepairSwitch, stopping
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import json_rows
 from site_store.sql.rows import json_list, json_value, moment

@@ -9,7 +9,15 @@ from typing import Any, Final
 
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import Observation, observe, operation_started, set_up
-from strategy_lib.node_states.node_memory import NOT_KNOWN, JudgedState, NodeMemory, SetState, judge
+from strategy_lib.node_states.node_memory import (
+    DEFAULTS,
+    NOT_KNOWN,
+    JudgedState,
+    NodeMemory,
+    SetState,
+    StateSettings,
+    judge,
+)
 from strategy_lib.node_states.publication import (
     Pending,
     PublishedState,
@@ -21,7 +29,6 @@ from strategy_lib.node_states.publication import (
 )
 from strategy_lib.node_states.reported import Hearing, Reported, is_undefined, lower_of, reported_state, said_by
 from strategy_lib.node_states.user_state import UserState
-from strategy_lib.node_states.view import DEFAULTS, StateSettings
 
 _A = NodeAvailability
 _NOT_USED = frozenset({_A.MAINTENANCE, _A.DOWN})

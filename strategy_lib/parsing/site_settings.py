@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from strategy_lib.errors import Origin, StrategyLibError, problem_at
+from strategy_lib.node_states.node_memory import StateSettings
 from strategy_lib.node_states.publication import PublishSettings
 from strategy_lib.node_states.repair import RepairMode
 from strategy_lib.node_states.site_states import SiteStateSettings
-from strategy_lib.node_states.view import StateSettings
 from strategy_lib.parsing.health_url import parse_health_url
 from strategy_lib.parsing.schema_check import check_data
 

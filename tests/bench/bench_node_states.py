@@ -29,10 +29,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.node_states.leader import SiteLeader
 from site_store import SiteStore
-from site_store.leases import lease_of
 from site_store.node_table.state_query import STATE_COLUMNS, StateQuery
 from site_store.records import Lease
 from site_store.sql.database import Database
+from site_store.status.leases import lease_of
 from site_store.tables import node, revision
 from site_store.tables import site as site_table
 from strategy_lib.node_states.generated import NodeAvailability

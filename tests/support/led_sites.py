@@ -8,7 +8,7 @@ from typing import Any
 
 from site_engine.node_states.leader import SiteLeader
 from site_store import SiteStore
-from site_store.leases import lease_of
+from site_store.status.leases import lease_of
 from tests.support.revisions import commit_design
 from tests.support.sites import document
 

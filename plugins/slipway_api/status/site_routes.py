@@ -18,7 +18,7 @@ from strategy_lib.status.entry import serving_to_dict
 from strategy_lib.status.serves import Serving
 
 if TYPE_CHECKING:
-    from site_store.node_states.repair_switches import RepairSwitch
+    from site_store.nodes.repair_switches import RepairSwitch
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 

@@ -16,8 +16,8 @@ from sqlalchemy import Connection, select
 from site_engine.controller.controller import Controller, Job, close_dead_actions
 from site_engine.controller.run_notes import note_runs
 from site_store import ActionState, Lease, LeaseLost, SiteStore
-from site_store.node_states.ailing import AilingNode
-from site_store.node_states.drifts import FoundDrift, JudgedNode
+from site_store.nodes.ailing import AilingNode
+from site_store.nodes.drifts import FoundDrift, JudgedNode
 from site_store.status.events import EventKind, NewEvent
 from site_store.status.outbox import write_notification
 from site_store.status.status_records import DeliveryRecord

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from site_store import ActionState, LeaseLost, OperationNotFound, SiteNotHeld, SiteStore
 from site_store.__main__ import main
-from site_store.leases import lease_of
 from site_store.records import OperationStatus
+from site_store.status.leases import lease_of
 from site_store.tables import metadata
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory

@@ -11,8 +11,9 @@ from site_engine.actions.kinds import kind_of
 from site_engine.actions.reports import STEP_FAILED, NodeStepStatus, make_dry_run_report, make_report, reported_node
 from site_engine.plans.planning import simulate_plan
 from site_store import ActionRecord, ActionState, EventRecord, Operation, OperationStatus, PlannedGroup, TaskRecord
+from site_store.groups.reports import ReportInput
 from site_store.node_records import NodeTasks
-from site_store.records import GroupRecord, ReportInput
+from site_store.records import GroupRecord
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import NODE_STEPS, GroupState, Phase, Reason, Verdict
 from strategy_lib.reports.report import Report

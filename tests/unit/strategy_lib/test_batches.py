@@ -14,9 +14,8 @@ from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.parsing.strategy_parser import parse_strategy
-from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step
 from strategy_lib.simulation import RoundDeployment, simulate
-from strategy_lib.steps import Finished, Step
 from strategy_lib.strategy import Group, Ready, Retries, SuccessCriteria, strategy_to_data
 
 NAMES = tuple(f"n{number}" for number in range(1, 6))

@@ -12,8 +12,7 @@ from strategy_lib.deployment import Deployment
 from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.steps import Finished
+from strategy_lib.phase import Finished, GroupState, Phase, Reason
 from strategy_lib.strategy import Group, Ready, Retries, SuccessCriteria, evaluate
 from tests.unit.strategy_lib.test_batches import Bad, play, tell
 

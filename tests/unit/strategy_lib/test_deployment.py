@@ -8,8 +8,7 @@ import pytest
 
 from strategy_lib.deployment import Deployment
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason, Verdict
-from strategy_lib.steps import Deploy, Finished, Prepare, Step
+from strategy_lib.phase import GROUP_PHASES, Deploy, Finished, GroupState, Phase, Prepare, Reason, Step, Verdict
 from strategy_lib.strategy import Group, SuccessCriteria
 from strategy_lib.verdict import GroupCounts, counts_of, verdict_on
 

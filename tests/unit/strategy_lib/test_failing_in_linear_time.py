@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from strategy_lib.deployment import Deployment
-from strategy_lib.phase import GroupState, Reason
-from strategy_lib.steps import Finished, Prepare
+from strategy_lib.phase import Finished, GroupState, Prepare, Reason
 from strategy_lib.strategy import Group, SuccessCriteria
 
 SMALL, LARGE = 500, 10_000

@@ -12,8 +12,7 @@ from strategy_lib.deployment import Deployment
 from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, Phase
-from strategy_lib.steps import Finished, Step
+from strategy_lib.phase import Finished, GroupState, Phase, Step
 from strategy_lib.strategy import Group, Retries, SuccessCriteria
 
 NAMES = tuple(f"n{number:02}" for number in range(20))

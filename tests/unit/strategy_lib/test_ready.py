@@ -13,8 +13,7 @@ from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.parsing.strategy_parser import group_from_data, parse_strategy
-from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.steps import AskReady, Deploy, Finished, Prepare, Release
+from strategy_lib.phase import AskReady, Deploy, Finished, GroupState, Phase, Prepare, Reason, Release
 from strategy_lib.strategy import Group, Ready, Retries, SuccessCriteria, group_to_data
 
 TWO = SuccessCriteria(minimum_successful_nodes=2)

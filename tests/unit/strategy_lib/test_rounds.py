@@ -18,8 +18,8 @@ from strategy_lib import (
     resolve,
     simulate,
 )
+from strategy_lib.phase import Step
 from strategy_lib.simulation import RoundDeployment
-from strategy_lib.steps import Step
 from strategy_lib.verdict import GroupView
 from tests.unit.strategy_lib.test_simulation_against_the_rules import (
     by_the_rules,

@@ -12,10 +12,9 @@ from strategy_lib import InventoryError, OutcomesError, StrategyError, parse_str
 from strategy_lib.deployment import Deployment
 from strategy_lib.node import NodeState
 from strategy_lib.parsing.strategy_parser import nodes_from_inventory
-from strategy_lib.phase import GroupState
+from strategy_lib.phase import Finished, GroupState
 from strategy_lib.reports.report import ReportedGroup
 from strategy_lib.selectors import NodeIndex
-from strategy_lib.steps import Finished
 from strategy_lib.verdict import counts_of, verdict_on
 from tests.support.blueprint import EXAMPLE, SELECTORS_FRAGMENT
 

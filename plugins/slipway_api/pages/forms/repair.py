@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from site_store.node_states.repair_switches import ALL_SITES
+from site_store.nodes.repair_switches import ALL_SITES
 from slipway_api import airflow_access as access
 from slipway_api.airflow_client import Airflow
 from slipway_api.http.api_errors import ApiError

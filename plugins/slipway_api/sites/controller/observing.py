@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
-from site_store.leases import lease_of
+from site_store.status.leases import lease_of
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.concurrency import BlockingRoute

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from site_engine.errors import AirflowApiError
 from site_engine.node_states.repairs import REPAIR_KIND
 from site_engine.process import STOP
-from site_store.node_states.repair_switches import ALL_SITES, words_for
+from site_store.nodes.repair_switches import ALL_SITES, words_for
 from slipway_api import airflow_access as access
 from slipway_api.actions.control import give_command
 from slipway_api.airflow_client import Airflow

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from site_store import SiteStore
-    from site_store.node_states.user_states import UserStateChange
+    from site_store.nodes.user_states import UserStateChange
 
 router = APIRouter(tags=["node states"])
 

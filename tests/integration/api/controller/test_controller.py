@@ -18,8 +18,8 @@ import requests
 from site_engine.controller.controller import NAME, USER
 from site_store import ActionState, SiteStore
 from site_store.actions.abort import CLOSE
-from site_store.leases import lease_of
 from site_store.sql.postgresql import database_time
+from site_store.status.leases import lease_of
 from site_store.tables import lease
 from tests.integration.api.airflow_runs import DESIGN, AirflowRuns, commit, create
 from tests.integration.api.conftest import PASSWORD

@@ -11,7 +11,7 @@ import pytest
 
 from site_engine.controller.controller import NAME
 from site_store import Lease, SiteStore
-from site_store.leases import lease_of
+from site_store.status.leases import lease_of
 from tests.integration.api.airflow_runs import DESIGN, commit
 from tests.integration.api.http.test_service import assert_failure
 from tests.support.led_sites import LedSite

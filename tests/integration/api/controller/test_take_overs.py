@@ -23,8 +23,8 @@ import pytest
 import requests
 
 from site_store import SiteStore
-from site_store.leases import lease_of
-from site_store.node_states.site_views import ViewChange
+from site_store.nodes.site_views import ViewChange
+from site_store.status.leases import lease_of
 from strategy_lib.node_states.publication import Version
 from tests.integration.api.conftest import PASSWORD
 from tests.support.controllers import ControllerProcess, LingeringReader, Overrides, wait_until

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from site_store import SiteStore
-from site_store.leases import lease_of
+from site_store.status.leases import lease_of
 from site_store.tables import node as node_table
 from site_store.tables import revision
 from strategy_lib.node_states.generated import NodeAvailability

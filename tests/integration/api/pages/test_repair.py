@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from site_store import SiteStore
-from site_store.node_states.repair_switches import ALL_SITES
+from site_store.nodes.repair_switches import ALL_SITES
 from tests.integration.api.pages.conftest import UI
 from tests.integration.api.pages.test_actions import DESIGN, text_of
 from tests.support.revisions import commit_design

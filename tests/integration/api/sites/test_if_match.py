@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from site_store import BufferMode, SiteStore
-from site_store.node_states.repair_switches import ALL_SITES
+from site_store.nodes.repair_switches import ALL_SITES
 from strategy_lib.strategy import ApprovalMoment
 from tests.integration.api.airflow_runs import DESIGN, commit, create, plan
 from tests.integration.api.http.described import operations

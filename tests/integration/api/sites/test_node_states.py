@@ -13,7 +13,7 @@ import requests
 
 from site_engine.node_states.leader import SiteLeader
 from site_store import SiteStore
-from site_store.leases import lease_of
+from site_store.status.leases import lease_of
 from slipway_api.sites.node_states import node_states, view_answers
 from strategy_lib.node_states.publication import Version
 from tests.integration.api.airflow_runs import DESIGN

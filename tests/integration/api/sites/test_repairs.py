@@ -10,7 +10,7 @@ import requests
 
 from site_engine.controller.controller import NAME
 from site_store import SiteStore
-from site_store.node_states.ailing import AilingNode
+from site_store.nodes.ailing import AilingNode
 from strategy_lib.node_states.generated import NodeAvailability
 from tests.integration.api.airflow_runs import ACTIONS, DESIGN, AirflowRuns
 from tests.integration.api.http.test_service import assert_failure

@@ -33,8 +33,8 @@ from site_engine.plans.planning import plan_action, strategy_of
 from site_engine.process import SharedClock
 from site_engine.redaction import redact_for_action
 from site_store import ActionRecord, ActionState, ApprovalAnswer, ApprovalRecord, SiteStore
-from site_store.leases import lease_of
 from site_store.records import Lease, StepState
+from site_store.status.leases import lease_of
 from slipway_airflow import connections
 from slipway_api.monitoring import metrics
 from strategy_lib.phase import GroupState, Phase

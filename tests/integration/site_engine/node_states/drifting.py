@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from site_store import ActionState, PlannedGroup, SiteStore
-from site_store.leases import lease_of
 from site_store.records import Lease, OperationStatus
+from site_store.status.leases import lease_of
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group

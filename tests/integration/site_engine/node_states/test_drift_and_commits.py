@@ -10,8 +10,8 @@ from site_engine.designs import read_revision
 from site_engine.plans.differences import node_difference, node_differences
 from site_engine.trees.nodes import node_history, site_nodes
 from site_store import SiteStore
-from site_store.node_states.ailing import RepairResult
 from site_store.node_table.node_facts import NodeQuery
+from site_store.nodes.ailing import RepairResult
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.words import Status
 from tests.integration.site_engine.node_states.drifting import NODES, OFF, ON, READY, carry_out, deploy

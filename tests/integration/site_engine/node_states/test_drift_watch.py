@@ -14,7 +14,7 @@ from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.trees.nodes import site_nodes
 from site_engine.trees.status_trees import site_tree
 from site_store import LeaseLost, SiteStore
-from site_store.node_states.drifts import FoundDrift, JudgedNode
+from site_store.nodes.drifts import FoundDrift, JudgedNode
 from site_store.records import Lease
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status

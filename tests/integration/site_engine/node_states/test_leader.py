@@ -11,7 +11,7 @@ from provisioner_client.protocol import ListedNode
 from site_engine.node_states.leader import LONGEST_UNSEEN, SiteLeader
 from site_engine.plans.node_lists import keep_list
 from site_store import LeaseLost, SiteStore, StoreUnavailable
-from site_store.leases import lease_of
+from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.outcome import NodeCondition
 from tests.integration.site_store.scenario import SITE, FakeClock

@@ -15,7 +15,7 @@ from site_engine.errors import EngineError
 from site_engine.node_states.leaders import LEASE_SECONDS, SiteLeaders
 from site_engine.node_states.polls import BACK_OFF, LONGEST_REST, POLL_SECONDS, Round
 from site_store import Lease, SiteStore, StoreUnavailable, ValueRefused
-from site_store.leases import lease_of
+from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import Version
 from tests.integration.site_store.scenario import SITE, FakeClock

@@ -13,7 +13,7 @@ from provisioner_client.node_agent.listener import AgentListener, Pace
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.node_states.leader import SiteLeader
 from site_store import SiteStore
-from site_store.leases import lease_of
+from site_store.status.leases import lease_of
 from strategy_lib.node_states.node_memory import NodeMemory
 from tests.integration.site_store.scenario import SITE
 from tests.support.node_agents import KEY, LOOPBACK, AgentProcess

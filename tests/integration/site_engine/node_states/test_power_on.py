@@ -8,7 +8,7 @@ from site_engine.errors import AirflowApiError
 from site_engine.trees.nodes import site_nodes
 from site_engine.trees.status_trees import site_tree
 from site_store import PlannedGroup, SiteStore
-from site_store.node_states.ailing import RepairResult
+from site_store.nodes.ailing import RepairResult
 from strategy_lib.node_states.repair import repair_run_id
 from strategy_lib.phase import Phase
 from strategy_lib.status.words import Status

@@ -12,8 +12,8 @@ import yaml
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.node_states.repairs import Remedies, repair_site
 from site_store import ActionState, SiteStore
-from site_store.node_states.ailing import RepairResult
-from site_store.node_states.repair_switches import ALL_SITES
+from site_store.nodes.ailing import RepairResult
+from site_store.nodes.repair_switches import ALL_SITES
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
 from tests.integration.site_engine.node_states.drifting import (

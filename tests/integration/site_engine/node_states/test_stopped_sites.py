@@ -8,8 +8,8 @@ from sqlalchemy import Connection, String, cast, func, or_, select
 from site_engine.node_states.drift_watch import DriftWatch
 from site_store import ActionState, BufferMode, SiteStore
 from site_store.errors import LeaseLost, SiteInUse
-from site_store.leases import lease_of
-from site_store.node_states.drifts import FoundDrift
+from site_store.nodes.drifts import FoundDrift
+from site_store.status.leases import lease_of
 from site_store.status.status_records import CallCount, CallKey
 from site_store.tables import metadata
 from strategy_lib.status.words import Status

@@ -7,7 +7,7 @@ from datetime import timedelta
 from site_engine.monitoring.owners import list_owners
 from site_engine.trees.status_trees import site_tree
 from site_store import NodeQuery
-from site_store.leases import CONTROLLER
+from site_store.status.leases import CONTROLLER
 from tests.integration.site_engine.trees.tree_scenario import commit
 from tests.integration.site_store.scenario import SITE, Scenario
 

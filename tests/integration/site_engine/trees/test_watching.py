@@ -9,8 +9,8 @@ from site_engine.monitoring.owners import OwnerView, list_owners
 from site_engine.trees.metric_samples import read_samples
 from site_engine.trees.nodes import node_history, site_nodes
 from site_engine.trees.status_trees import site_tree, site_trees, tree_to_dict
-from site_store.leases import lease_of
 from site_store.node_table.node_facts import NodeQuery
+from site_store.status.leases import lease_of
 from site_store.tables import node
 from strategy_lib.status.entry import EntryKind
 from tests.integration.site_engine.trees.tree_scenario import change, commit

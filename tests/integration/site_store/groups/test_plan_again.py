@@ -9,8 +9,8 @@ import pytest
 
 from provisioner_client.protocol import ListedNode
 from site_store import SiteStore
-from site_store.leases import lease_of
 from site_store.status.events import EventKind
+from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import PublishedState
 from tests.support.driving import begin_with

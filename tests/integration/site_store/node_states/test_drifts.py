@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from site_store import ActionState, LeaseLost, SiteStore
-from site_store.leases import lease_of
-from site_store.node_states.drifts import FoundDrift
+from site_store.nodes.drifts import FoundDrift
 from site_store.records import Lease
+from site_store.status.leases import lease_of
 from strategy_lib.phase import Phase
 from strategy_lib.status.words import Status
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want

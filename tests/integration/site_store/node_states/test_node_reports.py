@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from site_store import ActionState, Lease, LeaseLost, SiteStore
-from site_store.node_states import node_reports
+from site_store.nodes import node_reports
 from site_store.status.outbox import write_notification
 from strategy_lib.goals.node_errors import ReportState
 from strategy_lib.phase import Phase
@@ -101,11 +101,11 @@ def test_rule_48_a_crash_between_any_two_loses_nothing(
         writes(*arguments, **more)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("site_store.node_states.node_reports.write_notification", killed)
+    monkeypatch.setattr("site_store.nodes.node_reports.write_notification", killed)
     with pytest.raises(KeyboardInterrupt):
         store.node_reports.notify(held)
     assert (reports(store), state(store, "n1")) == ([], ReportState.FAILED)
-    monkeypatch.setattr("site_store.node_states.node_reports.write_notification", writes)
+    monkeypatch.setattr("site_store.nodes.node_reports.write_notification", writes)
     assert store.node_reports.notify(held) == 1
     # Written, and not sent yet: the outbox keeps it until it is.
     assert store.outbox.route(held) > 0

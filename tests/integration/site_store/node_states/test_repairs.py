@@ -7,7 +7,7 @@ from datetime import timedelta
 from sqlalchemy import Connection, insert, select
 
 from site_store import SiteStore
-from site_store.node_states.repair_switches import ALL_SITES
+from site_store.nodes.repair_switches import ALL_SITES
 from site_store.records import Lease
 from site_store.status.events import EventKind
 from site_store.tables import event, site_group, site_group_node

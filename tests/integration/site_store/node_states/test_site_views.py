@@ -7,9 +7,9 @@ import json
 import pytest
 
 from site_store import LeaseLost, Operation, SiteStateChanged, SiteStore
-from site_store.leases import lease_of
 from site_store.records import Lease
 from site_store.status.events import EventKind, NewEvent
+from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
 from strategy_lib.node_states.node_memory import NodeMemory

@@ -7,7 +7,7 @@ from datetime import timedelta
 from site_engine.monitoring.metrics import to_text
 from site_engine.trees.metric_samples import read_samples
 from site_store import SiteStore
-from site_store.leases import lease_of
+from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
 from strategy_lib.node_states.node_memory import NodeMemory

@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import event
 
 from site_store import SiteStore, ValueRefused
-from site_store.leases import lease_of
 from site_store.node_table.state_query import STATE_COLUMNS, UNSEEN, StateQuery
 from site_store.node_table.state_table import StatePage
 from site_store.records import Lease
+from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
 from strategy_lib.node_states.node_memory import NodeMemory

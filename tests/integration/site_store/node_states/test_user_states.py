@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from site_store import ActionState, SiteStore
-from site_store.leases import lease_of
-from site_store.node_states.user_states import write_by_controller
+from site_store.nodes.user_states import write_by_controller
+from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
 from strategy_lib.node_states.node_memory import NodeMemory

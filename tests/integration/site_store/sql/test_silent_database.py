@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import Connection, make_url, text
 
 from site_store import Lease, SiteStore, StoreUnavailable
-from site_store.leases import require_lease
 from site_store.sql import database
 from site_store.sql.address import resolve
 from site_store.sql.database import Database
+from site_store.status.leases import require_lease
 from tests.support.faulty_way import FaultyWay, faulty_way
 
 pytestmark = pytest.mark.timeout(60)  # what would hang, hangs

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.node_memory import NodeMemory, SetState
+from strategy_lib.node_states.node_memory import NodeMemory, SetState, StateSettings, view_of
 from strategy_lib.node_states.publication import PublishedState, PublishSettings, changed_states, take_groups_down
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
 from strategy_lib.node_states.user_state import UserState
-from strategy_lib.node_states.view import StateSettings, view_of
 
 UP, DOWN, MAINTENANCE = NodeAvailability.UP, NodeAvailability.DOWN, NodeAvailability.MAINTENANCE
 ON, OFF = ("Deployed", "on"), ("Deployed", "off")

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
 from strategy_lib.node_states.history import NodeHistory, Observation, observe, set_up
+from strategy_lib.node_states.node_memory import StateSettings, next_change, take_down, view_of
 from strategy_lib.node_states.publication import PublishedState
 from strategy_lib.node_states.user_state import UserState
-from strategy_lib.node_states.view import StateSettings, next_change, take_down, view_of
 
 UP, DOWN = NodeAvailability.UP, NodeAvailability.DOWN
 MAINTENANCE, RETIRED = NodeAvailability.MAINTENANCE, NodeAvailability.RETIRED

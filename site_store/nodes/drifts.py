@@ -14,11 +14,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, String, and_, cast, exists, func, literal, null, or_, select, update
 
-from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, pairs
 from site_store.status.events import EventKind, NewEvent, write_events
+from site_store.status.leases import require_lease
 from site_store.tables import node, node_drift, user_state
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, and_, exists, func, or_, select
 
-from site_store.node_states.drifts import is_drifted
+from site_store.nodes.drifts import is_drifted
 from site_store.tables import node, node_drift, operation, repair, site_group_node, user_state
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, delete, select
 
-from site_store.leases import require_lease
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert
 from site_store.status.events import EventKind, NewEvent, write_events
+from site_store.status.leases import require_lease
 from site_store.status.outbox import write_notification
 from site_store.tables import node, node_trouble
 from strategy_lib.parsing.notifications import NotificationKind

@@ -16,15 +16,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, delete, func, or_, select
 
-from site_store.leases import require_lease
-from site_store.node_states.node_memory_rows import read_memory, write_memory
-from site_store.node_states.user_states import write_by_controller
+from site_store.nodes.node_memory_rows import read_memory, write_memory
+from site_store.nodes.user_states import write_by_controller
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, clock, insert, names_table
 from site_store.sql.rows import moment
 from site_store.status.counting import changes, touch_site
 from site_store.status.events import EventKind, NewEvent, write_events, write_node_events
+from site_store.status.leases import require_lease
 from site_store.tables import (
     node,
     node_view,

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, or_, select
 
-from site_store.leases import lease_of
 from site_store.sql.database import Repository
+from site_store.status.leases import lease_of
 from site_store.tables import lease, node_view, site_view, user_state
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import Version

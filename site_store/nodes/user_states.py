@@ -15,12 +15,12 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, or_, select, u
 from ulid import ULID
 
 from site_store.errors import VersionChanged
-from site_store.leases import lease_of
 from site_store.nodes.node_versions import read_common_version, words_for
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, clock, insert, names
 from site_store.status.counting import touch_site
 from site_store.status.events import EventKind, NewEvent, write_events
+from site_store.status.leases import lease_of
 from site_store.tables import (
     lease,
     node,

@@ -6,11 +6,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, or_, select, update
 
-from site_store.leases import require_lease
 from site_store.nodes.node_errors import MOST_REPORTS, read_reports
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, by_code_point
+from site_store.status.leases import require_lease
 from site_store.status.outbox import read_notifications, write_notification
 from site_store.tables import node, node_error
 from strategy_lib.goals.node_errors import NodeError, NodeReport, RemovalProgress, ReportState

@@ -12,15 +12,15 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, or_, select, update
 
-from site_store.leases import require_lease
-from site_store.node_states.ailing import AilingNode, RepairResult, ailing_node, ailing_query
-from site_store.node_states.drifts import show_drifted, show_powered_on
-from site_store.node_states.repair_switches import is_stopped
+from site_store.nodes.ailing import AilingNode, RepairResult, ailing_node, ailing_query
+from site_store.nodes.drifts import show_drifted, show_powered_on
 from site_store.nodes.node_status import done_again
+from site_store.nodes.repair_switches import is_stopped
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert
 from site_store.status.events import EventKind, NewEvent, write_events
+from site_store.status.leases import require_lease
 from site_store.status.owner_queries import is_site_stopped
 from site_store.tables import (
     node,

@@ -1,1 +1,0 @@
-"""The leader's view of nodes, what administrators set, drifts, and repairs."""
