@@ -23,14 +23,6 @@ _NOT_FOUND = 404
 _NO_CONTENT = 204
 
 
-class DesignRefused(ApiError):
-    """The documents were refused; mend the problems listed, or see them all with `slipway validate`."""
-
-    def __init__(self, message: str, problems: list[str]) -> None:
-        super().__init__("\n".join([message, *("  " + problem for problem in problems)]))
-        self.problems = problems
-
-
 @dataclass(frozen=True, slots=True)
 class Revision:
     """A committed revision of a site; `created` is False when the newest one had the same content."""
@@ -98,7 +90,7 @@ class SlipwayClient:
     def commit(self, site: str, text: str) -> Revision:
         """Make these documents, and no others, the site's design. What was in its buffer is lost.
 
-        Raises `DesignRefused`: the documents have errors; all of them are named.
+        Raises `ApiError`: the documents have errors; all of them are named.
         """
         newest = self._newest_revision(site)
         digest = hashlib.sha256(text.encode()).hexdigest()
@@ -329,10 +321,11 @@ def _quoted(part: str) -> str:
     return quote(part, safe="")
 
 
-def _refusal(site: str, detail: Mapping[str, Any]) -> DesignRefused:
+def _refusal(site: str, detail: Mapping[str, Any]) -> ApiError:
     messages = (detail.get("details") or {}).get("messageList") or []
     errors = [_text(message) for message in messages if not isinstance(message, Mapping) or message.get("error", True)]
-    return DesignRefused(str(detail.get("message") or f"the design of {site} was refused"), errors)
+    said = str(detail.get("message") or f"the design of {site} was refused")
+    return ApiError("\n".join([said, *("  " + problem for problem in errors)]))
 
 
 def _text(message: Any) -> str:

@@ -20,10 +20,6 @@ MISSING = (
 )
 
 
-class UnusableAccount(SlipwayCliError):
-    """The service account's password cannot be read; the message says what to mend."""
-
-
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:
     """A user of Airflow's, with its password."""
@@ -35,7 +31,7 @@ class ServiceAccount:
 def service_account(environ: Mapping[str, str]) -> ServiceAccount | None:
     """Return the account that the environment names; None when it names no password.
 
-    Raises `UnusableAccount`: the file cannot be read, is empty, or others than its owner may read it.
+    Raises `SlipwayCliError`: the file cannot be read, is empty, or others than its owner may read it.
     """
     user = environ.get(USER_VARIABLE) or DEFAULT_USER
     if environ.get(PASSWORD_VARIABLE):
@@ -45,11 +41,11 @@ def service_account(environ: Mapping[str, str]) -> ServiceAccount | None:
     file = Path(environ[FILE_VARIABLE])
     try:
         if stat.S_IMODE(file.stat().st_mode) & 0o077:
-            raise UnusableAccount(f"{FILE_VARIABLE}: others may read {file}: run chmod 600 {file}")
+            raise SlipwayCliError(f"{FILE_VARIABLE}: others may read {file}: run chmod 600 {file}")
         password = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise UnusableAccount(f"{FILE_VARIABLE}: {file} cannot be read ({reason})") from error
+        raise SlipwayCliError(f"{FILE_VARIABLE}: {file} cannot be read ({reason})") from error
     if not password:
-        raise UnusableAccount(f"{FILE_VARIABLE}: {file} is empty")
+        raise SlipwayCliError(f"{FILE_VARIABLE}: {file} is empty")
     return ServiceAccount(user, password)

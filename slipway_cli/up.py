@@ -16,8 +16,7 @@ from provisioner_client.finite_range import FiniteRange
 from provisioner_client.simulator.settings import FASTEST
 from site_engine.extensions import ExtensionError, check_installed
 from slipway_cli.embedded.credentials import Credentials
-from slipway_cli.embedded.errors import AlreadyRunning
-from slipway_cli.embedded.home import STOPPING, Runtime, find_running
+from slipway_cli.embedded.home import STOPPING, Runtime, find_running, home_in_use
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
 from slipway_cli.options import examples
@@ -102,7 +101,7 @@ def _run(
         read_fail(text, kind)
     running = find_running(settings.home)
     if running is not None and running.state != STOPPING:
-        raise AlreadyRunning(settings.home, f"process {running.pid}, {running.url}")
+        raise home_in_use(settings.home, f"process {running.pid}, {running.url}")
     with contextlib.ExitStack() as stack:
         machines = (sites or (stack.enter_context(example_site(kind)),)) if kind == "maas" else ()
         speed = speed or DEFAULT_SPEED

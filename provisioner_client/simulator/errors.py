@@ -27,11 +27,3 @@ class FilterCrash(SimulatorError):
     def __init__(self, message: str, *, task_survives: bool = False) -> None:
         super().__init__(message)
         self.task_survives = task_survives
-
-
-class StoreUnusable(SimulatorError):
-    """The store file cannot be used: is it a simulator's store, and does no other simulator have it open?"""
-
-
-class AddressInUse(SimulatorError):
-    """The port is busy: choose another one, or 0 for a free one."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from provisioner_client.simulator.errors import StoreUnusable
+from provisioner_client.simulator.errors import SimulatorError
 
 TABLES = ("node", "task", "node_run", "submission", "script", "fault", "journal")
 
@@ -144,7 +144,7 @@ class Store:
 
     Raises
     ------
-    StoreUnusable : if the file is no store, or another simulator has it open.
+    SimulatorError : if the file is no store, or another simulator has it open.
     """
 
     def __init__(self, path: Path, schema: str = "", tables: Sequence[str] = ()) -> None:
@@ -162,7 +162,7 @@ class Store:
             self._add_later_columns()
         except sqlite3.Error as error:
             self._connection.close()
-            raise StoreUnusable(f"{path}: {error}") from error
+            raise SimulatorError(f"{path}: {error}") from error
 
     def _add_later_columns(self) -> None:
         for table, columns in LATER_COLUMNS.items():

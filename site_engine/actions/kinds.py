@@ -33,10 +33,6 @@ class _Row(Protocol):
 Row = TypeVar("Row", bound=_Row)
 
 
-class RegisteredTwice(ValueError):
-    """Two rows of a table have one name: rename or remove one of them."""
-
-
 def table(what: str, rows: Iterable[Row]) -> Mapping[str, Row]:
     """Return rows by their names, in order; the result cannot be changed.
 
@@ -46,12 +42,12 @@ def table(what: str, rows: Iterable[Row]) -> Mapping[str, Row]:
 
     Raises
     ------
-    RegisteredTwice : two rows have one name; the error shows both.
+    ValueError : two rows have one name; the error shows both.
     """
     found: dict[str, Row] = {}
     for row in rows:
         if row.name in found:
-            raise RegisteredTwice(f"the {what} {row.name!r} is registered twice: {found[row.name]} and {row}")
+            raise ValueError(f"the {what} {row.name!r} is registered twice: {found[row.name]} and {row}")
         found[row.name] = row
     return MappingProxyType(found)
 
@@ -133,7 +129,7 @@ class ActionKind:
 
     Raises
     ------
-    RegisteredTwice : a step is named twice.
+    ValueError : a step is named twice.
     ValueError : there is no such step (`STEPS`).
     """
 

@@ -19,7 +19,7 @@ from provisioner_client.node_agent.proxy import PROXY_VARIABLE
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from slipway_cli.embedded.component import open_log, tail
 from slipway_cli.embedded.credentials import PRIVATE_UMASK, write_private
-from slipway_cli.embedded.errors import SimulatorFailed
+from slipway_cli.embedded.errors import with_log
 from slipway_cli.embedded.launcher import tied_command
 from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port, environment_port
 
@@ -61,14 +61,15 @@ class SimulatorProcess:
     def url(self, timeout: float = 30.0) -> str:
         """Base URL, once it answers.
 
-        Raises `SimulatorFailed`: it has ended, or does not answer in `timeout` seconds; the message has the end of its
+        Raises `EmbeddedError`: it has ended, or does not answer in `timeout` seconds; the message has the end of its
         log.
         """
         if self._url is None:
             assert self._process.stdout is not None
             line = _first_line(self._process.stdout, timeout)
             if not line.startswith(_GREETING):
-                raise SimulatorFailed(self.log, tail(self.log, start=self._log_start))
+                said = "the provisioner's simulator cannot be started"
+                raise with_log(said, self.log, tail(self.log, start=self._log_start))
             self._url = line.removeprefix(_GREETING).decode().strip()
         return self._url
 
@@ -121,10 +122,6 @@ _PAUSE = 2.0
 _RETRY = 1.0
 """Seconds between two attempts to connect it."""
 _SERVER_ERROR = 500
-
-
-class ConnectionTaken(ApiError):
-    """Airflow has a connection of this id that somebody else made; it is left alone."""
 
 
 class SimulatedProvisioner:
@@ -210,7 +207,7 @@ class SimulatedProvisioner:
         self._process = SimulatorProcess(self._arguments, self.log)
 
     def wait_ready(self) -> str:
-        """Its base URL, once it answers. Raises `SimulatorFailed`: it does not."""
+        """Its base URL, once it answers. Raises `EmbeddedError`: it does not."""
         assert self._process is not None, "it is started first"
         return self._process.url()
 
@@ -301,7 +298,7 @@ def connect(airflow: AirflowClient, connection_id: str, fields: Mapping[str, Any
 
     Raises
     ------
-    ConnectionTaken : there is a connection of this id that was not made here: it may lead to real machines.
+    ApiError : there is a connection of this id that was not made here: it may lead to real machines.
     ApiRefused, ApiUnreachable
     """
     before = airflow.connection(connection_id)
@@ -309,7 +306,7 @@ def connect(airflow: AirflowClient, connection_id: str, fields: Mapping[str, Any
     # Older demos called theirs so.
     ours = description.startswith((_MARK, "The simulated Drydock of"))
     if before is not None and not ours and before.get("host") != fields["host"]:
-        raise ConnectionTaken(
+        raise ApiError(
             f"Airflow's connection {connection_id} leads to {before.get('host')} and was not made by Slipway, so it is "
             "left alone; remove it in Airflow (Admin, Connections), or go on without the simulator"
         )

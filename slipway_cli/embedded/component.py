@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from slipway_cli.embedded.credentials import PRIVATE_UMASK, open_private
-from slipway_cli.embedded.errors import StepFailed
+from slipway_cli.embedded.errors import with_log
 from slipway_cli.embedded.launcher import AFTER, PRELOAD, tied_command
 from slipway_cli.embedded.processes import kill_sessions
 
@@ -195,8 +195,8 @@ class SetupStep:
         return self._process.pid
 
     def is_over(self) -> bool:
-        """Whether it has succeeded. Raises `StepFailed`: it has failed; the message has the end of its log."""
+        """Whether it has succeeded. Raises `EmbeddedError`: it has failed; the message has the end of its log."""
         status = self._process.poll()
         if status:
-            raise StepFailed(self._what, self._log, tail(self._log, start=self._start))
+            raise with_log(f"{self._what} failed", self._log, tail(self._log, start=self._start))
         return status == 0

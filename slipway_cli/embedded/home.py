@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway_cli.embedded.credentials import open_private, write_private
-from slipway_cli.embedded.errors import AlreadyRunning, UnusableHome
+from slipway_cli.embedded.errors import EmbeddedError
 
 STARTING, READY, STOPPING = "starting", "ready", "stopping"
 
@@ -21,7 +21,7 @@ STARTING, READY, STOPPING = "starting", "ready", "stopping"
 def make_home(home: Path) -> None:
     """Make the folder if it is not there, closed to others; one that is there is left as it is.
 
-    Raises `UnusableHome`: it cannot be made, nothing can be written in it, or it is not this user's alone.
+    Raises `EmbeddedError`: it cannot be made, nothing can be written in it, or it is not this user's alone.
     """
     try:
         for folder in reversed(home.parents):
@@ -31,16 +31,29 @@ def make_home(home: Path) -> None:
         with tempfile.TemporaryFile(dir=home):
             pass
     except OSError as error:
-        raise UnusableHome(home, error.strerror or str(error)) from error
+        raise _unusable(home, error.strerror or str(error)) from error
+
+
+def _unusable(home: Path, reason: str, instead: str = "") -> EmbeddedError:
+    """`reason` says what is wrong, `instead` what would also help."""
+    also = f", or, if it is yours alone, {instead}" if instead else ""
+    return EmbeddedError(f"{home} cannot be used ({reason}); choose another folder with --home or SLIPWAY_HOME{also}")
+
+
+def home_in_use(home: Path, detail: str) -> EmbeddedError:
+    """Return the error of a home where another embedded Airflow works; `detail` says which."""
+    return EmbeddedError(
+        f"{home} is in use by another embedded Airflow ({detail}); use or stop that one, or set SLIPWAY_HOME"
+    )
 
 
 def _require_own(home: Path, found: os.stat_result) -> None:
     """Refuse a folder where others could put their own files in the place of ours, the passwords say."""
     if found.st_uid != os.geteuid():
-        raise UnusableHome(home, f"it belongs to another user, of the id {found.st_uid}")
+        raise _unusable(home, f"it belongs to another user, of the id {found.st_uid}")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        raise UnusableHome(home, f"others may write in it: its mode is {mode}", f"run chmod go-w {home}")
+        raise _unusable(home, f"others may write in it: its mode is {mode}", f"run chmod go-w {home}")
 
 
 @dataclass(slots=True)
@@ -121,8 +134,7 @@ class HomeLock:
 
         Raises
         ------
-        AlreadyRunning : another one holds it.
-        UnusableHome : the folder cannot be written, or is not this user's alone.
+        EmbeddedError : another one holds it; the folder cannot be written, or is not this user's alone.
         """
         make_home(home)
         self._file = open_private(home / "lock")
@@ -137,7 +149,7 @@ class HomeLock:
                 if not going or time.monotonic() > end:
                     self._file.close()
                     where = f"process {other.pid}, {other.url}" if other else "its guard is still cleaning up"
-                    raise AlreadyRunning(home, where) from None
+                    raise home_in_use(home, where) from None
                 time.sleep(0.1)
 
     def fileno(self) -> int:

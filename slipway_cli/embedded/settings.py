@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slipway_cli.embedded.errors import EmbeddedError, PortInUse
+from slipway_cli.embedded.errors import EmbeddedError
 
 DEFAULT_HOME = ".slipway"
 DEFAULT_PORT = 8080
@@ -129,7 +129,7 @@ def environment_port(variable: str, default: int, environ: Mapping[str, str] | N
 def claim_port(port: int, purpose: str, variable: str) -> int:
     """Make sure that the port is free; 0 finds a free one.
 
-    Raises `PortInUse`: something listens there, or the port is not for ordinary users.
+    Raises `EmbeddedError`: something listens there, or the port is not for ordinary users.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -138,7 +138,9 @@ def claim_port(port: int, purpose: str, variable: str) -> int:
             probe.listen(1)
         except OSError as error:
             if error.errno in (errno.EADDRINUSE, errno.EACCES):
-                raise PortInUse(port, purpose, variable) from None
+                raise EmbeddedError(
+                    f"port {port} ({purpose}, {variable}) is in use; stop what listens there or set {variable}"
+                ) from None
             raise
         number: int = probe.getsockname()[1]
         return number

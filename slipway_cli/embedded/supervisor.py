@@ -27,7 +27,7 @@ from slipway_cli.embedded.component import (
 )
 from slipway_cli.embedded.credentials import Credentials, load_or_create
 from slipway_cli.embedded.environment import airflow_environment, controller_environment
-from slipway_cli.embedded.errors import ComponentFailed, Interrupted
+from slipway_cli.embedded.errors import EmbeddedError, with_log
 from slipway_cli.embedded.guard import Guard
 from slipway_cli.embedded.home import READY, STARTING, STOPPING, HomeLock, Runtime
 from slipway_cli.embedded.migration import (
@@ -231,13 +231,13 @@ class Supervisor:
     def _pause(self, end: float | None = None, waiting_for: Component | None = None) -> None:
         """Pause for a tick; without `end` there is no time limit, for a step that ends or fails by itself."""
         if self._signals:
-            raise Interrupted
+            raise EmbeddedError("stopped before Airflow was ready")
         if end is not None and waiting_for is not None and time.monotonic() > end:
             self._give_up(waiting_for, f"did not get healthy in {self._settings.start_timeout:g} s")
         time.sleep(_TICK)
 
     def _give_up(self, component: Component, what: str) -> None:
-        raise ComponentFailed(component.title, what, component.log, tail(component.log, start=component.log_start))
+        raise with_log(f"{component.title} {what}", component.log, tail(component.log, start=component.log_start))
 
     def _start(self, component: Component) -> None:
         pid = component.start()

@@ -42,10 +42,6 @@ _PATIENCE = 180.0
 """Seconds without an answer after which following ends with an error."""
 
 
-class AirflowGone(ApiError):
-    """Airflow has not answered for minutes; the message says what to do."""
-
-
 class Absence:
     """Patience with a server that does not answer: it is told once, and given up after a while.
 
@@ -85,14 +81,14 @@ class Absence:
         Raises
         ------
         ApiRefused : it is an answer.
-        AirflowGone : there has been none for `patience` seconds.
+        ApiError : there has been none for `patience` seconds.
         """
         if isinstance(error, ApiRefused) and error.status < 500:
             raise error
         self._check()
         away = time.monotonic() - self._last_seen
         if away > self._patience:
-            raise AirflowGone(f"{error}; given up after {away:.0f} s. {self._advice}") from error
+            raise ApiError(f"{error}; given up after {away:.0f} s. {self._advice}") from error
         if away > self._silence and not self._told:
             self._say("Airflow does not answer; waiting")
             self._told = True
@@ -206,7 +202,7 @@ def follow(
 
     Raises
     ------
-    AirflowGone, ApiRefused
+    ApiError, ApiRefused
     """
     token: str | None = None
     header: Mapping[str, Any] = {}

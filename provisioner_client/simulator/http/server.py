@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar, Protocol
 from urllib.parse import urlsplit
 
-from provisioner_client.simulator.errors import AddressInUse
+from provisioner_client.simulator.errors import SimulatorError
 from provisioner_client.simulator.http.answer import Answer, phrase
 from provisioner_client.simulator.http.faults import Fault, FaultKind
 from provisioner_client.simulator.http.request import Request
@@ -68,7 +68,7 @@ class SimulatorServer(ThreadingHTTPServer):
 
     Raises
     ------
-    AddressInUse : if the port is taken.
+    SimulatorError : if the port is taken.
     """
 
     daemon_threads = True
@@ -81,7 +81,7 @@ class SimulatorServer(ThreadingHTTPServer):
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:
-            raise AddressInUse(f"cannot listen on {host}:{port}: {error.strerror}") from error
+            raise SimulatorError(f"cannot listen on {host}:{port}: {error.strerror}") from error
 
     def server_bind(self) -> None:
         """Bind without the standard library's look-up of the host's name, which can take seconds."""

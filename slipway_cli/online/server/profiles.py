@@ -21,10 +21,6 @@ from strategy_lib.did_you_mean import suggestion
 _TOO_OPEN = stat.S_IRWXG | stat.S_IRWXO
 
 
-class ProfileError(SlipwayCliError):
-    """The profiles or tokens cannot be used; the message names the file and says what to do."""
-
-
 @dataclass(frozen=True, slots=True)
 class Profile:
     """A server: its address, the site that is meant when none is named, and the user to log in as."""
@@ -80,7 +76,7 @@ class Folder:
     def profiles(self) -> tuple[str | None, dict[str, Profile]]:
         """Return the name of the profile in use, and all profiles by name.
 
-        Raises `ProfileError`: the file is damaged.
+        Raises `SlipwayCliError`: the file is damaged.
         """
         if not self.profiles_file.exists():
             return None, {}
@@ -88,7 +84,7 @@ class Folder:
             data = yaml.safe_load(self._text(self.profiles_file)) or {}
             found = {str(name): Profile(**fields) for name, fields in (data.get("profiles") or {}).items()}
         except (yaml.YAMLError, AttributeError, TypeError) as error:
-            raise ProfileError(f"{self.profiles_file} is damaged; correct it, or remove it") from error
+            raise SlipwayCliError(f"{self.profiles_file} is damaged; correct it, or remove it") from error
         return data.get("current"), found
 
     def save_profiles(self, current: str | None, profiles: Mapping[str, Profile]) -> None:
@@ -97,17 +93,17 @@ class Folder:
         self._write(self.profiles_file, yaml.safe_dump({"current": current, "profiles": shown}, sort_keys=False))
 
     def profile(self, name: str) -> Profile:
-        """Return a profile by its name. Raises `ProfileError`: no profile has this name."""
+        """Return a profile by its name. Raises `SlipwayCliError`: no profile has this name."""
         _, profiles = self.profiles()
         if name not in profiles:
             add = f"`slipway profile add {name} URL` makes it"
-            raise ProfileError(f"there is no profile {name!r}.{suggestion(name, profiles)} {add}")
+            raise SlipwayCliError(f"there is no profile {name!r}.{suggestion(name, profiles)} {add}")
         return profiles[name]
 
     def login(self, url: str, user: str | None = None) -> Login | None:
         """Return the user's login at this server, without a user the newest one there; None when there is none.
 
-        Raises `ProfileError`: others can read the file, or it is damaged.
+        Raises `SlipwayCliError`: others can read the file, or it is damaged.
         """
         found = [login for login in self._logins() if login.at(url, user)]
         return found[-1] if found else None
@@ -129,7 +125,7 @@ class Folder:
         try:
             self.tokens_file.unlink(missing_ok=True)
         except OSError as error:
-            raise ProfileError(f"{self.tokens_file} cannot be removed: {error.strerror or error}") from error
+            raise SlipwayCliError(f"{self.tokens_file} cannot be removed: {error.strerror or error}") from error
 
     def _write_logins(self, logins: Iterable[Login]) -> None:
         data = {f"{item.user} {item.url}": {"url": item.url, "user": item.user, "token": item.token} for item in logins}
@@ -140,7 +136,7 @@ class Folder:
         if not self.tokens_file.exists():
             return []
         if os.name == "posix" and self.tokens_file.stat().st_mode & _TOO_OPEN:
-            raise ProfileError(
+            raise SlipwayCliError(
                 f"{self.tokens_file} holds tokens and others may have read it: `slipway logout --all`, and log "
                 f"in again; or, if you are sure that nobody did, `chmod 600 {self.tokens_file}`"
             )
@@ -149,14 +145,14 @@ class Folder:
             # The keys tell nothing more: in older files they are names of profiles.
             return [Login(item["url"], item["user"], item["token"]) for item in data.values()]
         except (ValueError, AttributeError, KeyError, TypeError) as error:
-            raise ProfileError(f"{self.tokens_file} is damaged: `slipway logout --all`, and log in again") from error
+            raise SlipwayCliError(f"{self.tokens_file} is damaged: `slipway logout --all`, and log in again") from error
 
     @staticmethod
     def _text(path: Path) -> str:
         try:
             return path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ProfileError(f"{path} cannot be read: {error}") from error
+            raise SlipwayCliError(f"{path} cannot be read: {error}") from error
 
     @staticmethod
     def _write(path: Path, text: str) -> None:
@@ -164,4 +160,4 @@ class Folder:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(path, text)
         except OSError as error:
-            raise ProfileError(f"{path} cannot be written: {error.strerror or error}") from error
+            raise SlipwayCliError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.home import find_running
 from slipway_cli.embedded.settings import DEFAULT_HOME
-from slipway_cli.online.server.profiles import Folder, Profile, ProfileError
+from slipway_cli.online.server.profiles import Folder, Profile
 from slipway_cli.output import listed
 
 DEFAULT_SITE = "default"
@@ -69,7 +70,7 @@ def server_config(
     it is the Slipway that `slipway up` runs in this `SLIPWAY_HOME`. If none runs there, there is no server: a password
     is never sent to a program that only listens at a usual address. `SLIPWAY_TOKEN` wins over the stored login.
 
-    Raises `ProfileError`: no server is meant, there is no such profile, an address is none, or a file cannot be used.
+    Raises `SlipwayCliError`: no server is meant, there is no such profile, or an address or file cannot be used.
     """
     env = os.environ if environ is None else environ
     folder = Folder.of(env)
@@ -83,7 +84,7 @@ def server_config(
     given = site or env.get("SLIPWAY_SITE") or named.server.site
     chosen = given or DEFAULT_SITE
     if _NAME.fullmatch(chosen) is None:
-        raise ProfileError(f"{chosen!r} is no name of a site: use up to 64 letters, digits, _ . and -")
+        raise SlipwayCliError(f"{chosen!r} is no name of a site: use up to 64 letters, digits, _ . and -")
     return ServerConfig(
         url=url,
         site=chosen,
@@ -115,7 +116,7 @@ def _named(profile: str | None, env: Mapping[str, str], folder: Folder) -> _Name
     running = find_running(home)
     if running is None:
         known = f"`slipway profile use NAME` ({listed(profiles)}), " if profiles else ""
-        raise ProfileError(
+        raise SlipwayCliError(
             f"no server is named, and no `slipway up` runs here (in {home}, see SLIPWAY_HOME): start one with "
             f"`make up` or `slipway up`, or name a server with {known}`slipway profile add NAME URL` or SLIPWAY_URL"
         )
@@ -124,15 +125,17 @@ def _named(profile: str | None, env: Mapping[str, str], folder: Folder) -> _Name
 
 
 def checked_url(url: str) -> str:
-    """Return the address without a slash at its end. Raises `ProfileError`: it is no address of a web server."""
+    """Return the address without a slash at its end. Raises `SlipwayCliError`: it is no address of a web server."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
     if not good or parts.query or parts.fragment:
-        raise ProfileError(f"{url!r} is not the address of a server; write for example https://airflow.example.org")
+        raise SlipwayCliError(f"{url!r} is not the address of a server; write for example https://airflow.example.org")
     if parts.username or parts.password:
-        raise ProfileError("an address is kept and shown: leave user and password out of it, and use `slipway login`")
+        raise SlipwayCliError(
+            "an address is kept and shown: leave user and password out of it, and use `slipway login`"
+        )
     # The address of the API is that of the same server.
     return re.sub(r"/slipway(/.*)?$", "", url.rstrip("/"))

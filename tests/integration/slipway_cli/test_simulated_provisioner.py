@@ -17,14 +17,14 @@ from slipway_cli.demo.simulated_provisioner import (
     SimulatedProvisioner,
     SimulatorProcess,
 )
-from slipway_cli.embedded.errors import SimulatorFailed
+from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.settings import EmbeddedSettings
 
 
 def test_a_simulator_that_cannot_start_says_why(tmp_path: Path) -> None:
     with (
         SimulatorProcess(["--no-such-option"], tmp_path / "simulator.log") as simulator,
-        pytest.raises(SimulatorFailed, match="no-such-option"),
+        pytest.raises(EmbeddedError, match="no-such-option"),
     ):
         simulator.url()
 

@@ -6,8 +6,8 @@ import json
 import pytest
 import responses
 
-from api_client.session import ApiRefused, ApiSession
-from api_client.slipway import DesignRefused, SlipwayClient
+from api_client.session import ApiError, ApiRefused, ApiSession
+from api_client.slipway import SlipwayClient
 from tests.unit.api_client.conftest import URL
 
 PROVISIONER = f"{URL}/slipway/api/v1.0/provisioner"
@@ -70,7 +70,7 @@ def test_a_refused_design_names_every_error(wire: responses.RequestsMock, sessio
         json={"message": "Validations failed", "details": {"messageList": [*messages, warning]}},
         status=400,
     )
-    with pytest.raises(DesignRefused) as caught:
+    with pytest.raises(ApiError) as caught:
         SlipwayClient(session).commit("alpha", "a: b")
     assert str(caught.value) == "Validations failed\n  design:3: bad\n  design:9: worse"
 

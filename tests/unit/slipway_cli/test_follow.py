@@ -11,10 +11,10 @@ import requests
 import responses
 from rich.console import Console
 
-from api_client.session import ApiRefused, ApiSession
+from api_client.session import ApiError, ApiRefused, ApiSession
 from api_client.slipway import SlipwayClient
 from slipway_cli.embedded.errors import EmbeddedError
-from slipway_cli.terminal.follow import Absence, AirflowGone, Clock, TreeFrame, follow, open_tree_view
+from slipway_cli.terminal.follow import Absence, Clock, TreeFrame, follow, open_tree_view
 from tests.support.terminal_screens import WIDTHS, TerminalScreen
 from tests.unit.slipway_cli.test_tree_text import node, parent
 
@@ -86,7 +86,7 @@ def test_rule_24_the_run_of_an_action_that_died_is_not_waited_for(wire: response
 
 def test_an_airflow_that_stays_away_is_given_up(wire: responses.RequestsMock) -> None:
     wire.get(f"{ACTION}/tree", body=requests.ConnectionError("refused"))
-    with pytest.raises(AirflowGone, match=r"does not answer .*; given up after 0 s\. What to do"):
+    with pytest.raises(ApiError, match=r"does not answer .*; given up after 0 s\. What to do"):
         watch(patience=0.0)
 
 

@@ -13,13 +13,12 @@ import responses
 from click.testing import CliRunner
 
 from api_client.airflow import AirflowClient
-from api_client.session import ApiSession, ApiUnreachable
+from api_client.session import ApiError, ApiSession, ApiUnreachable
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.connection_secrets import secrets_of
 from slipway_cli.demo import simulated_provisioner
 from slipway_cli.demo.simulated_provisioner import (
     ALL_SITES,
-    ConnectionTaken,
     PendingConnection,
     connect,
     connection_fields,
@@ -71,7 +70,7 @@ def test_a_connection_of_its_own_is_replaced(wire: responses.RequestsMock, befor
 
 def test_a_connection_to_real_machines_is_left_alone(wire: responses.RequestsMock) -> None:
     wire.get(CONNECTION, json={"host": "https://drydock.example.org", "description": "the plant"})
-    with pytest.raises(ConnectionTaken, match=r"leads to https://drydock\.example\.org and was not made by Slipway"):
+    with pytest.raises(ApiError, match=r"leads to https://drydock\.example\.org and was not made by Slipway"):
         connected()
 
 
@@ -94,7 +93,7 @@ def test_it_is_connected_once_airflows_api_server_is_back(
 
 def test_what_airflow_refuses_is_not_asked_for_again(wire: responses.RequestsMock) -> None:
     wire.get(CONNECTION, json={"host": "https://drydock.example.org", "description": "the plant"})
-    with pytest.raises(ConnectionTaken):
+    with pytest.raises(ApiError):
         PendingConnection(connected, 60).try_now()
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import responses
 
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.home import HomeLock, Runtime
-from slipway_cli.online.server.profiles import Folder, Login, Profile, ProfileError
+from slipway_cli.online.server.profiles import Folder, Login, Profile
 from slipway_cli.online.server.server_config import checked_url, server_config
 from tests.unit.slipway_cli.conftest import Slipway
 
@@ -80,7 +81,7 @@ def test_which_site(
 @pytest.mark.parametrize("site", ["", "a b", "../x", "-x", "x" * 65])
 def test_what_is_no_name_of_a_site(environ: dict[str, str], site: str) -> None:
     if site:
-        with pytest.raises(ProfileError, match="is no name of a site"):
+        with pytest.raises(SlipwayCliError, match="is no name of a site"):
             server_config(None, site, environ)
 
 
@@ -113,7 +114,7 @@ def test_tokens_that_were_kept_by_profile_are_found(environ: dict[str, str]) -> 
 
 def test_without_any_word_it_is_the_slipway_that_runs_here(tmp_path: Path) -> None:
     environ = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "SLIPWAY_HOME": str(tmp_path)}
-    with pytest.raises(ProfileError, match="no `slipway up` runs here"):
+    with pytest.raises(SlipwayCliError, match="no `slipway up` runs here"):
         server_config(None, None, environ)
     lock = HomeLock(tmp_path)
     try:
@@ -121,7 +122,7 @@ def test_without_any_word_it_is_the_slipway_that_runs_here(tmp_path: Path) -> No
         assert server_config(None, None, environ).url == "http://127.0.0.1:4711"
     finally:
         lock.release()
-    with pytest.raises(ProfileError, match="no `slipway up` runs here"):
+    with pytest.raises(SlipwayCliError, match="no `slipway up` runs here"):
         server_config(None, None, environ)
 
 
@@ -143,7 +144,7 @@ def test_nothing_is_sent_where_no_server_is_named(
 def test_profiles_of_which_none_is_in_use_are_named(environ: dict[str, str]) -> None:
     folder = Folder.of(environ)
     folder.save_profiles(None, folder.profiles()[1])
-    with pytest.raises(ProfileError, match=r"a server with `slipway profile use NAME` \(lab, plant\), `slipway"):
+    with pytest.raises(SlipwayCliError, match=r"a server with `slipway profile use NAME` \(lab, plant\), `slipway"):
         server_config(None, None, environ)
 
 
@@ -162,12 +163,12 @@ def test_addresses(given: str, address: str) -> None:
 
 @pytest.mark.parametrize("url", ["", "h", "h:8080", "ftp://h", "http://", "http://h:x", "http://h:0", "http://h/?a=b"])
 def test_what_is_no_address(url: str) -> None:
-    with pytest.raises(ProfileError, match="is not the address of a server"):
+    with pytest.raises(SlipwayCliError, match="is not the address of a server"):
         checked_url(url)
 
 
 def test_an_address_holds_no_password() -> None:
-    with pytest.raises(ProfileError, match="leave user and password out") as caught:
+    with pytest.raises(SlipwayCliError, match="leave user and password out") as caught:
         checked_url("http://user:secret@h")
     assert "secret" not in str(caught.value)
 
