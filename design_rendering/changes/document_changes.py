@@ -45,6 +45,15 @@ class FieldChange:
     before: Any
     after: Any
 
+    def to_data(self) -> dict[str, Any]:
+        """Return it as JSON has it: `from` and `to` where it has such a value."""
+        shown: dict[str, Any] = {"path": self.path, "change": self.change.value}
+        if self.change is not Change.ADDED:
+            shown["from"] = self.before
+        if self.change is not Change.REMOVED:
+            shown["to"] = self.after
+        return shown
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:

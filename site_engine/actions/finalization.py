@@ -16,14 +16,15 @@ from site_engine.monitoring.measurements import measure_action
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import OperationRun
-from site_engine.plans.dry_run_changes import dry_run_changes
 from site_engine.plans.planning import simulate_plan
+from site_engine.plans.site_plans import plan_of_run
 from site_engine.process import SharedClock
 from site_engine.redaction import redact_for_action
 from site_engine.shared_lists import shared_by
 from site_store import ActionState, PlannedGroup
+from strategy_lib.goals.change_words import fold_nodes
 from strategy_lib.phase import Phase, Verdict
-from strategy_lib.reports.report import to_dict
+from strategy_lib.reports.report import ReportedChanges, to_dict
 from strategy_lib.reports.report_text import render
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def finalize_dry_run(
     rehearsal = simulate_plan(planned, states, step, targets, withheld, below_criteria=below_criteria, remove=remove)
     report = make_dry_run_report(data, step_states, store.now(), rehearsal)
     if planned and not report.failed_steps:
-        report = replace(report, changes=dry_run_changes(store, action, planned, rehearsal, withheld))
+        plan = plan_of_run(store, action, planned, rehearsal, withheld)
+        rows = tuple(fold_nodes(plan.nodes_to_data()))
+        report = replace(report, changes=ReportedChanges(plan.summary, rows))
     return _closed(store, action, report, log)
 
 

@@ -11,7 +11,7 @@ from site_engine.log_messages import count, names
 from site_engine.plans.site_rehearsals import UPDATE
 
 if TYPE_CHECKING:
-    from site_engine.plans.site_plans import SitePlan
+    from site_engine.plans.plan import SitePlan
 
 FIRST = "deploy_site"
 
@@ -60,22 +60,23 @@ def next_step(plan: SitePlan) -> NextStep | None:
     """Return how a site goes on by the plan of an update; None where nothing was committed for it."""
     if plan.revision is None:
         return None
+    stays = plan.rehearsal.stays
     is_done = bool(plan.unchanged) or any(each.difference.done_revision is not None for each in plan.nodes.values())
     overrides = tuple(
         override
         for override, is_needed in (
-            (Override.ALLOW_REDEPLOY, bool(plan.stays)),
-            (Override.MANY_REDEPLOYS, plan.takes_many),
+            (Override.ALLOW_REDEPLOY, bool(stays)),
+            (Override.MANY_REDEPLOYS, plan.rehearsal.takes_many),
         )
         if is_needed
     )
     said = []
-    if plan.stays:
-        some = "is" if len(plan.stays) == 1 else "are"
+    if stays:
+        some = "is" if len(stays) == 1 else "are"
         said.append(
-            f"{count(len(plan.stays), 'node')} {some} deployed otherwise than wanted, and left alone without "
-            f"allow_redeploy, which erases and deploys anew: {names(plan.stays)}"
+            f"{count(len(stays), 'node')} {some} deployed otherwise than wanted, and left alone without "
+            f"allow_redeploy, which erases and deploys anew: {names(stays)}"
         )
-    if plan.takes_many:
+    if plan.rehearsal.takes_many:
         said.append("these are more than the settings of the site allow at once, without many_redeploys")
     return NextStep(next_kind(plan.revision, is_done=is_done), overrides, "; ".join(said))

@@ -1,139 +1,60 @@
-"""What an update of a site would do now, from what the store knows: node by node, group by group, in which order.
+"""What an action would do now: node by node, group by group, in which order, and why.
 
-It reads the newest revision's goals and the provisioner's list that was read last. No design is rendered and nobody is
-asked; `planning.plan_action` comes to the same for the newest design and the same list.
+One type for all who ask: `plan_site` (an update of the newest revision, from the goals that the store knows, without
+any design), `plan_request` (any action, as its task `plan_groups` makes its plan) and `plan_of_run` (a dry run of
+Airflow, from the plan that it has stored). All three come to the same for the same design and the same list.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from site_engine.actions.kinds import Override, kind_of
+from site_engine.actions.parameters import parameters_of
+from site_engine.groups.releases import releases_of
 from site_engine.plans.design_changes import DesignUnreadable, documents_between
-from site_engine.plans.differences import NodeDifference, node_difference, why_kept
-from site_engine.plans.node_lists import conditions_of
-from site_engine.plans.planned_differences import leave_out
+from site_engine.plans.differences import LEFT_ALONE, NodeDifference, node_difference, why_kept
+from site_engine.plans.node_lists import conditions_of, last_conditions
+from site_engine.plans.plan import Edge, GroupChanges, PlannedNode, SitePlan
+from site_engine.plans.planned_differences import leave_out, planned_differences
+from site_engine.plans.planning import plan_action, strategy_of
 from site_engine.plans.schedules import WaitingGroup, rounds_of
-from site_engine.plans.site_rehearsals import UPDATE, changes_of, rehearse_update
-from strategy_lib.goals.update import Change
+from site_engine.plans.site_rehearsals import (
+    UPDATE,
+    SiteRehearsal,
+    deployed_of,
+    kept_nodes,
+    rehearse_action,
+    rehearse_update,
+)
+from site_store import GroupGoal, SiteGoals
+from site_store.trees.plan_facts import TIMED
+from strategy_lib.goals.change_words import Deed
+from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.groups.waves import find_node_cycles, order_between_groups, used_edges, waves
-from strategy_lib.outcome import NodeCondition
+from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
+from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from design_rendering.changes.document_changes import DocumentChange
-    from site_engine.plans.site_rehearsals import SiteRehearsal
-    from site_store import GroupGoal, SiteGoals, SiteStore
-    from strategy_lib.phase import Phase
+    from design_rendering.design import Design
+    from site_engine.actions.kinds import ActionKind
+    from site_engine.actions.parameters import ActionParameters
+    from site_engine.plans.node_lists import NodeList
+    from site_engine.plans.planning import DryRun
+    from site_store import ActionRecord, PlannedGroup, SiteStore
 
 MOST_EXPLAINED = 2000
 """Of so many nodes at most it is said which documents and fields differ."""
 _MOST_REVISIONS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedNode:
-    """A node with something to do.
-
-    Attributes
-    ----------
-    groups : those that it is in, in processing order.
-    documents : what differs between the design that it was done for and the wanted one; None where that is not said.
-    is_submitted : whether an update would submit it.
-    kept : why it would not, though it has something to do.
-    """
-
-    difference: NodeDifference
-    groups: tuple[str, ...] = ()
-    documents: tuple[DocumentChange, ...] | None = None
-    is_submitted: bool = False
-    kept: str | None = None
-
-    @property
-    def withheld(self) -> str | None:
-        """Why an update leaves it alone; None where it does not, or no group has it."""
-        return self.difference.withheld or self.kept
-
-
-@dataclass(frozen=True, slots=True)
-class GroupChanges:
-    """What an update has to do in a group: how many of its nodes it would add, change, …; all others are as wanted.
-
-    `failing`: why the group would fail even if every submitted node succeeded; None where it would not.
-    """
-
-    name: str
-    critical: bool
-    depends_on: tuple[str, ...]
-    total: int
-    counts: Mapping[Change, int]
-    submitted: int
-    failing: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """An edge of the order that is used: `later` waits for `earlier`; both are groups, or both are nodes."""
-
-    kind: str
-    later: str
-    earlier: str
-
-
-@dataclass(frozen=True, slots=True)
-class SitePlan:
-    """What an update would do.
-
-    Attributes
-    ----------
-    revision : the newest; None before the first commit.
-    listed_at : when the provisioner's list was read that it uses; None where none was, and nothing counts as
-        deployed.
-    nodes : those with something to do, by name.
-    unchanged : those that are as wanted, by name: the version and the revision that each was done for.
-    groups : in processing order.
-    order : waves of nodes that would be submitted: each waits for those before.
-    edges : by which edges groups and nodes with something to submit wait for each other, also through others.
-    refusal : why the whole update would be refused; None where it would not.
-    max_parallel_groups, waves : how many groups run side by side, and in which rounds.
-    batches : what is said of groups whose nodes go in batches (rule 59).
-    usual : how many seconds operations on the site took, by phase.
-    released : nodes that would be erased and released before they are prepared (rule 11).
-    stays : deployed nodes that it leaves as they are without `allow_redeploy`.
-    takes_many : to redeploy these, too, takes `many_redeploys`.
-    is_known : whether the site has a revision, a buffer or an action.
-    """
-
-    site: str
-    revision: int | None
-    listed_at: datetime | None
-    nodes: Mapping[str, PlannedNode] = field(default_factory=dict)
-    unchanged: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
-    groups: tuple[GroupChanges, ...] = ()
-    order: tuple[tuple[str, ...], ...] = ()
-    edges: tuple[Edge, ...] = ()
-    refusal: str | None = None
-    max_parallel_groups: int = 1
-    waves: tuple[tuple[str, ...], ...] = ()
-    batches: tuple[str, ...] = ()
-    usual: Mapping[Phase, float] = field(default_factory=dict)
-    released: tuple[str, ...] = ()
-    stays: frozenset[str] = frozenset()
-    takes_many: bool = False
-    is_known: bool = True
-
-    @property
-    def counts(self) -> Mapping[Change, int]:
-        """How many nodes it would add, change, …, each node once."""
-        found = Counter(planned.difference.change for planned in self.nodes.values())
-        found[Change.NONE] += len(self.unchanged)
-        return {change: found[change] for change in Change}
+_ASKED = {Phase.DESTROY: Change.REMOVE, Phase.RELABEL: Change.RELABEL}
+"""What an action's step on named nodes does to each."""
 
 
 def plan_site(store: SiteStore, site: str, *, explained: int = MOST_EXPLAINED) -> SitePlan:
@@ -145,23 +66,112 @@ def plan_site(store: SiteStore, site: str, *, explained: int = MOST_EXPLAINED) -
     """
     facts = store.plan_facts.get(site, UPDATE)
     conditions = {} if facts.listed is None else conditions_of(facts.listed, facts.left)
-    deployed = {name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED}
-    goals = store.goals.of_site(site, deployed)
+    goals = store.goals.of_site(site, deployed_of(conditions))
     differences = {name: _of_update(record, conditions.get(name)) for name, record in goals.records.items()}
     found = leave_out(differences, facts.out_of_use)
     rehearsal = rehearse_update(store, site, goals, found, conditions, facts)
-    plan = explain(
-        store,
-        site,
-        goals,
-        found,
-        None if facts.listed is None else facts.listed.read_at,
-        rehearsal,
-        explained=explained,
-        at_once=facts.settings.max_parallel_groups,
-        usual=facts.usual,
-    )
+    documents = _documents(store, site, goals, found, explained)
+    at_once = facts.settings.max_parallel_groups
+    plan = explain(site, goals, found, rehearsal, documents, at_once=at_once, usual=facts.usual)
+    if facts.listed is not None:
+        listed = (facts.listed.connection, len(conditions))
+        plan = replace(plan, listed_at=facts.listed.read_at, listed=listed)
     return replace(plan, is_known=facts.is_known)
+
+
+def plan_request(
+    store: SiteStore,
+    kind: ActionKind,
+    parameters: ActionParameters,
+    design: Design,
+    site: str,
+    revision: int,
+    listed: NodeList,
+) -> SitePlan:
+    """Say what an action would do now, as its own task `plan_groups` would plan it (rules 11, 15, 21 and 25)."""
+    conditions = {name: node.condition for name, node in listed.nodes.items()}
+    records = store.nodes.of_site(site)
+    out_of_use = store.user_states.left_out(site, kind.name)
+    strategy = strategy_of(kind, parameters, design, records)
+    plan = plan_action(kind, parameters, design, strategy, records, conditions, out_of_use=out_of_use)
+    used = {name: node for name, node in listed.nodes.items() if name not in plan.out_of_use}
+    releases = releases_of(store, site, plan.groups, used)
+    rehearsal = rehearse_action(kind, parameters, design, plan, releases, conditions)
+    found = plan.differences
+    if kind.node_step is not None:
+        found = _of_step(kind, parameters, found)
+    goals = _goals_of_plan(revision, rehearsal.groups, records, found, design.edges)
+    at_once = parameters.with_default(kind, design.settings.max_parallel_groups).places
+    documents = _documents(store, site, goals, found, MOST_EXPLAINED)
+    usual = store.operations.usual_seconds(site, TIMED)
+    made = explain(site, goals, found, rehearsal, documents, at_once=at_once, usual=usual)
+    return replace(made, kind=kind.name, listed_at=listed.read_at, listed=(listed.connection, len(listed.nodes)))
+
+
+def plan_of_run(
+    store: SiteStore, action: ActionRecord, groups: Sequence[PlannedGroup], run: DryRun, withheld: Mapping[str, str]
+) -> SitePlan:
+    """Say what a dry run of Airflow would do, by the plan that it has stored.
+
+    Parameters
+    ----------
+    groups : those of the action's plan, in processing order.
+    run : what it would submit.
+    withheld : nodes that it would not submit, each with the reason: those too that cannot be prepared as they are.
+    """
+    kind, parameters = kind_of(action.kind), parameters_of(action)
+    records = store.nodes.of_site(action.site)
+    # The plan names the digest of each node of its groups; of the others the newest revision's is wanted.
+    digests = {record.name: record.wanted_digest for record in records if record.wanted_digest is not None}
+    for planned in groups:
+        digests.update(store.tasks.digests(action.id, planned.group.name))
+    conditions = last_conditions(store, action.site)[0]
+    out_of_use = store.user_states.left_out(action.site, kind.name)
+    found = planned_differences(kind, parameters, digests, records, conditions, out_of_use=out_of_use)
+    to_do = {name for name, each in found.items() if each.change in TO_DO}
+    kept = kept_nodes(run, {planned.group.name: planned.nodes for planned in groups}, to_do)
+    kept |= {name: why for name, why in withheld.items() if name in to_do}
+    redeploy = frozenset[str]().union(*(planned.plan.redeploy for planned in groups))
+    if kind.node_step is not None:
+        found = _of_step(kind, parameters, found)
+        redeploy = deployed_of(conditions).intersection(found)
+    stuck = frozenset(name for name in run.submitted if conditions.get(name) in REFUSED_BY_PREPARE)
+    rehearsal = SiteRehearsal(run, tuple(groups), kept, redeploy, stuck, out_of_use=frozenset(out_of_use))
+    goals = _goals_of_plan(action.revision, groups, records, found, {})
+    documents = _documents(store, action.site, goals, found, MOST_EXPLAINED)
+    return replace(explain(action.site, goals, found, rehearsal, documents), kind=kind.name)
+
+
+def _goals_of_plan(
+    revision: int | None,
+    groups: Sequence[PlannedGroup],
+    records: Collection[NodeRow],
+    found: Collection[str],
+    edges: Mapping[str, tuple[str, ...]],
+) -> SiteGoals:
+    """Return the goals of an action as a site's own are known; no node is left out as clean."""
+    return SiteGoals(
+        revision,
+        {},
+        {record.name: record for record in records if record.name in found},
+        tuple(
+            GroupGoal(one.group.name, one.group.critical, one.group.depends_on, len(one.nodes), one.nodes)
+            for one in groups
+        ),
+        edges,
+    )
+
+
+def _of_step(
+    kind: ActionKind, parameters: ActionParameters, found: Mapping[str, NodeDifference]
+) -> dict[str, NodeDifference]:
+    """Return what an action with a step on named nodes does to each of them, whatever it was done for."""
+    assert kind.node_step is not None
+    change = Change.REDO if kind.has_groups else _ASKED[kind.node_step]
+    targets = sorted(frozenset(parameters.target_nodes or ()))
+    known = {name: found.get(name, NodeDifference(name, change, "")) for name in targets}
+    why = f"asked for by {kind.name}"
+    return {name: replace(each, change=change, reason=why, withheld=None) for name, each in known.items()}
 
 
 def _of_update(record: NodeRow, condition: NodeCondition | None) -> NodeDifference:
@@ -172,69 +182,83 @@ def _of_update(record: NodeRow, condition: NodeCondition | None) -> NodeDifferen
     return replace(found, withheld=why_kept(record, asked=False)) if found.change is Change.REMOVE else found
 
 
-def _is_done_aside(each: NodeDifference, *, in_a_group: bool) -> bool:
-    """Whether something is done to a node beside the groups: new labels in place, a removal."""
-    aside = each.change is Change.REMOVE or (each.change is Change.RELABEL and in_a_group)
-    return aside and each.withheld is None
-
-
 def explain(
-    store: SiteStore,
     site: str,
     goals: SiteGoals,
     found: Mapping[str, NodeDifference],
-    listed_at: datetime | None,
     rehearsal: SiteRehearsal,
+    documents: Mapping[str, tuple[DocumentChange, ...]],
     *,
-    explained: int = MOST_EXPLAINED,
     at_once: int = 1,
     usual: Mapping[Phase, float] = MappingProxyType({}),
 ) -> SitePlan:
-    """Say group by group, in which order, and by which documents and fields, what follows from differences of nodes.
+    """Say node by node, group by group and in which order what follows from differences of nodes.
 
     Parameters
     ----------
     goals : what is wanted: its `clean` nodes are as wanted, whatever `found` says of others.
     found : of each other node what has to be done to it.
     rehearsal : what would be submitted.
+    documents : what differs for nodes, where that is known.
     at_once : how many groups run side by side.
     usual : how many seconds operations on the site took.
     """
-    changed = changes_of(found, rehearsal.redeploy)
     groups_of: dict[str, list[str]] = {}
     for group in goals.groups:
         for name in group.nodes:
             groups_of.setdefault(name, []).append(group.name)
-    documents = _documents(store, site, goals, changed, explained)
-    nodes = {
-        name: PlannedNode(
-            each,
-            tuple(groups_of.get(name, ())),
-            documents.get(name),
-            name in rehearsal.submitted or _is_done_aside(each, in_a_group=name in groups_of),
-            rehearsal.kept.get(name),
-        )
-        for name, each in changed.items()
-    }
-    as_wanted = {name: (each.done_version, each.done_revision) for name, each in found.items() if name not in changed}
+    nodes = {}
+    submitted = rehearsal.submitted
+    for name, each in found.items():
+        if each.change is not Change.NONE:
+            # One that is redeployed is not withheld.
+            taken = replace(each, withheld=None) if name in rehearsal.redeploy else each
+            its, kept = tuple(groups_of.get(name, ())), rehearsal.kept.get(name)
+            deed = _deed(taken, rehearsal, submitted, in_a_group=bool(its))
+            allowed = _allowed_by(taken, rehearsal, site) if deed is Deed.WITHHOLD else None
+            nodes[name] = PlannedNode(taken, its, documents.get(name), deed, kept, allowed)
+    as_wanted = {name: (each.done_version, each.done_revision) for name, each in found.items() if name not in nodes}
     groups = tuple(_of_group(group, nodes, rehearsal.failing.get(group.name)) for group in goals.groups)
     return SitePlan(
         site,
         goals.revision,
-        listed_at,
+        None,
         nodes,
         {**goals.clean, **as_wanted} if as_wanted else goals.clean,
         groups,
         *_order(goals, nodes),
-        rehearsal.refusal,
         at_once,
         _waves(goals, groups, at_once),
-        rehearsal.batches,
         usual,
-        rehearsal.released,
-        rehearsal.stays,
-        rehearsal.takes_many,
+        rehearsal,
     )
+
+
+def _deed(each: NodeDifference, rehearsal: SiteRehearsal, submitted: Collection[str], *, in_a_group: bool) -> Deed:
+    """Return what is done with a node: by its groups, or beside them (new labels in place, a removal)."""
+    if each.name in submitted:
+        if each.name in rehearsal.redeploy:
+            return Deed.REDEPLOY
+        return Deed.RELEASE if each.name in rehearsal.released else Deed.DEPLOY
+    if each.withheld is None and each.change is Change.REMOVE:
+        return Deed.REMOVE
+    if each.withheld is None and each.change is Change.RELABEL and (in_a_group or not rehearsal.groups):
+        return Deed.LABEL
+    return Deed.WITHHOLD
+
+
+def _allowed_by(each: NodeDifference, rehearsal: SiteRehearsal, site: str) -> str | None:
+    """Return what lets an action do to a node what it leaves undone; None where nothing does."""
+    if each.name in rehearsal.out_of_use:
+        return f"slipway set node-state {each.name} up --site {site}"
+    override = None
+    if any(not one.is_overridden for one in rehearsal.refusals):
+        override = Override.MANY_REDEPLOYS
+    elif each.name in rehearsal.stays:
+        override = Override.ALLOW_REDEPLOY
+    elif each.withheld == LEFT_ALONE:
+        override = Override.PRUNE
+    return None if override is None else f"--{override.value.replace('_', '-')}"
 
 
 def _waves(goals: SiteGoals, groups: tuple[GroupChanges, ...], at_once: int) -> tuple[tuple[str, ...], ...]:
@@ -252,14 +276,14 @@ def _waves(goals: SiteGoals, groups: tuple[GroupChanges, ...], at_once: int) -> 
 
 def _of_group(group: GroupGoal, nodes: Mapping[str, PlannedNode], failing: str | None) -> GroupChanges:
     its = [nodes[name] for name in group.nodes if name in nodes]
-    counts = Counter(planned.difference.change for planned in its)
-    counts[Change.NONE] = group.total - len(its)
+    counts = Counter(planned.deed for planned in its)
+    counts[Deed.LEAVE] = group.total - len(its)
     return GroupChanges(
         group.name,
         group.critical,
         group.depends_on,
         group.total,
-        {change: counts[change] for change in Change},
+        {deed: counts[deed] for deed in Deed},
         sum(1 for planned in its if planned.is_submitted),
         failing,
     )
@@ -280,18 +304,18 @@ def _order(goals: SiteGoals, nodes: Mapping[str, PlannedNode]) -> tuple[tuple[tu
 
 
 def _documents(
-    store: SiteStore, site: str, goals: SiteGoals, changed: Mapping[str, NodeDifference], most: int
+    store: SiteStore, site: str, goals: SiteGoals, found: Mapping[str, NodeDifference], most: int
 ) -> dict[str, tuple[DocumentChange, ...]]:
     """Return what differs for nodes that were done for another design, of the first of them."""
     since: dict[int, list[str]] = {}
-    for name, each in changed.items():
+    for name, each in found.items():
         if each.change in (Change.CHANGE, Change.RELABEL) and each.done_revision is not None and most > 0:
             since.setdefault(each.done_revision, []).append(name)
             most -= 1
-    found: dict[str, tuple[DocumentChange, ...]] = {}
+    changes: dict[str, tuple[DocumentChange, ...]] = {}
     for number, names in sorted(since.items(), reverse=True)[:_MOST_REVISIONS]:
         if goals.revision is not None:
             # What was rendered by an older version, or forced, may not be readable any more.
             with suppress(DesignUnreadable):
-                found.update(documents_between(store, site, number, goals.revision, names))
-    return found
+                changes.update(documents_between(store, site, number, goals.revision, names))
+    return changes

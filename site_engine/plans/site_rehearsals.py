@@ -1,4 +1,4 @@
-"""What an update of a site would submit, from the goals that the store knows. Nodes that are as wanted only count."""
+"""What an action would submit if every node succeeded: of an update from goals alone, where clean nodes only count."""
 
 from __future__ import annotations
 
@@ -8,56 +8,93 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from site_engine.actions.admission import judge_redeploys
-from site_engine.actions.kinds import kind_of
+from site_engine.actions.kinds import Override, kind_of
 from site_engine.actions.parameters import ActionParameters
 from site_engine.groups.releases import releases_of
 from site_engine.plans.differences import left_to_others
 from site_engine.plans.node_lists import nodes_of
-from site_engine.plans.planning import Known, judge_deployed, plan_groups, redeployable_nodes, simulate_plan
-from strategy_lib.goals.update import TO_DO, Change
+from site_engine.plans.planning import (
+    DryRun,
+    Known,
+    idle_groups,
+    judge_deployed,
+    plan_groups,
+    redeployable_nodes,
+    simulate_plan,
+)
+from strategy_lib.goals.update import TO_DO
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import evaluate
+from strategy_lib.verdict import verdict_on
 
 if TYPE_CHECKING:
+    from design_rendering.design import Design
+    from site_engine.actions.admission import Refusal
+    from site_engine.actions.kinds import ActionKind
     from site_engine.plans.differences import NodeDifference
-    from site_engine.plans.planning import DryRun
-    from site_store import GroupGoal, SiteGoals, SiteStore
+    from site_engine.plans.planning import Plan
+    from site_store import GroupGoal, PlannedGroup, SiteGoals, SiteStore
     from site_store.trees.plan_facts import PlanFacts
+    from strategy_lib.groups.release import ReleasePlan
     from strategy_lib.strategy import Group
 
 UPDATE = "update_site"
 REFUSED = "the whole update is refused"
+NO_RUN = DryRun((), verdict_on(()))
+"""Nothing would be submitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteRehearsal:
-    """What an update would submit.
+    """What an action would do if every node succeeded.
 
     Attributes
     ----------
-    submitted : nodes.
+    run : all that would be submitted, in order, and the verdict.
+    groups : those of the plan, in processing order; only those with something to do where nothing else is known.
     kept : nodes with something to do that are not submitted, each with the reason, except those that no plan takes.
     redeploy : deployed nodes that would be brought to another design.
-    refusal : why the whole update is refused; None where it is not.
-    failing : groups that would fail even if every submitted node succeeded, each with the reason.
-    batches : what is said of groups whose nodes go in batches (rule 59).
-    released : nodes among the submitted that would be erased and released first (rule 11); sorted.
+    released : nodes among the submitted that would be erased and released before they are prepared (rule 11).
+    refusals : that it takes down more nodes than the settings of the site allow, unless it is told to.
     stays : deployed nodes that stay as they are without `allow_redeploy`.
     takes_many : to redeploy them, with those of groups that allow it, takes `many_redeploys`.
+    mapped : how many groups would get a task of Airflow.
+    out_of_use : nodes that an administrator has taken out of use.
+    deployed : nodes that the provisioner lists as deployed, of those with something to do.
     """
 
-    submitted: frozenset[str] = frozenset()
+    run: DryRun = NO_RUN
+    groups: tuple[PlannedGroup, ...] = ()
     kept: Mapping[str, str] = field(default_factory=dict)
     redeploy: frozenset[str] = frozenset()
-    refusal: str | None = None
-    failing: Mapping[str, str] = field(default_factory=dict)
-    batches: tuple[str, ...] = ()
-    released: tuple[str, ...] = ()
+    released: frozenset[str] = frozenset()
+    refusals: tuple[Refusal, ...] = ()
     stays: frozenset[str] = frozenset()
     takes_many: bool = False
+    mapped: int = 0
+    out_of_use: frozenset[str] = frozenset()
+    deployed: frozenset[str] = frozenset()
+
+    @property
+    def submitted(self) -> frozenset[str]:
+        """The nodes that groups would submit."""
+        return frozenset(name for one in self.run.submissions if one.group is not None for name in one.nodes)
+
+    @property
+    def failing(self) -> dict[str, str]:
+        """The groups that would fail even if every submitted node succeeded, each with the reason."""
+        return {name: str(reason or "failure") for name, reason in self.run.failing.items()}
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """What is said of groups with something to submit that go in batches (rule 59), or ask a person."""
+        sizes = ((planned.group, len(planned.nodes)) for planned in self.groups)
+        asking = (one.group for one in self.groups if one.group.name in self.run.submitting)
+        asked = (group.approval.announcement(group.name) for group in asking if group.approval is not None)
+        return (*announcements(sizes, self.run.submissions), *asked)
 
 
 NOTHING = SiteRehearsal()
@@ -71,7 +108,7 @@ def rehearse_update(
     conditions: Mapping[str, NodeCondition],
     facts: PlanFacts,
 ) -> SiteRehearsal:
-    """Say which nodes an update of a whole site would submit if every node succeeded.
+    """Say which nodes an update of a whole site would submit, from the goals that the store knows.
 
     Parameters
     ----------
@@ -80,8 +117,9 @@ def rehearse_update(
     conditions : what the provisioner says of nodes.
     facts : what the plan uses beside these.
     """
+    out_of_use = frozenset(facts.out_of_use)
     to_do = frozenset(name for name, each in found.items() if each.change in TO_DO)
-    if not to_do and found.keys().isdisjoint(facts.out_of_use):
+    if not to_do and found.keys().isdisjoint(out_of_use):
         return NOTHING
     groups = [_group(goal) for goal in goals.groups if goal.definition is not None]
     stand_ins = {goal.name: _stand_ins(goal) for goal in goals.groups}
@@ -90,48 +128,93 @@ def rehearse_update(
     kind, parameters = kind_of(UPDATE), ActionParameters()
     deployed = judge_deployed(found)
     theirs = frozenset(left_to_others(goals.records.values()))
+    there = frozenset(name for name in found if conditions.get(name) is NodeCondition.DEPLOYED)
     known = Known(
         replace(deployed, as_wanted=deployed.as_wanted | clean),
         goals.edges,
         frozenset(name for name in frozenset[str]().union(*goals.edges.values()) if name in goals.clean),
-        redeployable_nodes(kind, parameters, found, conditions).difference(facts.out_of_use, theirs),
-        serving=clean.union(name for name in found if conditions.get(name) is NodeCondition.DEPLOYED),
+        redeployable_nodes(kind, parameters, found, conditions).difference(out_of_use, theirs),
+        serving=clean | there,
         theirs=theirs,
     )
     plan = plan_groups(groups, members, known)
     redeploy = plan.redeploy
     stays = known.redeployable.intersection(chain.from_iterable(members.values())) - redeploy
-    serving = [*goals.clean, *(name for name in found if conditions.get(name) is NodeCondition.DEPLOYED)]
-    takes_many = bool(judge_redeploys(kind, parameters, facts.settings, redeploy | stays, serving))
-    refused = judge_redeploys(kind, parameters, facts.settings, redeploy, serving) if redeploy else []
-    if refused:
-        left = dict.fromkeys(to_do, REFUSED)
-        return SiteRehearsal(frozenset(), left, redeploy, str(refused[0]), stays=stays, takes_many=takes_many)
+    serving = [*goals.clean, *there]
+    judged = SiteRehearsal(
+        redeploy=redeploy,
+        refusals=tuple(judge_redeploys(kind, parameters, facts.settings, redeploy, serving)) if redeploy else (),
+        stays=stays,
+        takes_many=bool(judge_redeploys(kind, parameters, facts.settings, redeploy | stays, serving)),
+        out_of_use=out_of_use,
+        deployed=there,
+    )
+    if judged.refusals:
+        return replace(judged, kept=dict.fromkeys(to_do, REFUSED))
     stuck = frozenset(name for name in to_do if conditions.get(name) in REFUSED_BY_PREPARE)
     listed = nodes_of(facts.listed, facts.left) if stuck and facts.listed is not None else {}
     releases = releases_of(store, site, plan.groups, {name: listed[name] for name in stuck & listed.keys()})
     states = dict.fromkeys(plan.done, NodeState.SUCCESS)
-    rehearsed = simulate_plan(plan.groups, states, withheld={**releases.refused, **plan.withheld})
-    kept = {**kept_nodes(rehearsed, {goal.name: goal.nodes for goal in goals.groups}, to_do), **releases.refused}
-    sizes = ((planned.group, len(planned.nodes)) for planned in plan.groups)
-    batches = announcements(sizes, rehearsed.submissions)
-    released = tuple(sorted(redeploy.union(releases.release) & rehearsed.submitted))
-    failing = failing_groups(rehearsed)
+    run = simulate_plan(plan.groups, states, withheld={**releases.refused, **plan.withheld})
+    kept = kept_nodes(run, {goal.name: goal.nodes for goal in goals.groups}, to_do) | dict(releases.refused)
+    released = run.submitted.intersection(releases.release)
+    return replace(judged, run=run, groups=plan.groups, kept=kept, released=released)
+
+
+def rehearse_action(
+    kind: ActionKind,
+    parameters: ActionParameters,
+    design: Design,
+    plan: Plan,
+    releases: ReleasePlan,
+    conditions: Mapping[str, NodeCondition],
+) -> SiteRehearsal:
+    """Say what an action would do if every node succeeded, by its plan.
+
+    Parameters
+    ----------
+    releases : which nodes of the plan are released first, and which cannot be prepared as they are.
+    conditions : what the provisioner says of nodes.
+    """
+    if kind.node_step is not None:
+        groups = plan.groups if kind.has_groups else ()
+        targets = tuple(sorted(frozenset(parameters.target_nodes or ())))
+        run = simulate_plan(groups, {}, kind.node_step, targets)
+        deployed = deployed_of(conditions)
+        return SiteRehearsal(
+            run, groups, redeploy=deployed.intersection(targets), mapped=len(groups), deployed=deployed
+        )
+    run = simulate_plan(
+        plan.groups,
+        dict.fromkeys(plan.done, NodeState.SUCCESS),
+        Phase.RELABEL,
+        plan.relabel,
+        withheld={**releases.refused, **plan.withheld},
+        below_criteria=parameters.allows(Override.BELOW_CRITERIA),
+        remove=plan.remove,
+    )
+    members = {planned.group.name: planned.nodes for planned in plan.groups}
+    to_do = frozenset(name for name, each in plan.differences.items() if each.change in TO_DO)
+    serving = [name for name in design.digests if conditions.get(name) is NodeCondition.DEPLOYED]
+    grouped = frozenset(chain.from_iterable(members.values()))
+    may = redeployable_nodes(kind, parameters, plan.differences, conditions).difference(plan.out_of_use) & grouped
     return SiteRehearsal(
-        rehearsed.submitted,
-        kept,
-        redeploy,
-        failing=failing,
-        batches=batches,
-        released=released,
-        stays=stays,
-        takes_many=takes_many,
+        run,
+        plan.groups,
+        kept_nodes(run, members, to_do) | dict(releases.refused),
+        plan.redeploy,
+        run.submitted.intersection(releases.release),
+        tuple(judge_redeploys(kind, parameters, design.settings, plan.redeploy, serving, plan.remove)),
+        stays=may - plan.redeploy,
+        mapped=len(plan.groups) - len(idle_groups(plan.groups, plan.done, plan.settled)),
+        out_of_use=frozenset(plan.out_of_use),
+        deployed=deployed_of(conditions),
     )
 
 
-def failing_groups(rehearsed: DryRun) -> dict[str, str]:
-    """Return the groups that would fail even if every submitted node succeeded, each with the reason."""
-    return {name: str(reason or "failure") for name, reason in rehearsed.failing.items()}
+def deployed_of(conditions: Mapping[str, NodeCondition]) -> frozenset[str]:
+    """Return the nodes that the provisioner lists as deployed."""
+    return frozenset(name for name, condition in conditions.items() if condition is NodeCondition.DEPLOYED)
 
 
 def kept_nodes(rehearsed: DryRun, members: Mapping[str, Collection[str]], to_do: Collection[str]) -> dict[str, str]:
@@ -167,13 +250,3 @@ def _stand_ins(goal: GroupGoal) -> tuple[str, ...]:
     if not goal.nodes:
         return ()
     return tuple(f"/{goal.name}/{number}" for number in range(goal.total - len(goal.nodes)))
-
-
-def changes_of(found: Mapping[str, NodeDifference], redeploy: Collection[str]) -> dict[str, NodeDifference]:
-    """Return what has to be done to nodes: those that are redeployed are not withheld."""
-    again = frozenset(redeploy)
-    return {
-        name: replace(each, withheld=None) if name in again else each
-        for name, each in found.items()
-        if each.change is not Change.NONE
-    }

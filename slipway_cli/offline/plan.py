@@ -30,7 +30,7 @@ from slipway_cli.output import (
     serialised,
     table,
 )
-from slipway_cli.terminal.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members
+from slipway_cli.terminal.plan_table import PLANNED_KINDS, PlannedGroup, print_groups
 from strategy_lib.errors import Problem
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.groups.node_order import node_edges
@@ -256,7 +256,7 @@ def _show(target: Console, wanted: StrategyInput, result: Plan, warnings: list[P
             box.position,
             box.critical,
             box.depends_on,
-            None if result.members is None else result.members[box.name],
+            box.nodes,
             ", ".join(box.criteria),
         )
         for box in result.boxes()
@@ -266,7 +266,10 @@ def _show(target: Console, wanted: StrategyInput, result: Plan, warnings: list[P
     if result.members is None:
         target.print(Text("Which nodes the groups have is not known: give the site design with --site."))
     else:
-        print_members(target, groups)
+        names = table("Group", "Its nodes", folds=("Group", "Its nodes"))
+        for name, nodes_of_group in result.members.items():
+            names.add_row(Text(printable(name)), Text(listed(nodes_of_group) or "none"))
+        target.print(names)
     if result.overlaps:
         columns = ("In several groups", "Groups, the first one deploys them")
         overlaps = table(*columns, folds=columns)

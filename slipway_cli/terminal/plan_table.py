@@ -1,17 +1,23 @@
-"""The tables of a plan, from files or from a server: the groups in their order, and their nodes."""
+"""The tables of a plan, from files or from a server: the groups in their order, rounds, and nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.output import listed, printable, table
+from strategy_lib.goals.change_words import ERASING, Deed, PlanRow, document_lines, waits
 
 PLANNED_KINDS = ("deploy_site", "update_site")
 """Kinds of actions that a server plans."""
+_MOST_ROWS = 100
+_MOST_NAMES = 100
+_MOST_FIELDS = 3
+_LONGEST_VALUE = 40
+_STYLES = {**dict.fromkeys(ERASING, "bold red"), Deed.WITHHOLD: "yellow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +26,7 @@ class PlannedGroup:
 
     Attributes
     ----------
-    nodes : names; None where no nodes are known.
+    nodes : how many; None where no nodes are known.
     last : what stands in the last column.
     """
 
@@ -28,7 +34,7 @@ class PlannedGroup:
     position: int
     critical: bool
     depends_on: Sequence[str]
-    nodes: Sequence[str] | None
+    nodes: int | None
     last: str
 
 
@@ -41,7 +47,7 @@ def print_groups(target: Console, groups: Iterable[PlannedGroup], last: str) -> 
             str(group.position),
             Text(printable(group.name)),
             Text("yes", style="bold") if group.critical else Text("no", style="dim"),
-            "?" if group.nodes is None else str(len(group.nodes)),
+            "?" if group.nodes is None else str(group.nodes),
             Text(listed(group.depends_on)),
             group.last,
         )
@@ -59,9 +65,28 @@ def print_rounds(target: Console, waves: Sequence[Sequence[str]]) -> None:
     target.print(rows)
 
 
-def print_members(target: Console, groups: Iterable[PlannedGroup]) -> None:
-    """Print the nodes of each group."""
-    names = table("Group", "Its nodes", folds=("Group", "Its nodes"))
-    for group in groups:
-        names.add_row(Text(printable(group.name)), Text(listed(group.nodes or ()) or "none"))
-    target.print(names)
+def print_rows(target: Console, rows: Sequence[PlanRow], *, explain: bool) -> None:
+    """Print the nodes of a plan, folded by what is done with them and why; `explain` with every field that differs."""
+    shown = table("Done", "Nodes", "Why", "What differs", folds=("Nodes", "Why", "What differs"))
+    for row in rows[:_MOST_ROWS]:
+        done = f"{row.change} withheld" if row.deed is Deed.WITHHOLD else row.deed.value
+        why = f"{row.why} ({row.allowed_by} changes that)" if row.allowed_by else row.why
+        differs = list(document_lines(row.documents or (), _LONGEST_VALUE))
+        most = len(differs) if explain else _MOST_FIELDS
+        more = [f"and {len(differs) - most} more: --explain shows them"] if len(differs) > most else []
+        nodes, style = listed(row.nodes, _MOST_NAMES), _STYLES.get(row.deed, "")
+        lines = "\n".join(map(printable, [*differs[:most], *more]))
+        shown.add_row(Text(done, style=style), Text(nodes), Text(printable(why)), Text(lines))
+    if rows:
+        target.print(shown)
+    if len(rows) > _MOST_ROWS:
+        target.print(Text(f"and {len(rows) - _MOST_ROWS} more: -o json names them all", style="dim"))
+
+
+def print_edges(target: Console, edges: Iterable[Mapping[str, str]]) -> None:
+    """Print which groups and nodes wait for which."""
+    waiting = waits(edges)
+    for kind, later, earlier in waiting:
+        target.print(Text(f"{kind} {printable(later)} waits for {listed(earlier)}"), soft_wrap=True)
+    if not waiting:
+        target.print(Text("No edge of the order is used: nothing waits for anything."), soft_wrap=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -161,28 +160,3 @@ def _wanted(entry: Entry | None) -> Wanted | None:
 
 def _done(entry: Entry | None) -> Done | None:
     return None if entry is None else Done(entry.get("version"), entry.get("digest"), bool(entry.get("failed")))
-
-
-CHANGE_WORDS: Mapping[Change, str] = {
-    Change.ADD: "to add",
-    Change.CHANGE: "to change",
-    Change.REDO: "to redo",
-    Change.RELABEL: "with new labels",
-    Change.REMOVE: "no longer in the design",
-    Change.NONE: "as wanted",
-}
-"""What follows a number of nodes, in the order in which it is said."""
-
-
-def value_text(value: object, longest: int) -> str:
-    """Return a value of a document as text of so many characters at most."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def waits(edges: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, list[str]]]:
-    """Return who waits for whom: kind ("group" or "node"), the one that waits, and those that it waits for."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for edge in edges:
-        found.setdefault((edge["kind"], edge["later"]), []).append(edge["earlier"])
-    return [(kind, later, earlier) for (kind, later), earlier in found.items()]

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
+from strategy_lib.goals.change_words import PlanRow
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Reason, Verdict
-from strategy_lib.reports.report_changes import ReportedChanges
 from strategy_lib.status.entry import Role
 from strategy_lib.status.tree import GroupStanding, blame_groups
 from strategy_lib.strategy import CriterionResult
@@ -102,6 +102,14 @@ class Submission:
     group: str | None
     phase: str | None
     nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedChanges:
+    """What a dry run's plan does: the line that it opens with, and its rows."""
+
+    summary: str = ""
+    rows: tuple[PlanRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

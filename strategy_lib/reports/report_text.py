@@ -10,10 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from strategy_lib.duration import duration_words
+from strategy_lib.goals.change_words import document_lines
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.reports.report import Report, ReportedGroup, ReportedNode, Submission, culprits_of, seconds_between
-from strategy_lib.reports.report_changes import changes_text
+from strategy_lib.reports.report import (
+    Report,
+    ReportedChanges,
+    ReportedGroup,
+    ReportedNode,
+    Submission,
+    culprits_of,
+    seconds_between,
+)
 from strategy_lib.strategy import CriterionResult
 
 _MOST_TROUBLED = 500
@@ -31,6 +39,8 @@ _WHY = {
 }
 # What has become of the nodes that succeeded, by the action's kind: never "deployed" of one that was destroyed.
 _DONE = {Phase.DESTROY: "destroyed", Phase.RELABEL: "relabelled"}
+_MOST_ROWS = 200
+_LONGEST_VALUE = 60
 
 
 def render(report: Report) -> str:
@@ -55,7 +65,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield "If every node succeeds, this is submitted, in this order:"
         yield from (f"  {_submission(submission)}" for submission in report.rehearsal)
     if report.changes is not None:
-        yield from changes_text(report.changes)
+        yield from _changes(report.changes)
     critical = [group for group in report.failed_groups if group.critical]
     others = [group for group in report.failed_groups if not group.critical]
     states = {group.name: group.state for group in report.groups}
@@ -77,6 +87,18 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _group_table(report.groups, done, as_wanted, culprits)
     if report.nodes and report.rehearsal is None:
         yield _node_counts(report.nodes)
+
+
+def _changes(changes: ReportedChanges) -> Iterator[str]:
+    """Yield what would be done to which nodes, why, and which fields differ."""
+    yield f"The plan {changes.summary}"
+    for row in changes.rows[:_MOST_ROWS]:
+        more = f" and {len(row.nodes) - _MOST_NAMES} more" if len(row.nodes) > _MOST_NAMES else ""
+        allowed = f" ({row.allowed_by} changes that)" if row.allowed_by else ""
+        yield f"  {row.deed} {', '.join(row.nodes[:_MOST_NAMES])}{more}: {row.why}{allowed}"
+        yield from (f"    {line}" for line in document_lines(row.documents or (), _LONGEST_VALUE))
+    if len(changes.rows) > _MOST_ROWS:
+        yield f"  and {len(changes.rows) - _MOST_ROWS} more, which are in the stored report"
 
 
 def _submission(submission: Submission) -> str:

@@ -60,7 +60,7 @@ def test_an_update_does_exactly_what_its_plan_says(
     walker.slipway = str(ROOT / SLIPWAY)
     walker.types(f"{SLIPWAY} login --user admin", slipway.runtime.password("admin") + "\n")
     said = walker.types(f"{SLIPWAY} plan {UPDATE} --explain --allow-redeploy --fresh")
-    assert "2 nodes to change; 3 nodes as wanted." in said
+    assert "erases 2 (2 redeployed, 0 released first, 0 removed), deploys 0, labels 0, leaves 3," in said
     assert "$.data.platform.image: modified jammy -> noble" in " ".join(said.split())
 
     before = len(simulator.submissions())

@@ -24,7 +24,7 @@ from site_engine.provisioners import ProvisionerConnection
 from site_store import ActionRecord, RevisionSecrets, SiteStore
 from slipway_airflow import trigger_waits
 from slipway_airflow.triggers import ProvisionerTaskTrigger
-from slipway_api.actions.preview import nodes_if_known
+from slipway_api.actions.creation import list_if_known
 from slipway_api.documents.validation import validate
 from slipway_api.http import dependencies
 from slipway_api.sites.site_statuses import listed_nodes, statuses
@@ -103,8 +103,8 @@ def test_site_statuses(http: responses.RequestsMock, store: SiteStore) -> None:
 
 
 @pytest.mark.usefixtures("http")
-def test_the_preview_of_an_action(store: SiteStore, caplog: pytest.LogCaptureFixture) -> None:
-    assert nodes_if_known(store, "alpha") is None
+def test_the_plan_of_an_action_that_is_created(store: SiteStore, caplog: pytest.LogCaptureFixture) -> None:
+    assert list_if_known(store, "alpha") is None
     assert "the BMC refuses ***" in caplog.text
     assert SECRET not in caplog.text
 

@@ -48,9 +48,9 @@ MAY_IMPORT = {
 # From the top down: the floors of a room. A package or module of it imports those of floors below its own only.
 FLOORS = {
     "strategy_lib": (
-        "simulation",
+        "reports simulation",
         "deployment goals parsing warnings",
-        "groups node_states reports",
+        "groups node_states",
         "actors selectors status verdict",
         "node ordering",
         "outcome strategy",

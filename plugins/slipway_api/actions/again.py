@@ -13,7 +13,6 @@ from site_engine.groups.retry import RetryPlan, plan_retry, retry_action
 from site_store import ApprovalRecord
 from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import ActionId, find_action, take_version
-from slipway_api.actions.preview import WithheldNode
 from slipway_api.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
@@ -27,6 +26,13 @@ router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 _LONGEST_NAME = 300
 _LONGEST_COMMENT = 2000
 APPROVED, REFUSED = "approved", "refused"
+
+
+class LeftOutNode(BaseModel):
+    """A node that does not go again."""
+
+    name: str = Field(examples=["node-2"])
+    reason: str = Field(examples=["set to maintenance by ann: new disk"])
 
 
 class RetriedGroup(BaseModel):
@@ -46,7 +52,7 @@ class Retry(BaseModel):
     groups: list[RetriedGroup]
     steps: list[str] = Field(examples=[["report", "release"]])
     nodes: list[str] = Field(examples=[["node-3"]], description="All that go again.")
-    left_out: list[WithheldNode] = Field(
+    left_out: list[LeftOutNode] = Field(
         examples=[[]], description="Nodes out of use, each with the reason: they do not go again."
     )
     warnings: list[str] = Field(examples=[[]])

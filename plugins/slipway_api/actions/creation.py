@@ -8,19 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from design_rendering.redaction import Redactor
-from site_engine.actions.admission import (
-    busy_site,
-    judge_critical_groups,
-    judge_design,
-    judge_redeploys,
-)
+from provisioner_client.errors import ProvisionerError
+from site_engine.actions.admission import busy_site, judge_design
 from site_engine.actions.kinds import ActionKind, Override
 from site_engine.actions.parameters import CONTINUE_ON_FAIL, ActionParameters
-from site_engine.errors import AirflowApiError, AirflowRefused
+from site_engine.errors import AirflowApiError, AirflowRefused, SettingsError
 from site_store import ActionState, SiteBusy
-from slipway_api.actions.preview import messages_of, nodes_if_known, preview
+from slipway_api.actions.dry_run import judged_plan
 from slipway_api.actions.request import (
-    design_of,
     is_over,
     kind_of_request,
     parameters_of_request,
@@ -34,24 +29,24 @@ from slipway_api.documents.validation import validation_of_revision
 from slipway_api.http.api_errors import ApiError, plain_message
 from slipway_api.http.dependencies import provisioners
 from slipway_api.sites.provisioner_check import NOT_ASKED
-from slipway_api.sites.site_statuses import listed_nodes
+from slipway_api.sites.site_plans import NAME, sentences_of
+from slipway_api.sites.site_statuses import read_list
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
-    from design_rendering.design import Design
+    from site_engine.plans.node_lists import NodeList
     from site_store import ActionRecord, SiteStore
-    from slipway_api.actions.preview import Preview
     from slipway_api.actions.request import ActionRequest
     from slipway_api.airflow_access import Caller
     from slipway_api.documents.validation import Validated
-    from strategy_lib.outcome import NodeCondition
 
 log = logging.getLogger(__name__)
 
 OVERRIDDEN = "overridden"
 """The kind of the event that says what an action was started in spite of."""
 
+NOT_LISTED = "which nodes are deployed is not known: the provisioner does not list them"
 _KEPT_MESSAGES = 200
 
 
@@ -98,14 +93,14 @@ def create(
     require_in_use(store, kind, parameters, request.site)
     notes: list[dict[str, Any]] = []
     if validated.design is not None:
-        conditions, found = _preview(store, kind, parameters, validated.design, request.site)
-        users = store.user_states.in_force(request.site)
-        overridden += require_none(judge_critical_groups(kind, parameters, validated.design, conditions, users))
-        if found is not None:
-            settings = validated.design.settings
-            taken = (found.redeploy, found.serving, found.removed)
-            overridden += require_none(judge_redeploys(kind, parameters, settings, *taken))
-        notes = messages_of(kind.name, found)
+        destroys = kind.is_destructive or parameters.allows(Override.PRUNE)
+        listed = read_list(store, request.site) if destroys else list_if_known(store, request.site)
+        if listed is None:
+            notes = [plain_message(NOT_LISTED, "Warning", name=NAME)]
+        else:
+            plan, in_spite = judged_plan(store, kind, parameters, validated.design, request.site, revision, listed)
+            overridden += in_spite
+            notes = sentences_of(plan)
     conn_id = None if connection is None else connection.id
     action = _write_down(store, airflow, request, kind, revision, parameters, caller.name, conn_id, run_id)
     if overridden:
@@ -119,43 +114,13 @@ def create(
     return Created(action, (*overridden, *skipped, *notes, *warnings))
 
 
-def previewed(
-    request: ActionRequest, store: SiteStore, airflow: AirflowClient, caller: Caller
-) -> tuple[int, Preview | None, list[dict[str, Any]]]:
-    """Return the revision of an action that is not created, what it would do, and messages about both.
-
-    Nothing is validated nor started.
-
-    The action on the site is closed if its run is over or gone (rule 24), as it is when one is created.
-
-    Raises `ApiError` 400: no such kind, wrong parameters, no committed revision, one that cannot be read, no such
-    node. 403: the caller may not trigger this DAG. 409: commits were skipped, or named nodes are out of use. Raises
-    `ProvisionerError`,
-    `SettingsError` or `ConnectionLookupFailed`: it could not be learnt which nodes are deployed, and the action would
-    take such nodes down.
-    """
-    kind = kind_of_request(request.kind)
-    caller.require_create(kind.name)
-    parameters = parameters_of_request(kind, request)
-    require_site_state(store, request)
-    settle_owner(store, airflow, request.site)
-    revision, skipped = revision_of_request(store, kind, parameters, request.site)
-    design = design_of(store, request.site, revision)
-    require_none(judge_design(parameters, request.site, revision, design, ()))
-    require_in_use(store, kind, parameters, request.site)
-    found = _preview(store, kind, parameters, design, request.site)[1]
-    return revision, found, [*skipped, *messages_of(kind.name, found)]
-
-
-def _preview(
-    store: SiteStore, kind: ActionKind, parameters: ActionParameters, design: Design, site: str
-) -> tuple[Mapping[str, NodeCondition], Preview | None]:
-    destroys = kind.is_destructive or parameters.allows(Override.PRUNE)
-    listed = listed_nodes(store, site) if destroys else nodes_if_known(store, site)
-    if listed is None:
-        return {}, None
-    conditions = {name: node.condition for name, node in listed.items()}
-    return conditions, preview(store, kind.name, parameters, design, site, listed)
+def list_if_known(store: SiteStore, site: str) -> NodeList | None:
+    """Return what `read_list` does, None when the provisioner cannot be asked: for actions that destroy nothing."""
+    try:
+        return read_list(store, site)
+    except (ProvisionerError, SettingsError) as error:
+        log.warning("What is deployed on site %s is not known: %s", site, error)
+        return None
 
 
 def _require_switched_on(airflow: AirflowClient, kind: str) -> None:

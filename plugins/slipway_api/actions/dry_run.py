@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
 
-from site_engine.actions.admission import judge_critical_groups, judge_design, judge_redeploys
-from site_engine.actions.reports import dry_run_verdict
+from site_engine.actions.admission import judge_critical_groups, judge_design
 from site_engine.plans.node_lists import last_list
-from site_engine.plans.site_plans import explain
-from site_engine.plans.site_rehearsals import SiteRehearsal, failing_groups, kept_nodes
-from site_store import GroupGoal, SiteGoals
-from site_store.trees.plan_facts import TIMED
+from site_engine.plans.site_plans import plan_request
 from slipway_api import airflow_access as access
-from slipway_api.actions.preview import Preview, ShownPreview, gates_of, messages_of, preview
 from slipway_api.actions.request import (
     ActionBody,
     ActionRequest,
@@ -31,87 +25,26 @@ from slipway_api.actions.request import (
     settle_owner,
 )
 from slipway_api.airflow_client import Airflow, longest_mapping
-from slipway_api.http.answers import Moment, answers
-from slipway_api.http.api_errors import ApiError, Finding
+from slipway_api.http.answers import answers
+from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import json_body_of
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.sites.site_plans import (
-    ChangedGroup,
-    ChangedNode,
-    Fresh,
-    ShownSchedule,
-    UsedEdge,
-    shown_changes,
-    shown_schedule,
-)
+from slipway_api.sites.site_plans import Fresh, ShownPlan, shown_plan
 from slipway_api.sites.site_statuses import read_list
-from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.warnings import NO_GROUPS, group_count_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
     from api_client.airflow import AirflowClient
-    from site_engine.plans.site_plans import SitePlan
+    from design_rendering.design import Design
+    from site_engine.actions.kinds import ActionKind
+    from site_engine.actions.parameters import ActionParameters
+    from site_engine.plans.node_lists import NodeList
+    from site_engine.plans.plan import SitePlan
     from site_store import SiteStore
     from slipway_api.airflow_access import Caller
 
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
-
-
-class UsedList(BaseModel):
-    """The provisioner's list of nodes that the dry run uses."""
-
-    read_at: Moment
-    age: float = Field(examples=[12.5], description="Seconds since it was read.")
-    connection: str = Field(examples=["slipway_provisioner"])
-    nodes: int = Field(examples=[3])
-
-
-class PlannedGroup(BaseModel):
-    """A group, in the order of processing."""
-
-    name: str = Field(examples=["control"])
-    critical: bool = Field(examples=[True])
-    depends_on: list[str] = Field(examples=[[]])
-    nodes: list[str] = Field(examples=[["node-1", "node-3"]])
-
-
-class PlannedSubmission(BaseModel):
-    """What would be submitted: nodes of a group for a phase. Without a phase there is nothing to submit."""
-
-    group: str | None = Field(examples=["control"])
-    phase: str | None = Field(examples=["prepare"])
-    nodes: list[str] = Field(examples=[["node-3"]])
-
-
-class PlannedChanges(BaseModel):
-    """What has to be done to each node that the action considers, and why."""
-
-    counts: dict[Change, int] = Field(examples=[{"change": 20, "none": 80}])
-    groups: list[ChangedGroup]
-    nodes: list[ChangedNode]
-    order: list[list[str]] = Field(examples=[[["r7-compute-01"]]])
-    edges: list[UsedEdge]
-
-
-class PlannedAction(BaseModel):
-    """A dry run: what the action would do if every node succeeded."""
-
-    name: str = Field(examples=["deploy_site"])
-    site: str = Field(examples=["default"])
-    revision: int = Field(examples=[2])
-    listed: UsedList
-    verdict: str = Field(examples=["success"])
-    verdict_text: str = Field(examples=["dry run: nothing was submitted"])
-    groups: list[PlannedGroup]
-    submissions: list[PlannedSubmission]
-    schedule: ShownSchedule
-    changes: PlannedChanges
-    preview: ShownPreview
-    notes: list[Finding]
 
 
 @router.post(
@@ -119,7 +52,7 @@ class PlannedAction(BaseModel):
     dependencies=[access.may_act],
     summary="A dry run of an action, without a DAG run",
     openapi_extra=json_body_of(ActionBody),
-    responses=answers(PlannedAction),
+    responses=answers(ShownPlan),
 )
 def plan_route(
     wanted: WantedAction, store: Store, airflow: Airflow, caller: access.CallerDep, fresh: Fresh = False
@@ -136,7 +69,7 @@ def plan_route(
 def dry_run(
     request: ActionRequest, store: SiteStore, airflow: AirflowClient, caller: Caller, *, fresh: bool = False
 ) -> dict[str, Any]:
-    """Return what an action would do, as `PlannedAction` describes it. Nothing is validated nor started.
+    """Return what an action would do, as `ShownPlan` describes it. Nothing is validated nor started.
 
     Parameters
     ----------
@@ -163,78 +96,31 @@ def dry_run(
         read = read_list(store, request.site)
         # With the time that everybody is told from now on.
         listed = last_list(store, request.site) or read
-    conditions = {name: node.condition for name, node in listed.nodes.items()}
-    users = store.user_states.in_force(request.site)
-    notes = require_none(judge_critical_groups(kind, parameters, design, conditions, users))
-    found = preview(store, kind.name, parameters, design, request.site, listed.nodes)
-    notes += require_none(
-        judge_redeploys(kind, parameters, design.settings, found.redeploy, found.serving, found.removed)
-    )
+    plan, notes = judged_plan(store, kind, parameters, design, request.site, revision, listed)
     # Where nothing is to be submitted Airflow maps no group at all.
-    mapped = group_count_problem(found.mapped, longest_mapping()) if found.mapped else None
-    problem = mapped if found.groups else NO_GROUPS
+    mapped = group_count_problem(plan.rehearsal.mapped, longest_mapping()) if plan.rehearsal.mapped else None
+    problem = mapped if plan.groups else NO_GROUPS
     if problem is not None and kind.has_groups:
         raise ApiError(400, problem, "Bad Request")
-    assert found.rehearsal is not None
-    kept_back = bool(found.withheld or found.refused or found.out_of_use)
-    verdict, text = dry_run_verdict(found.rehearsal, groups=bool(found.groups), withheld=kept_back)
-    at_once = parameters.with_default(kind, design.settings.max_parallel_groups).places
-    plan = _plan(store, request.site, revision, found, design.edges, listed.read_at, at_once)
-    return {
-        "name": kind.name,
-        "site": request.site,
-        "revision": revision,
-        "listed": {
-            "read_at": listed.read_at.isoformat(),
-            "age": max(0.0, (store.now() - listed.read_at).total_seconds()),
-            "connection": listed.connection,
-            "nodes": len(listed.nodes),
-        },
-        "verdict": verdict.value,
-        "verdict_text": text,
-        "groups": [
-            {
-                "name": planned.group.name,
-                "critical": planned.group.critical,
-                "depends_on": [*planned.group.depends_on],
-                "nodes": [*planned.nodes],
-            }
-            for planned in found.groups
-        ],
-        "submissions": [
-            {"group": submission.group, "phase": submission.phase, "nodes": [*submission.nodes]}
-            for submission in found.rehearsal.submissions
-        ],
-        "schedule": shown_schedule(plan),
-        "changes": shown_changes(plan, with_unchanged=True),
-        "preview": found.to_data(),
-        "notes": [*notes, *skipped, *messages_of(kind.name, found), *gates_of(found)],
-    }
+    shown = shown_plan(plan, with_unchanged=True, now=store.now())
+    return shown | {"notes": [*notes, *skipped, *shown["notes"]]}
 
 
-def _plan(
+def judged_plan(
     store: SiteStore,
+    kind: ActionKind,
+    parameters: ActionParameters,
+    design: Design,
     site: str,
     revision: int,
-    found: Preview,
-    edges: Mapping[str, tuple[str, ...]],
-    listed_at: datetime,
-    at_once: int,
-) -> SitePlan:
-    """Return what has to be done to each node; none is left out."""
-    groups = tuple(
-        GroupGoal(each.group.name, each.group.critical, each.group.depends_on, len(each.nodes), each.nodes)
-        for each in found.groups
-    )
-    records = {record.name: record for record in store.nodes.of_site(site) if record.name in found.differences}
-    members = {each.group.name: each.nodes for each in found.groups}
-    to_do = {name for name, each in found.differences.items() if each.change in TO_DO}
-    kept = kept_nodes(found.rehearsal, members, to_do) if found.rehearsal is not None else {}
-    failing = failing_groups(found.rehearsal) if found.rehearsal is not None else {}
-    kept |= found.refused or {}
-    rehearsal = SiteRehearsal(
-        frozenset(found.submitted), kept, found.redeploy, failing=failing, released=found.released
-    )
-    goals = SiteGoals(revision, {}, records, groups, edges)
-    usual = store.operations.usual_seconds(site, TIMED)
-    return explain(store, site, goals, found.differences, listed_at, rehearsal, at_once=at_once, usual=usual)
+    listed: NodeList,
+) -> tuple[SitePlan, list[dict[str, Any]]]:
+    """Return what an action would do, and as warnings what it sets aside that speaks against it.
+
+    Raises `ApiError` 409: it takes critical groups down, or more nodes than the settings of the site allow.
+    """
+    conditions = {name: node.condition for name, node in listed.nodes.items()}
+    users = store.user_states.in_force(site)
+    notes = require_none(judge_critical_groups(kind, parameters, design, conditions, users))
+    plan = plan_request(store, kind, parameters, design, site, revision, listed)
+    return plan, notes + require_none(plan.rehearsal.refusals)

@@ -10,9 +10,8 @@ from fastapi.responses import JSONResponse, Response
 
 from slipway_api import airflow_access as access
 from slipway_api.actions.control import COMMANDS, give_command
-from slipway_api.actions.creation import create, previewed
+from slipway_api.actions.creation import create
 from slipway_api.actions.lookup import ID_LENGTH, ActionId, actions_of_run, find_action, take_version
-from slipway_api.actions.preview import PreviewedAction
 from slipway_api.actions.request import ActionBody, WantedAction
 from slipway_api.actions.steps import Step, describe_step, step_log
 from slipway_api.actions.view import (
@@ -135,24 +134,6 @@ def create_action(
     created = create(wanted, store, airflow, caller)
     shown = created_view(created.action) | {"warnings": list(created.warnings)}
     return JSONResponse(shown, 201, headers={"Location": f"{request.url.path}/{created.action.id}"})
-
-
-@router.post(
-    "/actions/preview",
-    dependencies=[access.may_act],
-    summary="What an action would do to the nodes as they are now",
-    openapi_extra=json_body_of(ActionBody),
-    responses=answers(PreviewedAction),
-)
-def preview_action(wanted: WantedAction, store: Store, airflow: Airflow, caller: access.CallerDep) -> JSONResponse:
-    """Say which nodes an action would submit, take down, or leave alone, if every node succeeded. Nothing is created.
-
-    The design is not judged, and the provisioner is asked for its list of nodes alone.
-    """
-    revision, found, notes = previewed(wanted, store, airflow, caller)
-    preview = None if found is None else found.to_data()
-    shown = {"name": str(wanted.kind), "site": wanted.site, "revision": revision, "preview": preview, "notes": notes}
-    return JSONResponse(shown)
 
 
 @router.get(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from design_rendering.changes.document_changes import Change, DocumentChange, FieldChange, SecretPaths, document_changes
+from design_rendering.changes.document_changes import Change, DocumentChange, SecretPaths, document_changes
 from design_rendering.changes.objects import ObjectKey, kind_of
 from design_rendering.documents import Document
 from site_store import SiteStore, Version
@@ -169,7 +169,7 @@ def _documents(
             "name": change.name,
             "layer": change.layer,
             "change": change.change.value,
-            "fields": [shown_field(field) for field in islice(change.fields, left)],
+            "fields": [field.to_data() for field in islice(change.fields, left)],
         }
         if change.moved_from is not None:
             entry["moved_from"] = change.moved_from
@@ -180,16 +180,6 @@ def _documents(
             entry["fields_left_out"] = len(change.fields) - left
         left -= len(entry["fields"])
         yield entry
-
-
-def shown_field(field: FieldChange) -> dict[str, Any]:
-    """Return a field that differs as `ChangedField` describes it."""
-    shown: dict[str, Any] = {"path": field.path, "change": field.change.value}
-    if field.change is not Change.ADDED:
-        shown["from"] = field.before
-    if field.change is not Change.REMOVED:
-        shown["to"] = field.after
-    return shown
 
 
 Digests = Mapping[str, str]

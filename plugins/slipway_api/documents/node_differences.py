@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, Field
 
 from site_engine.plans.design_changes import DesignUnreadable, documents_between
-from slipway_api.documents.differences import ChangedField, ChangeName, shown_field
+from slipway_api.documents.differences import ChangedField, ChangeName
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import READING
 
@@ -123,7 +123,7 @@ def shown_differences(node: str, changes: Sequence[DocumentChange]) -> Shown:
             "schema": change.schema,
             "name": change.name,
             "change": change.change.value,
-            "fields": [shown_field(field) for field in change.fields[:left]],
+            "fields": [field.to_data() for field in change.fields[:left]],
         }
         if len(change.fields) > left:
             entry["fields_left_out"] = len(change.fields) - left

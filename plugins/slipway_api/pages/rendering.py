@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from slipway_api.pages import wording
 from slipway_api.pages.drawings import group_graph, status_bar
+from strategy_lib.goals.change_words import value_text
 
 STATIC = Path(__file__).parent / "static"
 POLICY = (
@@ -65,6 +66,7 @@ def _environment() -> Environment:
     ):
         made.filters[filter_.__name__] = filter_
     made.filters["quoted"] = shlex.quote
+    made.filters["value_text"] = value_text
     made.globals["static_version"] = static_version
     made.globals["NOTHING"] = wording.NOTHING
     return made

@@ -1,7 +1,8 @@
-"""What an update of a site would do now, node by node, with what differs and why: from the store, in a moment."""
+"""What an action would do now, node by node, as everybody is told it; for an update by this route, from the store."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -17,21 +18,25 @@ from site_engine.plans.next_steps import next_step
 from site_engine.plans.schedules import schedule
 from site_engine.plans.site_plans import plan_site
 from slipway_api import airflow_access as access
-from slipway_api.documents.differences import ChangedField, shown_field
+from slipway_api.documents.differences import ChangedField
 from slipway_api.http.answers import Moment, answers
+from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store, provisioners, require_site
 from slipway_api.sites.site_statuses import read_list
+from strategy_lib.goals.change_words import ERASING, Deed
 from strategy_lib.goals.update import Change
 
 if TYPE_CHECKING:
-    from design_rendering.changes.document_changes import DocumentChange
-    from site_engine.plans.site_plans import PlannedNode, SitePlan
+    from datetime import datetime
+
+    from site_engine.plans.next_steps import NextStep
+    from site_engine.plans.plan import SitePlan
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 
-MOST_FIELDS = 20_000
-"""Differing fields in one answer; of the documents after them only the names are given."""
+NAME = "Plan"
+"""The name of the messages that a plan has."""
 
 
 class NodeVersion(BaseModel):
@@ -51,13 +56,17 @@ class MakingDocument(BaseModel):
 
 
 class ChangedNode(BaseModel):
-    """What an update has to do to a node: add, change, redo, relabel, remove or none."""
+    """What has to be done to a node (add, change, redo, relabel, remove or none), and what the action does with it."""
 
     name: str = Field(examples=["r7-compute-01"])
     change: Change = Field(examples=["change"])
+    deed: Deed = Field(examples=["withhold"])
     reason: str = Field(examples=["the design differs: done for revision 1, wanted is revision 2"])
     submitted: bool = Field(examples=[False])
     withheld: str | None = Field(examples=["design changed, needs redeploy (redeploy_server)"])
+    allowed_by: str | None = Field(
+        examples=["--allow-redeploy"], description="What lets an action do it; nothing where it is done."
+    )
     groups: list[str] = Field(examples=[["rack-7"]])
     done: NodeVersion
     wanted: NodeVersion
@@ -67,14 +76,15 @@ class ChangedNode(BaseModel):
 
 
 class ChangedGroup(BaseModel):
-    """What an update has to do in a group; it counts all of its nodes."""
+    """What the action does in a group; it counts all of its nodes."""
 
     name: str = Field(examples=["rack-7"])
     critical: bool = Field(examples=[True])
     depends_on: list[str] = Field(examples=[["control"]])
     nodes: int = Field(examples=[20])
-    counts: dict[Change, int] = Field(examples=[{"change": 20}])
+    counts: dict[Deed, int] = Field(examples=[{"withhold": 20}])
     submitted: int = Field(examples=[0])
+    phases: dict[str, int] = Field(examples=[{"prepare": 20, "deploy": 20}], description="How many nodes it sends.")
     failing: str | None = Field(
         examples=["prepare_criteria"], description="Why it would fail even if every submitted node succeeded."
     )
@@ -113,29 +123,53 @@ class ShownNextStep(BaseModel):
     why: str = Field(examples=["3 nodes are deployed otherwise than wanted, and left alone without allow_redeploy"])
 
 
-class PlannedSite(BaseModel):
-    """What an update of a site would do now."""
+class UsedList(BaseModel):
+    """The provisioner's list of nodes that the plan uses."""
 
+    read_at: Moment
+    age: float | None = Field(examples=[12.5], description="Seconds since it was read, where the plan is an action's.")
+    connection: str = Field(examples=["slipway_provisioner"])
+    nodes: int = Field(examples=[3])
+
+
+class PlannedSubmission(BaseModel):
+    """What would be submitted: nodes of a group for a phase. Without a phase there is nothing to submit."""
+
+    group: str | None = Field(examples=["control"])
+    phase: str | None = Field(examples=["prepare"])
+    nodes: list[str] = Field(examples=[["node-3"]])
+
+
+class ShownPlan(BaseModel):
+    """What an action would do now, if every node succeeded."""
+
+    name: str = Field(examples=["update_site"])
     site: str = Field(examples=["default"])
     revision: int | None = Field(examples=[3])
-    listed_at: Moment | None = Field(description="When the provisioner's list was read that this plan uses.")
-    counts: dict[Change, int] = Field(examples=[{"change": 20, "none": 80}])
+    listed: UsedList | None
+    verdict: str = Field(examples=["success"])
+    verdict_text: str = Field(examples=["dry run: nothing was submitted"])
+    summary: str = Field(
+        examples=[
+            "erases 5 (2 redeployed, 3 released first, 0 removed), deploys 11, labels 1, leaves 13, withholds 2",
+        ],
+    )
+    counts: dict[Deed, int] = Field(examples=[{"deploy": 11, "leave": 13}])
+    erased: list[str] = Field(examples=[["r7-compute-01"]], description="The nodes that lose what is on them.")
+    touched: list[str] = Field(examples=[[]], description="Deployed nodes that would be submitted.")
     groups: list[ChangedGroup]
+    submissions: list[PlannedSubmission]
     nodes: list[ChangedNode]
     order: list[list[str]] = Field(examples=[[["r7-compute-01"]]])
     edges: list[UsedEdge]
     schedule: ShownSchedule
-    batches: list[str] = Field(
-        examples=[["Group rack-7 goes in 5 batches of at most 4 nodes."]],
-        description="What is to be said of groups whose nodes go in batches.",
+    next: ShownNextStep | None = Field(
+        description="How the site goes on; nothing before its first commit, and for the plan of an action."
     )
-    released: list[str] = Field(
-        examples=[["r7-compute-01"]], description="Nodes that would be erased and released first."
-    )
-    next: ShownNextStep | None = Field(description="How the site goes on; nothing before its first commit.")
     refusal: str | None = Field(
-        examples=[None], description="Why the whole update would be refused, and nothing submitted."
+        examples=[None], description="Why the whole action would be refused, and nothing submitted."
     )
+    notes: list[Finding]
 
 
 Fresh = Annotated[bool, Query(description="Ask the provisioner for a new list first; by default the last one is used.")]
@@ -146,7 +180,7 @@ All = Annotated[bool, Query(alias="all", description="Name also the nodes that a
     "/sites/{site}/plan",
     dependencies=[access.may_read],
     summary="What an update would do",
-    responses=answers(PlannedSite),
+    responses=answers(ShownPlan),
 )
 def get_site_plan(site: SitePath, store: Store, with_unchanged: All = False, fresh: Fresh = False) -> JSONResponse:
     """Say what `update_site` would do to each node of the newest revision, with what differs, and why.
@@ -161,23 +195,67 @@ def get_site_plan(site: SitePath, store: Store, with_unchanged: All = False, fre
     if not plan.is_known:
         # Looked up only where nothing was found, so that a plan is three statements at most.
         require_site(store, site, default_exists=True)
-    return JSONResponse(shown_plan(plan, with_unchanged=with_unchanged))
+    return JSONResponse(shown_plan(plan, with_unchanged=with_unchanged, step=next_step(plan)))
 
 
-def shown_plan(plan: SitePlan, *, with_unchanged: bool) -> dict[str, Any]:
-    """Return a plan, as `PlannedSite` describes it."""
-    step = next_step(plan)
+def shown_plan(
+    plan: SitePlan, *, with_unchanged: bool, step: NextStep | None = None, now: datetime | None = None
+) -> dict[str, Any]:
+    """Return a plan, as `ShownPlan` describes it."""
+    verdict, text = plan.verdict
+    phases: defaultdict[str | None, Counter[str]] = defaultdict(Counter)
+    for sent in plan.rehearsal.run.submissions:
+        if sent.phase is not None:
+            phases[sent.group][sent.phase] += len(sent.nodes)
     return {
+        "name": plan.kind,
         "site": plan.site,
         "revision": plan.revision,
-        "listed_at": None if plan.listed_at is None else plan.listed_at.isoformat(),
-        "refusal": plan.refusal,
+        "listed": _used_list(plan, now),
+        "verdict": verdict.value,
+        "verdict_text": text,
+        "summary": plan.summary,
+        "counts": _words(plan.counts),
+        "erased": plan.names(*ERASING),
+        "touched": plan.touched,
+        "groups": [
+            {
+                "name": group.name,
+                "critical": group.critical,
+                "depends_on": list(group.depends_on),
+                "nodes": group.total,
+                "counts": _words(group.counts),
+                "submitted": group.submitted,
+                "phases": dict(phases[group.name]),
+                "failing": group.failing,
+            }
+            for group in plan.groups
+        ],
+        "submissions": [
+            {"group": sent.group, "phase": sent.phase, "nodes": [*sent.nodes]}
+            for sent in plan.rehearsal.run.submissions
+        ],
+        "nodes": plan.nodes_to_data(with_unchanged=with_unchanged),
+        "order": [list(wave) for wave in plan.order],
+        "edges": [{"kind": edge.kind, "later": edge.later, "earlier": edge.earlier} for edge in plan.edges],
         "schedule": shown_schedule(plan),
-        "batches": list(plan.batches),
-        "released": list(plan.released),
         "next": None if step is None else step.to_data(),
-        **shown_changes(plan, with_unchanged=with_unchanged),
+        "refusal": plan.refusal,
+        "notes": [*sentences_of(plan), *(plain_message(said, "Info", name=NAME) for said in plan.rehearsal.gates)],
     }
+
+
+def sentences_of(plan: SitePlan) -> list[dict[str, Any]]:
+    """Return what a plan says of nodes as messages in Airship's shape; none where it only deploys empty nodes."""
+    return [plain_message(each.text, each.level.value.capitalize(), name=NAME) for each in plan.sentences()]
+
+
+def _used_list(plan: SitePlan, now: datetime | None) -> dict[str, Any] | None:
+    if plan.listed_at is None:
+        return None
+    age = None if now is None else max(0.0, (now - plan.listed_at).total_seconds())
+    connection, number = plan.listed
+    return {"read_at": plan.listed_at.isoformat(), "age": age, "connection": connection, "nodes": number}
 
 
 def shown_schedule(plan: SitePlan) -> dict[str, Any]:
@@ -191,76 +269,5 @@ def shown_schedule(plan: SitePlan) -> dict[str, Any]:
     return {**asdict(found), "waves": [list(wave) for wave in found.waves]}
 
 
-def shown_changes(plan: SitePlan, *, with_unchanged: bool) -> dict[str, Any]:
-    """Return what a plan says of groups and nodes, and in which order."""
-    left = MOST_FIELDS
-    nodes = []
-    for planned in plan.nodes.values():
-        shown = _node(planned, left)
-        left -= sum(len(document["fields"]) for document in shown["documents"] or ())
-        nodes.append(shown)
-    if with_unchanged:
-        nodes += [_unchanged(name, *done) for name, done in plan.unchanged.items()]
-        nodes.sort(key=lambda node: str(node["name"]))
-    return {
-        "counts": _words(plan.counts),
-        "groups": [
-            {
-                "name": group.name,
-                "critical": group.critical,
-                "depends_on": list(group.depends_on),
-                "nodes": group.total,
-                "counts": _words(group.counts),
-                "submitted": group.submitted,
-                "failing": group.failing,
-            }
-            for group in plan.groups
-        ],
-        "nodes": nodes,
-        "order": [list(wave) for wave in plan.order],
-        "edges": [{"kind": edge.kind, "later": edge.later, "earlier": edge.earlier} for edge in plan.edges],
-    }
-
-
-def _node(planned: PlannedNode, fields: int) -> dict[str, Any]:
-    each = planned.difference
-    return {
-        "name": each.name,
-        "change": each.change.value,
-        "reason": each.reason,
-        "submitted": planned.is_submitted,
-        "withheld": planned.withheld,
-        "groups": list(planned.groups),
-        "done": {"version": each.done_version, "revision": each.done_revision},
-        "wanted": {"version": each.wanted_version, "revision": each.wanted_revision},
-        "documents": None
-        if planned.documents is None
-        else [_document(document, fields) for document in planned.documents],
-    }
-
-
-def _unchanged(name: str, version: int | None, revision: int | None) -> dict[str, Any]:
-    done = {"version": version, "revision": revision}
-    since = f"version {version}" if version is not None else f"revision {revision}"
-    facts: dict[str, Any] = {
-        "submitted": False,
-        "withheld": None,
-        "groups": [],
-        "documents": [],
-        "done": done,
-        "wanted": done,
-    }
-    return {"name": name, "change": Change.NONE.value, "reason": f"as wanted since {since}", **facts}
-
-
-def _document(change: DocumentChange, fields: int) -> dict[str, Any]:
-    return {
-        "schema": change.schema,
-        "name": change.name,
-        "change": change.change.value,
-        "fields": [shown_field(field) for field in change.fields[: max(0, fields)]],
-    }
-
-
-def _words(counts: Mapping[Change, int]) -> dict[str, int]:
-    return {change.value: number for change, number in counts.items()}
+def _words(counts: Mapping[Deed, int]) -> dict[str, int]:
+    return {deed.value: number for deed, number in counts.items()}

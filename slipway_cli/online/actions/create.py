@@ -25,10 +25,12 @@ from slipway_cli.online.server.server import Failed, SiteServer, print_messages
 from slipway_cli.online.sites.reporters import create_reporter
 from slipway_cli.options import REVISION, examples, option_alias, site_state_option
 from slipway_cli.output import console, listed
+from strategy_lib.goals.change_words import Deed
 
 _MOST = 20
 """How many warnings, and how many notes, are printed beside a new action."""
 _NOT_LOGGED_IN = 401
+_FRESH = {"fresh": True}
 
 
 def _override_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -144,7 +146,7 @@ def create_action(
     if str(parameters.get("dry_run", "")).lower() != "true":
         if known.is_destructive and not (yes if known.has_groups else yes_destroy):
             # Nobody is asked about what is refused then, such as a node that is out of use.
-            server.send("POST", "/actions/preview", query, json=body, timeout=VALIDATION_TIMEOUT)
+            server.send("POST", "/actions/plan", {**query, **_FRESH}, json=body, timeout=VALIDATION_TIMEOUT)
             _confirm(server, known, nodes)
         prunes = str(parameters.get(Override.PRUNE.value, "")).lower() == "true"
         if not known.targeted and (not yes or (prunes and not yes_destroy)):
@@ -217,20 +219,20 @@ def _confirm_deployed(
     Raises `Failed`: the answer is no; or nobody can be asked, and deployed nodes would be touched.
     """
     try:
-        answer = server.send("POST", "/actions/preview", query, json=body, timeout=VALIDATION_TIMEOUT).json()
+        answer = server.send("POST", "/actions/plan", {**query, **_FRESH}, json=body, timeout=VALIDATION_TIMEOUT).json()
     except Failed as error:
         if error.status is None or error.status >= 500 or error.status == _NOT_LOGGED_IN:
             raise
         # The request that creates the action says what is wrong, with all messages.
         return frozenset()
-    found = answer.get("preview") or {}
-    removed = found.get("removed") or []
-    touched = [name for name in found.get("deployed") or [] if name not in removed]
-    notable = touched or any(found.get(part) for part in ("withheld", "out_of_use", "released", "refused"))
+    notes = answer["notes"]
+    said = frozenset(str(one.get("message")) for one in notes)
+    removed = [one["name"] for one in answer["nodes"] if one["deed"] == Deed.REMOVE]
+    touched = answer["touched"]
+    kept = any(one["deed"] == Deed.WITHHOLD and one["groups"] for one in answer["nodes"])
+    notable = touched or kept or answer["counts"][Deed.RELEASE]
     if not notable and not removed:
         return frozenset()
-    notes = answer.get("notes") or []
-    said = frozenset(str(one.get("message")) for one in notes)
     print_messages(console(stderr=True), notes)
     site = server.where.site
     if removed and not yes_destroy:

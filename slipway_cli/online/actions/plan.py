@@ -15,9 +15,16 @@ from slipway_cli.online.server.online_command import node_names, online, show_an
 from slipway_cli.online.server.server import SiteServer, print_messages
 from slipway_cli.options import REVISION, examples, site_state_option
 from slipway_cli.output import console, counted, listed, printable
-from slipway_cli.terminal.node_changes import print_changes
-from slipway_cli.terminal.plan_table import PLANNED_KINDS, PlannedGroup, print_groups, print_members, print_rounds
+from slipway_cli.terminal.plan_table import (
+    PLANNED_KINDS,
+    PlannedGroup,
+    print_edges,
+    print_groups,
+    print_rounds,
+    print_rows,
+)
 from strategy_lib.duration import duration_words
+from strategy_lib.goals.change_words import fold_nodes
 from strategy_lib.phase import Verdict
 
 
@@ -88,24 +95,25 @@ def plan_action(
 
 def _show(target: Console, planned: Mapping[str, Any], *, explain: bool) -> None:
     used = planned["listed"]
+    heading = f"{planned['name']} of site {planned['site']}, revision {planned['revision']}: {planned['summary']}"
+    target.print(Text(printable(heading), style="bold"), soft_wrap=True)
+    if planned["erased"]:
+        erased = f"erased: {', '.join(map(printable, planned['erased']))}"
+        target.print(Text(erased, style="bold red"), soft_wrap=True)
     age = duration_words(used["age"])
-    heading = f"{planned['name']} of site {planned['site']}, revision {planned['revision']}"
-    target.print(Text(printable(heading), style="bold"))
     seen = (
         f"by the list of {used['connection']} of {age} ago, with {counted(used['nodes'], 'node')} (--fresh renews it)"
     )
     target.print(Text(printable(seen), style="dim"), soft_wrap=True)
-    groups = _groups(planned)
-    if groups:
-        print_groups(target, groups, "Submitted")
+    if planned["groups"]:
+        print_groups(target, map(_group, enumerate(planned["groups"], start=1)), "Submitted")
+        print_rounds(target, planned["schedule"]["waves"])
         target.print()
-        print_members(target, groups)
-        # A server of an earlier version says nothing of it.
-        schedule = planned.get("schedule") or {"waves": (), "seconds": None, "note": None}
-        print_rounds(target, schedule["waves"])
-        target.print()
-        _print_duration(target, schedule)
-    print_changes(target, planned["changes"], explain=explain)
+        _print_duration(target, planned["schedule"])
+    print_rows(target, fold_nodes(planned["nodes"]), explain=explain)
+    if explain:
+        print_edges(target, planned["edges"])
+    target.print()
     for submission in planned["submissions"]:
         if submission["group"] is None:
             target.print(Text(f"{submission['phase']}: {listed(submission['nodes'])}"), soft_wrap=True)
@@ -123,20 +131,10 @@ def _print_duration(target: Console, schedule: Mapping[str, Any]) -> None:
         target.print(Text(printable(schedule["note"]), style="yellow"), soft_wrap=True)
 
 
-def _groups(planned: Mapping[str, Any]) -> list[PlannedGroup]:
-    submitted: dict[str, dict[str, int]] = {}
-    for submission in planned["submissions"]:
-        if submission["group"] is not None and submission["phase"] is not None:
-            phases = submitted.setdefault(submission["group"], {})
-            phases[submission["phase"]] = phases.get(submission["phase"], 0) + len(submission["nodes"])
-    return [
-        PlannedGroup(
-            group["name"],
-            position,
-            group["critical"],
-            group["depends_on"],
-            group["nodes"],
-            ", ".join(f"{phase} {number}" for phase, number in submitted.get(group["name"], {}).items()) or "nothing",
-        )
-        for position, group in enumerate(planned["groups"], start=1)
-    ]
+def _group(placed: tuple[int, Mapping[str, Any]]) -> PlannedGroup:
+    position, group = placed
+    sent = ", ".join(f"{phase} {number}" for phase, number in group["phases"].items()) or "nothing"
+    failing = f" (would fail: {group['failing']})" if group["failing"] else ""
+    return PlannedGroup(
+        group["name"], position, group["critical"], group["depends_on"], group["nodes"], printable(sent + failing)
+    )

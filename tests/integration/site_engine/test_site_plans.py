@@ -15,12 +15,12 @@ from site_engine.actions.finalization import finalize_dry_run
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import ActionParameters
 from site_engine.groups.releases import releases_of
-from site_engine.plans.dry_run_changes import dry_run_changes
 from site_engine.plans.node_lists import keep_list
+from site_engine.plans.plan import SitePlan
 from site_engine.plans.planning import plan_action, simulate_plan
-from site_engine.plans.site_plans import SitePlan, plan_site
+from site_engine.plans.site_plans import plan_of_run, plan_site
 from site_store import ActionState, PlannedGroup, SiteStore
-from strategy_lib.goals.update import Change
+from strategy_lib.goals.change_words import Deed
 from strategy_lib.node import NodeState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.outcome import NodeCondition
@@ -81,11 +81,11 @@ def test_a_site_that_is_as_wanted_has_nothing_to_do_but_what_is_in_no_group(done
     plan = plan_site(done.store, "alpha")
     assert changes(plan) == {"d": ("add", False)}
     assert plan.unchanged == dict.fromkeys("abc", (1, 1))
-    assert [(one.name, one.total, one.counts[Change.NONE], one.submitted) for one in plan.groups] == [
+    assert [(one.name, one.total, one.counts[Deed.LEAVE], one.submitted) for one in plan.groups] == [
         ("one", 2, 2, 0),
         ("two", 2, 2, 0),
     ]
-    assert (plan.counts[Change.NONE], plan.counts[Change.ADD]) == (3, 1)
+    assert (plan.counts[Deed.LEAVE], plan.counts[Deed.WITHHOLD]) == (3, 1)
     agrees(done.store, plan, design())
 
 
@@ -103,8 +103,8 @@ def test_rule_37_a_changed_profile_is_a_change_of_its_nodes_with_the_fields_that
         each = plan.nodes[name].difference
         assert (each.done_version, each.done_revision, each.wanted_version, each.wanted_revision) == (1, 1, 2, 2)
     assert plan.nodes["b"].groups == ("one", "two")
-    assert [(one.name, one.counts[Change.CHANGE], one.counts[Change.NONE], one.submitted) for one in plan.groups] == [
-        ("one", 2, 0, 1),
+    assert [(one.name, one.counts[Deed.WITHHOLD], one.counts[Deed.LEAVE], one.submitted) for one in plan.groups] == [
+        ("one", 1, 0, 1),
         ("two", 1, 1, 0),
     ]
     assert plan.edges == ()
@@ -192,21 +192,15 @@ def test_a_dry_run_of_airflow_says_it_of_each_node_too(done: Driving, begin: Beg
     dry = begin(design("noble"), "run-2", update={})
     report = finalize_dry_run(dry.store, dry.action, {}, logging.getLogger("test"))
     assert report.changes is not None
-    assert {change: number for change, number in report.changes.counts.items() if number} == {
-        "add": 1,
-        "change": 2,
-        "none": 1,
-    }
-    assert [(one.name, one.counts["change"], one.submitted) for one in report.changes.groups] == [
-        ("one", 2, 0),
-        ("two", 1, 0),
-    ]
-    changed, added = report.changes.nodes
-    assert (changed.nodes, changed.done_version, changed.wanted_version) == (("a", "b"), 1, 2)
-    assert str(changed.withheld).startswith("design changed, needs redeploy")
-    fields = [(one.path, one.before, one.after) for each in changed.documents or () for one in each.fields]
+    assert report.changes.summary == (
+        "erases 0 (0 redeployed, 0 released first, 0 removed), deploys 0, labels 0, leaves 1, withholds 3"
+    )
+    changed, added = report.changes.rows
+    assert (changed.nodes, changed.change, changed.allowed_by) == (("a", "b"), "change", None)
+    assert changed.why.startswith("design changed, needs redeploy")
+    fields = [(one["path"], one["from"], one["to"]) for each in changed.documents or () for one in each["fields"]]
     assert fields == [("$.data.platform.image", "jammy", "noble")]
-    assert (added.change, added.nodes, added.submitted) == ("add", ("d",), False)
+    assert (added.change, added.deed, added.nodes) == ("add", Deed.WITHHOLD, ("d",))
 
 
 def test_rule_11_a_dry_run_names_nodes_that_cannot_be_prepared_as_they_are(begin: Begin) -> None:
@@ -218,9 +212,10 @@ def test_rule_11_a_dry_run_names_nodes_that_cannot_be_prepared_as_they_are(begin
     planned = [PlannedGroup(one.definition, one.nodes, one.plan) for one in facts.groups]
     refused = releases_of(dry.store, "alpha", planned, listed).refused
     rehearsal = simulate_plan(planned, {}, withheld=refused)
-    found = dry_run_changes(dry.store, dry.action, planned, rehearsal, refused)
-    said = {one.nodes: (one.submitted, one.withheld) for one in found.nodes}
-    assert said == {("a",): (False, refused["a"]), ("b",): (True, None), ("c", "d"): (False, None)}
+    found = plan_of_run(dry.store, dry.action, planned, rehearsal, refused)
+    said = {name: (one.deed, one.withheld) for name, one in found.nodes.items()}
+    nothing = (Deed.WITHHOLD, None)
+    assert said == {"a": (Deed.WITHHOLD, refused["a"]), "b": (Deed.DEPLOY, None), "c": nothing, "d": nothing}
     assert "release_failed: false" in refused["a"]
 
 

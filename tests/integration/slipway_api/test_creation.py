@@ -10,9 +10,11 @@ from typing import Any, cast
 import pytest
 
 from site_engine.errors import AirflowApiError
+from site_engine.plans.node_lists import keep_list
 from site_store import ActionState, SiteStore
 from slipway_api.actions import creation
-from slipway_api.actions.creation import create, previewed
+from slipway_api.actions.creation import create
+from slipway_api.actions.dry_run import dry_run
 from slipway_api.actions.request import ActionRequest, kind_of_request
 from slipway_api.http.api_errors import ApiError
 from tests.support.airflow_answers import airflow
@@ -44,11 +46,9 @@ def dead(store: SiteStore) -> str:
     return action.id
 
 
-def test_a_dead_action_on_the_site_has_passed_over_commits_as_one_that_is_closed(
-    store: SiteStore, dead: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(creation, "_preview", lambda *_: ({}, None))
-    assert previewed(REQUEST, store, airflow(None), CALLER)[:2] == (4, None)
+def test_a_dead_action_on_the_site_has_passed_over_commits_as_one_that_is_closed(store: SiteStore, dead: str) -> None:
+    keep_list(store, "alpha", "slipway_provisioner", {})
+    assert dry_run(REQUEST, store, airflow(None), CALLER)["revision"] == 4
     assert store.actions.get(dead).state is ActionState.CANCELLED
     assert store.locks.owner("alpha") is None
 
@@ -70,7 +70,7 @@ def test_an_action_that_goes_on_or_may_do_so_is_left_alone(
     store: SiteStore, dead: str, answer: str | Exception
 ) -> None:
     with pytest.raises(ApiError, match="never deployed") as refused:
-        previewed(REQUEST, store, airflow(answer), CALLER)
+        dry_run(REQUEST, store, airflow(answer), CALLER)
     assert (refused.value.status, refused.value.reason) == (409, "Intermediate Commits")
     assert store.actions.get(dead).state is ActionState.RUNNING
 

@@ -5,7 +5,6 @@ A GET shows the question and changes nothing; the form's POST does it. Both need
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,8 +32,8 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.pages.node_changes import shown_changes
 from slipway_api.pages.rendering import page
+from slipway_api.pages.site_plan import plan_values
 from slipway_api.pages.sites import require_site
 from slipway_api.pages.wording import counted, segment
 from slipway_api.shipyard.headers import context_marker
@@ -137,7 +136,9 @@ def start_it(
         if error.status in (401, 403):
             raise
         return page(request, "start.html", {**values, "problem": error.message})
-    return page(request, "plan.html", {**values, **_shown_plan(plan), "fields": _kept(fields)})
+    return page(
+        request, "plan.html", {**plan_values(plan), **values, "outlook": _outlook(plan), "fields": _kept(fields)}
+    )
 
 
 def form_fields(body: bytes) -> Mapping[str, list[str]]:
@@ -240,23 +241,12 @@ def _form(site: str, kind: str, fields: Mapping[str, list[str]]) -> dict[str, An
     }
 
 
-def _shown_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the page says of a dry run, as `dry_run` returns it."""
-    said = plan["verdict_text"].removeprefix("dry run: ")
-    outlook = f"{said[:1].upper()}{said[1:]}."
+def _outlook(plan: Mapping[str, Any]) -> str:
+    """Return what the page says of the verdict of a plan."""
     if plan["verdict"] == Verdict.SUCCESS and any(one["nodes"] for one in plan["submissions"]):
-        outlook = "If every node succeeds, the action succeeds."
-    # A group in batches sends each phase many times.
-    submitted: dict[str, Counter[str]] = {}
-    for one in plan["submissions"]:
-        if one["group"] is not None and one["phase"] is not None:
-            submitted.setdefault(one["group"], Counter())[one["phase"]] += len(one["nodes"])
-    return {
-        "plan": plan,
-        "submitted": submitted,
-        "outlook": outlook,
-        "changes": shown_changes(plan["changes"]),
-    }
+        return "If every node succeeds, the action succeeds."
+    said = plan["verdict_text"].removeprefix("dry run: ")
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def _kept(fields: Mapping[str, list[str]]) -> list[tuple[str, str]]:

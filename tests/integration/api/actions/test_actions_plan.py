@@ -39,6 +39,11 @@ def planned(client: httpx.Client, kind: str = "deploy_site", query: str = "", **
     return found
 
 
+def did(found: dict[str, Any], deed: str) -> list[str]:
+    """Return the nodes of a plan that it does this with."""
+    return [one["name"] for one in found["nodes"] if one["deed"] == deed]
+
+
 @pytest.mark.usefixtures("known")
 def test_what_would_be_submitted_in_order(user: httpx.Client, store: SiteStore) -> None:
     found = planned(user)
@@ -48,10 +53,11 @@ def test_what_would_be_submitted_in_order(user: httpx.Client, store: SiteStore) 
         ("compute", "prepare", ["n3"]),
         ("compute", "deploy", ["n3"]),
     ]
-    assert [(one["name"], one["critical"], one["nodes"]) for one in found["groups"]] == [
-        ("control", True, ["n1", "n2"]),
-        ("compute", False, ["n3"]),
+    assert [(one["name"], one["critical"], one["nodes"], one["phases"]) for one in found["groups"]] == [
+        ("control", True, 2, {"prepare": 2, "deploy": 2}),
+        ("compute", False, 1, {"prepare": 1, "deploy": 1}),
     ]
+    assert found["summary"].startswith("erases 0 (0 redeployed, 0 released first, 0 removed), deploys 3,")
     assert (found["verdict"], found["verdict_text"]) == ("success", "dry run: nothing was submitted")
     assert found["listed"]["connection"] == "slipway_provisioner"
     assert (found["listed"]["nodes"], found["listed"]["age"] >= 0) == (3, True)
@@ -94,7 +100,7 @@ def test_groups_that_ask_a_person_are_announced(user: httpx.Client, store: SiteS
     groups = [asking | {"approval": "before"} for asking in (group("control", ["n1", "n2"]), group("again", ["n1"]))]
     commit_design(store, "default", site([node("n1"), node("n2")], groups))
     found = planned(user, query="?allow-intermediate-commits=true")
-    assert [note["message"] for note in found["notes"] if note["name"] == "Preview"] == [
+    assert [note["message"] for note in found["notes"] if note["name"] == "Plan"] == [
         "Group control asks for approval before it begins; while it waits no other group starts."
     ], "a group with nothing to submit asks nobody"
 
@@ -107,9 +113,9 @@ def test_it_goes_by_the_list_that_was_read_last_until_a_new_one_is_asked_for(
     again = planned(user)
     assert again["listed"]["read_at"] == first["read_at"]
     assert again["listed"]["age"] >= first["age"]
-    assert again["preview"]["withheld"] == []
+    assert did(again, "withhold") == []
     asked = planned(user, query="?fresh=true")
-    assert [one["name"] for one in asked["preview"]["withheld"]] == ["n1"]
+    assert did(asked, "withhold") == ["n1"]
     assert asked["verdict_text"] == "dry run: critical group control would fail"
     assert asked["listed"]["read_at"] > first["read_at"]
     # Each list that is read is kept, and then the provisioner may be away.
@@ -117,7 +123,7 @@ def test_it_goes_by_the_list_that_was_read_last_until_a_new_one_is_asked_for(
     assert user.get("/api/v1.0/site_statuses").status_code == 200
     connection = {"conn_type": "drydock", "host": "http://127.0.0.1:9"}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
-    assert [one["name"] for one in planned(user)["preview"]["withheld"]] == ["n1", "n2"]
+    assert did(planned(user), "withhold") == ["n1", "n2"]
     refused = user.post(PLAN, params={"fresh": True}, json={"name": "deploy_site"})
     assert_failure(refused, 503, "The provisioner cannot be reached")
 
@@ -156,23 +162,20 @@ def test_rule_51_nodes_out_of_use_are_named_with_who_set_them_and_criteria_are_f
     assert users.change("default", ["n1"], NodeAvailability.MAINTENANCE, "new disk", "ann", force=True).change.modified
     why = "set to maintenance by ann: new disk"
     found = planned(user, force=True)
-    assert found["preview"]["out_of_use"] == [{"name": "n1", "reason": why}]
-    assert (found["preview"]["withheld"], found["preview"]["submitted"]) == ([], ["n2", "n3"])
-    assert (found["verdict"], found["preview"]["failing"]) == ("failure", ["control"])
-    assert {one["name"]: one["failing"] for one in found["changes"]["groups"]} == {
+    assert (did(found, "withhold"), did(found, "deploy"), found["verdict"]) == (["n1"], ["n2", "n3"], "failure")
+    assert found["nodes"][0]["allowed_by"] == "slipway set node-state n1 up --site default"
+    assert {one["name"]: one["failing"] for one in found["groups"]} == {
         "control": "prepare_criteria",
         "compute": None,
     }
-    said = [note["message"] for note in found["notes"] if note["name"] == "Preview"]
-    assert f"1 node out of use, left out: n1: {why}" in said
-    previewed = user.post(f"{ACTIONS}/preview", json={"name": "update_site"}).json()["preview"]
-    assert previewed["out_of_use"] == found["preview"]["out_of_use"]
+    said = [note["message"] for note in found["notes"] if note["name"] == "Plan"]
+    assert any(each.startswith(f"1 node withheld: n1: {why}") for each in said), said
     of_site = user.get("/api/v1.0/sites/default/plan").json()
     assert {one["name"]: one["withheld"] for one in of_site["nodes"]} == {"n1": why, "n2": None, "n3": None}
 
 
 @pytest.mark.usefixtures("known")
-@pytest.mark.parametrize("path", [PLAN, f"{ACTIONS}/preview", ACTIONS])
+@pytest.mark.parametrize("path", [PLAN, ACTIONS])
 def test_rule_51_a_named_node_out_of_use_is_refused_and_force_does_not_help(
     user: httpx.Client, store: SiteStore, path: str
 ) -> None:

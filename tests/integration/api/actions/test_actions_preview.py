@@ -30,40 +30,44 @@ def deployed(store: SiteStore, connected: Simulator, tmp_path_factory: pytest.Te
     return connected
 
 
-def previewed(client: httpx.Client, kind: str, **parameters: Any) -> dict[str, Any]:
+def planned(client: httpx.Client, kind: str, **parameters: Any) -> dict[str, Any]:
     """Return what an action would do."""
-    answer = client.post(f"{ACTIONS}/preview", json={"name": kind, "parameters": parameters})
+    answer = client.post(f"{ACTIONS}/plan?fresh=true", json={"name": kind, "parameters": parameters})
     assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()["preview"]
+    found: dict[str, Any] = answer.json()
     return found
+
+
+def deeds(found: dict[str, Any]) -> dict[str, str]:
+    """Return what a plan does with each node."""
+    return {one["name"]: one["deed"] for one in found["nodes"]}
 
 
 def notes(created: dict[str, Any]) -> list[str]:
     """Return what the answer says of nodes."""
-    return [message["message"] for message in created["warnings"] if message["name"] == "Preview"]
+    return [message["message"] for message in created["warnings"] if message["name"] == "Plan"]
 
 
 @pytest.mark.usefixtures("deployed")
 def test_rule_21_what_will_be_touched_is_said_and_nothing_is_refused(user: httpx.Client, store: SiteStore) -> None:
-    found = previewed(user, "deploy_site")
-    assert (found["submitted"], found["deployed"], found["as_wanted"]) == (["n3"], [], [])
-    assert [(one["name"], one["reason"].startswith(UNKNOWN)) for one in found["withheld"]] == [
-        ("n1", True),
-        ("n2", True),
-    ]
-    assert found["failing"] == ["control"]
+    found = planned(user, "deploy_site")
+    assert (deeds(found), found["touched"]) == ({"n1": "withhold", "n2": "withhold", "n3": "deploy"}, [])
+    assert [str(one["withheld"]).startswith(UNKNOWN) for one in found["nodes"]] == [True, True, False]
+    assert found["verdict_text"] == "dry run: critical group control would fail"
     assert store.actions.newest("default") == [], "nothing was created"
     said = notes(create(user, "deploy_site"))
-    assert said[0] == "1 node would be submitted: n3"
-    assert said[1].startswith(f"2 deployed nodes not to be touched: n1, n2: {UNKNOWN}")
+    assert said[0] == f"deploy_site {found['summary']}"
+    assert said[1].startswith(f"2 nodes withheld: n1, n2: {UNKNOWN}")
     assert said[2].startswith("critical group control would fail")
 
 
 @pytest.mark.usefixtures("deployed")
 def test_deployed_nodes_that_an_action_works_on_are_named(user: httpx.Client) -> None:
-    assert previewed(user, "update_site", force=True)["deployed"] == ["n1", "n2"]
-    assert previewed(user, "redeploy_server", target_nodes="n1,n3")["destroyed"] == ["n1"]
-    assert previewed(user, "relabel_nodes", target_nodes="n1")["deployed"] == ["n1"]
+    assert planned(user, "update_site", force=True)["touched"] == ["n1", "n2"]
+    redeployed = planned(user, "redeploy_server", target_nodes="n1,n3", force=True)
+    assert (deeds(redeployed), redeployed["erased"]) == ({"n1": "redeploy", "n3": "deploy"}, ["n1"])
+    assert deeds(planned(user, "relabel_nodes", target_nodes="n1")) == {"n1": "label"}
+    assert planned(user, "destroy_nodes", target_nodes="n3")["erased"] == ["n3"]
     refused = ask(user, "redeploy_server", target_nodes="n1")
     assert (refused.status_code, refused.json()["reason"]) == (409, "Critical Groups")
     created = create(user, "redeploy_server", target_nodes="n3")
@@ -75,14 +79,11 @@ def test_rule_11_nodes_that_would_be_erased_first_are_named_and_a_strangers_is_l
 ) -> None:
     deployed.post("nodes/n1", {"status": "Failed deployment"})
     deployed.post("nodes/n2", {"status": "Allocated"})
-    found = previewed(user, "deploy_site")
-    assert (found["submitted"], found["released"]) == (["n1", "n3"], ["n1"])
-    ((refused, reason),) = ((one["name"], one["reason"]) for one in found["refused"])
-    assert refused == "n2"
-    assert reason.startswith("the node list says Allocated: ")
+    found = planned(user, "deploy_site")
+    assert deeds(found) == {"n1": "release", "n2": "withhold", "n3": "deploy"}
     said = notes(create(user, "deploy_site"))
-    assert said[:2] == ["2 nodes would be submitted: n1, n3", "1 node would be erased and released first: n1"]
-    assert said[2].startswith("1 node not to be submitted: n2: the node list says Allocated")
+    assert said[1] == "1 node would be erased and released first: n1"
+    assert said[2].startswith("1 node withheld: n2: the node list says Allocated: ")
 
 
 @pytest.mark.parametrize("dry_run", [False, pytest.param(True, marks=pytest.mark.endurance)])
@@ -112,7 +113,7 @@ def test_a_site_that_does_not_exist_is_refused_everywhere_with_the_nearest(
         answer = admin.get(f"/api/v1.0/{path}?site=nort")
         assert (answer.status_code, answer.json()["reason"]) == (404, "Site not found"), path
         assert answer.json()["message"] == "there is no site 'nort'; did you mean 'north'?"
-    for path, body in (("actions", {"name": "deploy_site"}), ("commitconfigdocs", {}), ("actions/preview", {})):
+    for path, body in (("actions", {"name": "deploy_site"}), ("commitconfigdocs", {}), ("actions/plan", {})):
         assert admin.post(f"/api/v1.0/{path}?site=nort", json=body).status_code == 404, path
     assert anonymous.get("/api/v1.0/actions?site=nort").status_code == 401
     assert admin.get("/api/v1.0/actions?site=north").json() == []

@@ -322,7 +322,7 @@ def test_what_comes_next_leaves_no_node_alone_that_the_commit_has_changed(
     asked = {"name": step["name"], "parameters": step["parameters"]}
     planned = user.post(f"{API}/actions/plan", json=asked)
     assert planned.status_code == 200, planned.text
-    assert planned.json()["preview"]["submitted"] == names
+    assert planned.json()["erased"] == names
     shown = user.get("/ui/sites/default/plan").text
     flags = " ".join(f"--{name.replace('_', '-')}" for name in needed)
     assert f"slipway create action update_site --site default {flags} --follow" in shown

@@ -23,7 +23,6 @@ ROUTES = {
     "GET /metrics": READ,
     "GET /api/v1.0/actions": READ,
     "POST /api/v1.0/actions": WRITE,
-    "POST /api/v1.0/actions/preview": WRITE,
     "POST /api/v1.0/actions/plan": WRITE,
     "GET /api/v1.0/actions/{action_id}": READ,
     "GET /api/v1.0/actions/{action_id}/report": READ,

@@ -81,7 +81,8 @@ def test_start_says_which_nodes_and_starts_when_that_is_confirmed(
     assert "Show what it will do" in pages["user"].get(path).text
     shown = pages["user"].post(path, data={"fresh": "yes", "revision": "1"})
     said = text_of(shown)
-    assert "Nodes that are submitted: 3 n1, n2, n3" in said
+    assert "deploy_site erases 0 (0 redeployed, 0 released first, 0 removed), deploys 3," in said
+    assert "n1, n2, n3 deploy never done" in said
     assert '<input type="hidden" name="revision" value="1">' in shown.text
     assert store.actions.newest("default") == []
     done = pages["user"].post(path, data={"revision": "1", "confirmed": "yes"})
@@ -104,11 +105,12 @@ def test_what_an_action_would_do_is_said_node_by_node_with_what_differs(
     keep_list(store, "alpha", "slipway_provisioner", listed)
     commit_design(store, "alpha", design.replace("cidr: 10.0.0.0/24", "cidr: 10.0.0.0/23"))
     said = text_of(pages["user"].post("/sites/alpha/start/update_site"))
-    table = said[said.index("What is to be done to the nodes") :]
-    assert "1 node to add, 2 nodes to change" in table
-    assert "n1, n2 change left alone design changed, needs redeploy" in table
+    table = said[said.index("What is done to the nodes, and why") :]
+    assert "deploys 1, labels 0, leaves 0, withholds 2" in said
+    assert "n1, n2 change withheld design changed, needs redeploy" in table
+    assert "--allow-redeploy changes that" in table
     assert "Network oob $.data.cidr: 10.0.0.0/24 → 10.0.0.0/23" in table
-    assert "n3 add never done" in table
+    assert "n3 deploy never done" in table
     # Of the first group nothing is submitted.
     assert "Nothing of this waits for anything else." in table
 

@@ -157,7 +157,7 @@ def changed(hostile: Driving, store: SiteStore) -> None:
 @pytest.mark.usefixtures("changed")
 def test_what_an_action_would_do_is_text_too(pages: dict[str, httpx.Client]) -> None:
     answer = pages["admin"].post("/sites/alpha/start/update_site", data={})
-    assert "What is to be done to the nodes" in answer.text
+    assert "What is done to the nodes, and why" in answer.text
     assert "&lt;img src=x onerror=alert(1)&gt;" in answer.text
     found = Elements(answer.text)
     assert (found.scripts, found.names["img"], found.names["i"], found.names["h1"]) == ([], 0, 0, 1)
@@ -171,7 +171,7 @@ def test_what_an_action_would_do_can_be_read_on_any_screen(open_page: Open, widt
     page = watched.page
     assert page.get_by_label("Pass over revisions").count() == 0, "an update does not ask"
     page.get_by_role("button", name="Show what it will do").click()
-    page.get_by_role("heading", name="What is to be done to the nodes").wait_for()
+    page.get_by_role("heading", name="What is done to the nodes, and why").wait_for()
     assert page.locator("main img, main script, main i, main b").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth > innerWidth") is False
     assert page.evaluate(STUMBLES) == []

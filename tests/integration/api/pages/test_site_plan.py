@@ -29,7 +29,7 @@ def test_a_viewer_reads_what_an_update_would_do_and_sees_no_button(
     answer = viewer.get("/sites/alpha/plan")
     said = text_of(answer)
     assert "What an update of alpha would do" in said
-    assert "3 nodes to add" in said
+    assert "update_site erases 0 (0 redeployed, 0 released first, 0 removed), deploys 3," in said
     assert said.index("control") < said.index("compute")
     assert "No list of the provisioner was read yet" in said
     assert re.findall(r"<form|<button|class=\"button", answer.text) == []
@@ -71,7 +71,7 @@ def test_rule_11_page_command_and_preview_say_in_the_same_words_which_nodes_are_
     answer = clients["user"].post("/api/v1.0/actions/plan?site=alpha", json=asked)
     assert sentence in [note["message"] for note in answer.json()["notes"]], answer.text
     assert sentence in text_of(pages["viewer"].get("/sites/alpha/plan"))
-    assert clients["viewer"].get("/api/v1.0/sites/alpha/plan").json()["released"] == ["n1", "n3", "n4"]
+    assert clients["viewer"].get("/api/v1.0/sites/alpha/plan").json()["erased"] == ["n1", "n3", "n4"]
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("SLIPWAY_URL", origin)
     monkeypatch.setenv("SLIPWAY_TOKEN", tokens["user"])

@@ -132,7 +132,6 @@ _LEASE = "only the controller may ask for it: epoch and secret of its lease are 
 WITHOUT = {
     "POST /v3/auth/tokens": "makes a token; nothing that is there changes",
     f"POST {API}/actions": "makes an action; one at a time on a site, by its lock",
-    f"POST {API}/actions/preview": "writes nothing",
     f"POST {API}/actions/plan": "writes nothing",
     f"PUT {API}/sites/{{site}}/reported": "a reporter writes its own leaves, which are nobody else's",
     f"POST {API}/sites/{{site}}/observe": _LEASE,

@@ -12,6 +12,7 @@ import yaml
 from provisioner_client.protocol import ListedNode
 from site_engine.plans.node_lists import keep_list
 from site_store import SiteStore
+from strategy_lib.goals.change_words import Deed
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from tests.integration.api.http.test_service import assert_failure
 from tests.support.revisions import commit_design
@@ -47,7 +48,7 @@ def adopt(store: SiteStore, *names: str) -> None:
 def test_without_a_list_nothing_counts_as_deployed(viewer: httpx.Client, store: SiteStore) -> None:
     commit_design(store, "default", design())
     found = planned(viewer)
-    assert (found["site"], found["revision"], found["listed_at"]) == ("default", 1, None)
+    assert (found["site"], found["revision"], found["listed"]) == ("default", 1, None)
     assert {one["name"]: (one["change"], one["submitted"], one["groups"]) for one in found["nodes"]} == {
         "a": ("add", True, ["rack"]),
         "b": ("add", True, ["rack"]),
@@ -76,6 +77,7 @@ def test_a_changed_profile_shows_its_nodes_with_the_fields_and_no_edge_that_is_n
     assert [one["name"] for one in found["nodes"]] == ["a", "b"]
     for one in found["nodes"]:
         assert (one["change"], one["submitted"]) == ("change", False)
+        assert one["allowed_by"] == "--allow-redeploy"
         assert one["withheld"] == f"design changed, {NEEDS_REDEPLOY}: it has that of revision 1"
         assert (one["done"], one["wanted"]) == ({"version": 1, "revision": 1}, {"version": 2, "revision": 2})
         (rack,) = one["documents"]
@@ -87,7 +89,7 @@ def test_a_changed_profile_shows_its_nodes_with_the_fields_and_no_edge_that_is_n
             "noble",
         )
     assert (found["order"], found["edges"]) == ([], []), "nothing is submitted"
-    assert found["counts"]["change"] == 2
+    assert found["counts"] == dict.fromkeys(Deed, 0) | {"leave": 2, "withhold": 2}
     everything = planned(viewer, all=True)
     assert {one["name"]: one["change"] for one in everything["nodes"]} == {
         "a": "change",
@@ -111,10 +113,10 @@ def test_a_new_list_is_read_only_where_it_is_asked_for(
     viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit_design(store, "default", design())
-    assert planned(viewer)["listed_at"] is None
-    read_at = planned(viewer, fresh=True)["listed_at"]
-    assert read_at is not None
-    assert planned(viewer)["listed_at"] == read_at
+    assert planned(viewer)["listed"] is None
+    listed = planned(viewer, fresh=True)["listed"]
+    assert listed["connection"] == "slipway_provisioner"
+    assert planned(viewer)["listed"] == listed
     gone = {"conn_type": "drydock", "host": "http://127.0.0.1:9"}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(gone))
     assert_failure(viewer.get(PLAN, params={"fresh": True}), 503, "The provisioner cannot be reached")

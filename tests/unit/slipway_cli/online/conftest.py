@@ -55,21 +55,17 @@ class Server:
         removed: tuple[str, ...] = (),
     ) -> None:
         """Answer what an action would do: work on these deployed nodes, leave those alone, erase some, remove some."""
-        found: dict[str, Any] = {
-            "submitted": ["n9"],
-            "deployed": list(deployed),
-            "destroyed": [],
-            "released": list(released),
-            "removed": list(removed),
-            "refused": [],
-            "as_wanted": [],
-            "failing": [],
+        of = {"redeploy": deployed, "withhold": withheld, "release": released, "remove": removed, "deploy": ("n9",)}
+        nodes = [{"name": name, "deed": deed, "groups": ["all"]} for deed, names in of.items() for name in names]
+        said = f"withheld: {', '.join(withheld)}; released first: {', '.join(released)}"
+        answer = {
+            "name": "update_site",
+            "nodes": [one for one in nodes if one["name"] not in removed or one["deed"] == "remove"],
+            "counts": {deed: len(names) for deed, names in of.items()},
+            "touched": [name for name in deployed if name not in removed],
+            "notes": [{"message": said, "error": False, "level": "Warning"}],
         }
-        found["withheld"] = [{"name": name, "reason": "design changed"} for name in withheld]
-        said = f"not to be touched: {', '.join(withheld)}; released first: {', '.join(released)}"
-        notes = [{"message": said, "error": False, "level": "Warning"}]
-        answer = {"name": "update_site", "site": "default", "revision": 3, "preview": found, "notes": notes}
-        self.on("POST", "/actions/preview", answer)
+        self.on("POST", "/actions/plan", answer)
 
     def refuse(self, method: str, path: str, status: int, message: str, *messages: Any, **more: Any) -> None:
         """Refuse a request in Slipway's way."""

@@ -42,7 +42,7 @@ def test_parameters(slipway: Slipway, server: Server) -> None:
 
 
 def test_a_request_that_is_wrong_is_refused_by_its_creation(slipway: Slipway, server: Server) -> None:
-    server.refuse("POST", "/actions/preview", 400, "the parameters cannot be used")
+    server.refuse("POST", "/actions/plan", 400, "the parameters cannot be used")
     server.refuse("POST", "/actions", 400, "the parameters cannot be used: misspelt")
     assert "misspelt" in slipway("create", "action", "deploy_site").stderr
 
@@ -127,7 +127,7 @@ def test_servers_are_not_erased_unasked(
 @pytest.mark.parametrize("kind", ["redeploy_server", "destroy_nodes"])
 def test_what_is_refused_is_refused_before_anybody_is_asked(slipway: Slipway, server: Server, kind: str) -> None:
     why = "node n1 is out of use: set to maintenance by ann: new disk"
-    server.refuse("POST", "/actions/preview", 409, why)
+    server.refuse("POST", "/actions/plan", 409, why)
     result = slipway("create", "action", kind, "--target-node", "n1")
     assert (result.exit_code, result.stderr) == (
         1,
@@ -148,9 +148,9 @@ def test_deployed_nodes_that_would_be_touched_are_asked_about(slipway: Slipway, 
     server.foresee(deployed=("n1",), withheld=("n2",))
     result = slipway("create", "action", "update_site", "--force")
     assert result.exit_code == 1
-    assert "not to be touched: n2" in result.stderr
+    assert "withheld: n2" in result.stderr
     assert "nothing was done: n1 of site default would be touched though deployed already" in result.stderr
-    assert server.request.path_url.partition("?")[0].endswith("/actions/preview")
+    assert server.request.path_url.partition("?")[0].endswith("/actions/plan")
     assert json.loads(server.request.body) == {"name": "update_site", "parameters": {"force": True}}
 
 
@@ -163,12 +163,12 @@ def test_without_a_terminal_it_goes_on_where_deployed_nodes_are_left_alone(slipw
     server.foresee(withheld=("n2",))
     warnings = [
         {"message": text, "error": False, "level": "Warning"}
-        for text in ("not to be touched: n2; released first: ", "the provisioner is slow")
+        for text in ("withheld: n2; released first: ", "the provisioner is slow")
     ]
     server.on("POST", "/actions", action(warnings=warnings), 201)
     result = slipway("create", "action", "update_site")
     # What was said before is not said again.
-    assert (result.exit_code, result.stderr.count("not to be touched: n2")) == (0, 1)
+    assert (result.exit_code, result.stderr.count("withheld: n2")) == (0, 1)
     assert "the provisioner is slow" in result.stderr
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,16 @@ import pytest
 
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import AT, Server
+
+
+def changed(
+    name: str, deed: str, change: str, reason: str, withheld: str | None = None, allowed_by: str | None = None
+) -> dict[str, Any]:
+    fields = [{"path": f"$.{each}", "change": "modified", "from": "old", "to": "new"} for each in "abcd"]
+    document = {"schema": "drydock/HostProfile/v1", "name": "rack", "change": "modified", "fields": fields}
+    known = {"groups": ["control"], "documents": [document] if withheld else None}
+    facts = {"deed": deed, "change": change, "reason": reason, "withheld": withheld, "allowed_by": allowed_by}
+    return {"name": name, **facts, **known}
 
 
 def planned(**more: Any) -> dict[str, Any]:
@@ -20,18 +31,29 @@ def planned(**more: Any) -> dict[str, Any]:
         "listed": {"read_at": AT, "age": 185.0, "connection": "slipway_provisioner", "nodes": 4},
         "verdict": "success",
         "verdict_text": "dry run: nothing was submitted",
+        "summary": "erases 1 (0 redeployed, 1 released first, 0 removed), deploys 1, labels 0, leaves 1, withholds 1",
+        "erased": ["n2"],
         "groups": [
-            {"name": "ntp", "critical": False, "depends_on": [], "nodes": ["n1"]},
-            {"name": "control", "critical": True, "depends_on": ["ntp"], "nodes": ["n2", "n3"]},
+            {"name": "ntp", "critical": False, "depends_on": [], "nodes": 1, "phases": {}, "failing": None},
+            {
+                "name": "control",
+                "critical": True,
+                "depends_on": ["ntp"],
+                "nodes": 3,
+                "phases": {"prepare": 2, "deploy": 2},
+                "failing": "deploy_criteria",
+            },
         ],
-        "submissions": [
-            {"group": "ntp", "phase": None, "nodes": []},
-            {"group": "control", "phase": "prepare", "nodes": ["n2", "n3"]},
-            {"group": "control", "phase": "deploy", "nodes": ["n2", "n3"]},
+        "submissions": [],
+        "schedule": {"max_parallel_groups": 1, "waves": [["control"]], "seconds": None, "note": None},
+        "nodes": [
+            changed("n2", "release", "add", "never done"),
+            changed("n3", "deploy", "add", "never done"),
+            changed("n4", "withhold", "change", "the design differs", "needs redeploy", "--allow-redeploy"),
+            changed("n1", "leave", "none", "as wanted since revision 3"),
         ],
-        "preview": {"submitted": ["n2", "n3"]},
-        "changes": {"counts": {}, "groups": [], "nodes": [], "order": [], "edges": []},
-        "notes": [{"message": "1 deployed node as wanted, not to be touched: n1", "error": False, "level": "Info"}],
+        "edges": [{"kind": "group", "later": "control", "earlier": "ntp"}],
+        "notes": [{"message": "1 node would be erased and released first: n2", "error": False, "level": "Warning"}],
     } | more
 
 
@@ -40,17 +62,31 @@ def test_the_plan_of_an_action(slipway: Slipway, server: Server) -> None:
     result = slipway("plan", "update_site", "--site", "lab-7")
     assert result.exit_code == 0, result.output
     lines = [line.rstrip() for line in result.stdout.splitlines()]
-    assert lines[:2] == [
-        "update_site of site lab-7, revision 3",
+    assert lines[:3] == [
+        f"update_site of site lab-7, revision 3: {planned()['summary']}",
+        "erased: n2",
         "by the list of slipway_provisioner of 3 min 05 s ago, with 4 nodes (--fresh renews it)",
     ]
     assert "1  ntp      no            1         nothing" in lines
-    assert "2  control  yes           2  ntp    prepare 2, deploy 2" in lines
-    assert "control  n2, n3" in lines
-    assert "  1 deployed node as wanted, not to be touched: n1" in lines
+    assert "2  control  yes           3  ntp    prepare 2, deploy 2 (would fail: deploy_criteria)" in lines
+    rows = "\n".join(lines)
+    assert re.search("release +n2 +never done", rows)
+    assert re.search(r"change withheld +n4 +needs redeploy \(--allow-redeploy changes that\) +HostProfile rack", rows)
+    assert "and 1 more: --explain shows them" in rows
+    assert "as wanted" not in rows
+    assert "  1 node would be erased and released first: n2" in lines
     assert lines[-1] == "SUCCESS: dry run: nothing was submitted"
     assert json.loads(server.request.body) == {"name": "update_site"}
     assert server.request.params == {"site": "lab-7", "verbosity": "1", "allow-intermediate-commits": "false"}
+
+
+def test_everything_that_differs_and_who_waits_is_explained_where_it_is_asked_for(
+    slipway: Slipway, server: Server
+) -> None:
+    server.on("POST", "/actions/plan", planned())
+    said = slipway("plan", "update_site", "--explain").stdout
+    assert "HostProfile rack $.d: modified old -> new" in said
+    assert "group control waits for ntp" in said
 
 
 def test_groups_side_by_side_are_shown_in_rounds(slipway: Slipway, server: Server) -> None:

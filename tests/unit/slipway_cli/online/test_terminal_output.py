@@ -85,11 +85,11 @@ def _tree(server: Server) -> None:
 
 def _plan(server: Server) -> None:
     groups = [
-        {"name": GROUPS[0], "critical": True, "depends_on": [], "nodes": NODES},
-        {"name": GROUPS[1], "critical": False, "depends_on": GROUPS[:1], "nodes": [NODE]},
+        {"name": GROUPS[0], "critical": True, "depends_on": [], "nodes": 12, "phases": {}, "failing": None},
+        {"name": GROUPS[1], "critical": False, "depends_on": GROUPS[:1], "nodes": 1, "phases": {}, "failing": None},
     ]
     change = {
-        "name": NODE, "change": "change", "groups": GROUPS, "reason": SAID, "withheld": None,
+        "change": "change", "deed": "redeploy", "groups": GROUPS, "reason": SAID, "withheld": None, "allowed_by": None,
         "documents": [
             {
                 "schema": "drydock/HostProfile/v1", "name": "compute-of-the-second-room", "change": "modified",
@@ -97,9 +97,9 @@ def _plan(server: Server) -> None:
             }
         ],
     }  # fmt: skip
-    changes = {"counts": {"change": 1}, "groups": [], "nodes": [change], "order": [], "edges": []}
+    nodes = [{**change, "name": name} for name in NODES]
     notes = [{"message": f"released first: {', '.join(NODES)}", "error": False, "level": "Warning"}]
-    server.on("POST", "/actions/plan", planned(groups=groups, submissions=[], changes=changes, notes=notes))
+    server.on("POST", "/actions/plan", planned(groups=groups, submissions=[], nodes=nodes, erased=NODES, notes=notes))
 
 
 def _refused(server: Server) -> None:
