@@ -22,7 +22,8 @@ PYTEST_ARGS = -n 3 --dist loadfile --no-loadscope-reorder
 help:
 	@echo 'make demo   deploy an example site with a real Airflow and simulated machines'
 	@echo 'make up     run Slipway in the foreground until Ctrl-C'
-	@echo 'make test   linter, type checker, tests'
+	@echo 'make lint   code, and the names and sentences of documents'
+	@echo 'make test   linters, type checker, tests'
 	@echo 'make endurance  longer tests: a whole Airflow, kills of processes, whole runs, examples of the blueprint, hostile designs, the wheel'
 	@echo 'make soak       the whole of the longest counts, such as 100,000 random changes, one test after the other: hours'
 	@echo 'make contract URL=http://HOST:9000 [DESIGNS=http://ME:8099]  what Slipway expects of a Drydock, tried on yours'
@@ -40,6 +41,7 @@ up: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/pytest -q tests/lint
 
 types: $(READY)
 	$(BIN)/mypy
