@@ -12,15 +12,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
-from site_engine.actions.kinds import (
-    AFTER_SUCCESS,
-    DEPLOY_GROUP,
-    KINDS,
-    PLAN_GROUPS,
-    RELEASE,
-    REPORT,
-    STEPS,
-)
+from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState, StepState
@@ -39,7 +31,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PREFIX = f"{DEPLOY_GROUP}."
-_CLOSING = (REPORT, RELEASE)
 # Airflow's words for a task.
 _GROUP_STATE: Mapping[str, str | None] = {
     GroupState.PENDING: None,
@@ -113,25 +104,18 @@ def derived_steps(
 ) -> list[dict[str, Any]]:
     """Return the steps as far as the store knows them, without asking Airflow.
 
-    What is not known has no state: of an action of an older version that failed before it had a plan, only its report
-    and its events say which step failed.
-
     Parameters
     ----------
     groups : the states of the groups in processing order; empty before there is a plan.
-    noted : the states that the tasks of steps without a group have noted; none for an action of an older version.
+    noted : the states that the tasks of steps without a group have noted.
     blocked : groups that were skipped because another one has failed.
     """
-    order = _order(action.kind)
     steps: list[tuple[str, str | None]] = []
-    begun = _begun(action)
-    for place, name in enumerate(order):
+    for name in _order(action.kind):
         if name == DEPLOY_GROUP:
             steps += [(f"{_PREFIX}{name}", _group_state(action, state, name in blocked)) for name, state in groups]
         else:
-            derived = _state(action, name, place, begun, planned=bool(groups))
-            current = name in noted and _is_current(action, name)
-            steps.append((name, _noted_state(action, noted[name]) if current else derived))
+            steps.append((name, _state(action, name, noted.get(name, StepState.PENDING))))
     return [step_data(action.id, name, index, state) for index, (name, state) in enumerate(steps, 1)]
 
 
@@ -147,27 +131,18 @@ def _is_current(action: ActionRecord, name: str) -> bool:
     return action.state.is_end or (name in order and order.index(name) <= _begun(action))
 
 
-def _noted_state(action: ActionRecord, state: str) -> str:
-    # The process of a step that still stands as at work when its action is over was killed.
-    killed = action.state.is_end and isinstance(state, StepState) and not state.is_end
-    return StepState.FAILED.value if killed else str(state)
-
-
-def _state(action: ActionRecord, name: str, place: int, begun: int, *, planned: bool) -> str | None:
-    if action.state is ActionState.SUCCESS:
-        # What the site may name to come behind the groups has noted that it was there.
-        is_left_out = name == AFTER_SUCCESS or (action.dry_run and STEPS[name].submits)
-        return "skipped" if is_left_out else "success"
-    over = action.state.is_end
-    if over and name == RELEASE and begun >= 0:
-        # A teardown: once anything has begun it runs whatever happened, and is red only where there was no report.
-        return "failed" if action.state is ActionState.CANCELLED else "success"
-    if place > begun:
+def _state(action: ActionRecord, name: str, noted: str) -> str | None:
+    has_ended = not isinstance(noted, StepState) or noted.is_end
+    if action.state is ActionState.SUCCESS and not has_ended and name in (REPORT, RELEASE):
+        # They close the action before they note their own end.
+        return StepState.SUCCESS.value
+    if noted == StepState.PENDING:
+        # A dry run leaves out what submits, and the site may name nothing to come behind its groups.
+        return StepState.SKIPPED.value if action.state is ActionState.SUCCESS else None
+    if not _is_current(action, name):
         return None
-    if place == begun:
-        return "failed" if over else "running"
-    # What failed, when the report was made without a plan, is one of the steps before it.
-    return None if over and not planned and action.step in _CLOSING else "success"
+    # The process of a step that still stands as at work when its action is over was killed.
+    return str(noted) if has_ended or not action.state.is_end else StepState.FAILED.value
 
 
 def _group_state(action: ActionRecord, state: str, blocked: bool) -> str | None:
@@ -211,11 +186,6 @@ def task_of(action: ActionRecord, groups: Groups, step: str, mapped: Places | No
         place = names.index(name) if mapped is None else mapped.get(name)
         return StepTask(PLAN_GROUPS) if place is None else StepTask(parameters_of(action).group_task, place)
     return StepTask(step) if step in _order(action.kind) and step != DEPLOY_GROUP else None
-
-
-def step_of(task_id: str, group: str | None) -> str:
-    """Return the step that something was said in: the group's own, else the task's."""
-    return f"{_PREFIX}{group}" if group else task_id
 
 
 # A list of actions has thousands of steps, and few names.
