@@ -64,7 +64,7 @@ def read_design(documents: Iterable[Document]) -> Design:
     `deployment-strategy` is used if there is one; else the default one (rule 22). A part that is wrong keeps no other
     part from being read (rule 3).
 
-    Raises `StrategyLibError`: a DocumentError, ConfigurationError, StrategyError or InventoryError; where several parts
+    Raises `StrategyLibError`: a DocumentError, StrategyError or InventoryError; where several parts
     are wrong, one DocumentError with the problems of all of them.
     """
     all_documents = list(documents)

@@ -70,7 +70,7 @@ def require_in_use(store: SiteStore, site: str, nodes: Collection[str]) -> None:
 def refuse_running_action(store: SiteStore, action_id: str | None) -> None:
     """Refuse a change of what is wanted that is made on behalf of a running action (rule 42).
 
-    Raises `CausedByAction`, which names it; `ActionNotFound`: there is no such action.
+    Raises `CausedByAction`, which names it; `NotFound`: there is no such action.
     """
     if action_id is None:
         return

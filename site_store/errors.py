@@ -27,19 +27,19 @@ class StoreNotConfigured(StoreError):
     """No usable database is named: set SLIPWAY_DATABASE_URL, or SLIPWAY_HOME to the home of a `slipway up`."""
 
 
-class AccessRefused(StoreError):
-    """A step may read the design, and never write it (rule 41): no work changes its own goal."""
-
-
 class SchemaNotCurrent(StoreError):
     """The database is not at the schema of this version of Slipway: run `slipway store upgrade`."""
 
 
 class ValueRefused(StoreError):
-    """The database cannot hold a value that it was given: change the value."""
+    """A value cannot be stored, or changes nothing: change the value."""
 
 
-class RevisionNotFound(StoreError):
+class NotFound(StoreError):
+    """There is no such action, group or reporter: list them, and name one of them."""
+
+
+class RevisionNotFound(NotFound):
     """There is no such revision of this site: commit the site's documents first, or name an existing revision."""
 
 
@@ -63,10 +63,6 @@ class BufferChanged(StoreError):
     """Somebody changed the buffer meanwhile: look at it again, then repeat."""
 
 
-class CollectionInBuffer(StoreError):
-    """The collection is in the buffer already: commit or discard the buffer, or replace it."""
-
-
 class VersionChanged(StoreError):
     """It was changed since it was read: look at it again, then repeat.
 
@@ -83,10 +79,6 @@ class VersionChanged(StoreError):
     def __reduce__(self) -> tuple[type[VersionChanged], tuple[str, int | str, int | str]]:
         """Pickle by its facts, so that the error survives the way between processes."""
         return (type(self), (self.what, self.wanted, self.version))
-
-
-class CollectionUnchanged(StoreError):
-    """The collection is the same as in the newest revision: there is nothing to change."""
 
 
 class DocumentElsewhere(StoreError):
@@ -112,32 +104,8 @@ class DocumentElsewhere(StoreError):
         return (type(self), (self.found,))
 
 
-class ActionNotFound(StoreError):
-    """There is no such action: list the site's actions and name one of them."""
-
-
-class EventNotFound(StoreError):
+class EventNotFound(NotFound):
     """There is no such event (any more): events are deleted after a while."""
-
-
-class GroupNotFound(StoreError):
-    """The action's plan has no such group: name a group of the action's own strategy."""
-
-
-class OperationNotFound(StoreError):
-    """There is no such operation: begin it before anything is recorded for it."""
-
-
-class OperationConflict(StoreError):
-    """Two provisioner tasks claim to be the same operation: look at both at the provisioner before going on."""
-
-
-class SiteNotHeld(StoreError):
-    """The action does not hold its site, so it may start nothing: acquire the site first."""
-
-
-class AttemptNotOpen(StoreError):
-    """This attempt of the group is over or was replaced: open the group's attempt before it starts anything."""
 
 
 class SiteStateChanged(StoreError):
@@ -155,10 +123,6 @@ class SiteStateChanged(StoreError):
 
 class LeaseLost(StoreError):
     """A lease has run out or was given up, and another process may have it: nothing was written; take it again."""
-
-
-class ReporterNotFound(StoreError):
-    """There is no such reporter: list the site's reporters and name one of them."""
 
 
 class ReporterRefused(StoreError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from site_store.errors import AccessRefused
+from site_store.errors import StoreError
 from site_store.sql.database import Database
 from strategy_lib.actors import Access, Actor, may
 
@@ -50,7 +50,7 @@ class ReadOnly(Database):
         self._actor = actor
 
     def write(self, work: Callable[..., T]) -> T:
-        """Refuse it (`AccessRefused`)."""
+        """Refuse it (`StoreError`)."""
         _refuse(self._actor, Access.WRITE_FEEDBACK)
 
 
@@ -62,9 +62,9 @@ class _Touches(_Limited):
         self._touch, self._named = touch, frozenset(touches)
 
     def touch(self, site: str, nodes: Collection[str], user: str) -> dict[str, int]:
-        """Ask for nodes again, as `Wishes.touch` does. Raises `AccessRefused`: they are not all named."""
+        """Ask for nodes again, as `Wishes.touch` does. Raises `StoreError`: they are not all named."""
         if "node" not in self._named and not all(f"node/{name}" in self._named for name in nodes):
-            raise AccessRefused("a watcher may touch only what it names: name these nodes in its `touches`")
+            raise StoreError("a watcher may touch only what it names: name these nodes in its `touches`")
         return self._touch(site, nodes, user)
 
 
@@ -89,4 +89,4 @@ def limited(
 
 
 def _refuse(actor: Actor, access: Access) -> NoReturn:
-    raise AccessRefused(f"a {actor} may not {access.replace('_', ' the ')}: leave that to a person or a commit")
+    raise StoreError(f"a {actor} may not {access.replace('_', ' the ')}: leave that to a person or a commit")

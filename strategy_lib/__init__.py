@@ -7,9 +7,7 @@ Documents and their YAML are in `design_rendering`, and what was decided is carr
 
 from strategy_lib.deployment import Deployment
 from strategy_lib.errors import (
-    ConfigurationError,
     InventoryError,
-    OutcomesError,
     Problem,
     StrategyError,
     StrategyLibError,

@@ -53,14 +53,20 @@ def problem_at(path: str, message: str, origin: Origin | None, level: Literal["e
 
 
 class StrategyLibError(Exception):
-    """The input cannot be used. Mend the problems listed below and try again."""
+    """The input cannot be used. Mend the problems listed below and try again.
 
-    def __init__(self, problems: Iterable[Problem] = ()) -> None:
+    Parameters
+    ----------
+    said : the first line of the message; by default the first line of the class's docstring.
+    """
+
+    def __init__(self, problems: Iterable[Problem] = (), said: str = "") -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
-        super().__init__(self.problems)
+        self._said = said
+        super().__init__(self.problems, said)
 
     def __str__(self) -> str:
-        lines = [(type(self).__doc__ or "").strip()]
+        lines = [self._said or (type(self).__doc__ or "").strip().splitlines()[0]]
         lines += [f"  {problem}" for problem in self.problems[:_SHOWN]]
         if len(self.problems) > _SHOWN:
             lines.append(f"  and {len(self.problems) - _SHOWN} more")
@@ -71,16 +77,8 @@ class StrategyError(StrategyLibError):
     """The deployment strategy is not valid. Mend the groups listed below."""
 
 
-class ConfigurationError(StrategyLibError):
-    """The deployment configuration is not valid. Mend the settings listed below."""
-
-
 class InventoryError(StrategyLibError):
     """The list of nodes is not valid. Mend the nodes listed below."""
-
-
-class OutcomesError(StrategyLibError):
-    """The outcomes to rehearse are not valid. Name a phase, a node, and success, failure or unknown."""
 
 
 Step = str | int

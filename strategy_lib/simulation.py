@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from strategy_lib.deployment import Deployment
-from strategy_lib.errors import OutcomesError, Problem, extend
+from strategy_lib.errors import Problem, StrategyLibError, extend
 from strategy_lib.garbage import garbage_put_off
 from strategy_lib.groups.group_plan import GroupPlan, plan_of_group
 from strategy_lib.groups.group_run import GroupRun, prepare_again
@@ -23,6 +23,8 @@ from strategy_lib.phase import GROUP_PHASES, Finished, GroupState, Phase, Reason
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Group, Strategy
 from strategy_lib.verdict import GroupView, verdict_on
+
+_NOT_VALID = "The outcomes to rehearse are not valid. Name a phase, a node, and success, failure or unknown."
 
 
 def require_at_once(groups: object) -> None:
@@ -274,7 +276,7 @@ def simulate(
     StrategyError : when the strategy is not valid; its `problems` lists everything, also names of nodes that do not
         exist, and cycles of nodes.
     InventoryError : when the list of nodes is not valid.
-    OutcomesError : when the outcomes name an unknown phase or outcome.
+    StrategyLibError : when the outcomes name an unknown phase or outcome.
     ValueError : when `max_parallel_groups` is below 1, or no whole number.
 
     Examples
@@ -338,12 +340,12 @@ def parse_outcomes(outcomes: object) -> dict[Phase, dict[str, NodeOutcome]]:
 
     Nodes that are not sent, or do not exist, are ignored: what is not sent has no outcome.
 
-    Raises `OutcomesError` with every unknown phase and unknown outcome.
+    Raises `StrategyLibError` with every unknown phase and unknown outcome.
     """
     problems: list[Problem] = []
     parsed: dict[Phase, dict[str, NodeOutcome]] = {}
     if outcomes is not None and not isinstance(outcomes, Mapping):
-        raise OutcomesError([Problem("$", 'must be a mapping such as {"deploy": {"n1": "failure"}}')])
+        raise StrategyLibError([Problem("$", 'must be a mapping such as {"deploy": {"n1": "failure"}}')], _NOT_VALID)
     for phase, fates in (outcomes or {}).items():
         if phase not in GROUP_PHASES:
             problems.append(Problem(extend("$", str(phase)), "must be prepare, deploy or ready"))
@@ -358,5 +360,5 @@ def parse_outcomes(outcomes: object) -> dict[Phase, dict[str, NodeOutcome]]:
             if not wrong:
                 parsed[Phase(phase)] = {name: NodeOutcome(fate) for name, fate in fates.items()}
     if problems:
-        raise OutcomesError(problems)
+        raise StrategyLibError(problems, _NOT_VALID)
     return parsed

@@ -69,7 +69,7 @@ def drive_group(
     Raises
     ------
     site_store.PlaceTaken : others are at work: it may not begin now.
-    site_store.AttemptNotOpen : another process goes on with it.
+    site_store.StoreError : another process goes on with it.
     StepError : nodes are to be asked, and cannot be; nothing was submitted.
     provisioner_client.errors.ProvisionerError : the provisioner could not be reached or refused; start again.
     """

@@ -50,7 +50,7 @@ def waiting_approval(store: SiteStore, action_id: str, group: str) -> ApprovalRe
 
     Raises
     ------
-    ActionNotFound, GroupNotFound : there is no such action or group.
+    NotFound : there is no such action or group.
     NotAsked : it asks for nothing.
     """
     action, record = store.actions.get(action_id), store.groups.get(action_id, group)
@@ -92,7 +92,7 @@ def answer_gate(
 
     Raises
     ------
-    ActionNotFound, GroupNotFound : there is no such action or group.
+    NotFound : there is no such action or group.
     NotAsked : the group does not ask (any more).
     MayNotAnswer : the group names others.
     AirflowRefused : Airflow does not let this user; nothing has happened.

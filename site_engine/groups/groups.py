@@ -24,7 +24,7 @@ from site_engine.operations.resume import NextOperation
 from site_engine.operations.wait import PhaseTimes
 from site_engine.plans.differences import node_differences
 from site_engine.plans.planning import judge_deployed
-from site_store import ApprovalAnswer, AttemptNotOpen
+from site_store import ApprovalAnswer, StoreError
 from strategy_lib.deployment import OthersAtWork
 from strategy_lib.groups.rounds_of_group import Rounds
 from strategy_lib.node import NodeState
@@ -111,7 +111,7 @@ class GroupSubject:
     def open(self) -> None:
         """Open the attempt; a group that a person has cleared begins another (rule 23).
 
-        Raises `PlaceTaken`: groups run side by side, and it may not begin now; `AttemptNotOpen`: somebody else has it.
+        Raises `PlaceTaken`: groups run side by side, and it may not begin now; `StoreError`: somebody else has it.
         """
         request = self.request
         self.record = record = self._store.groups.open_attempt(
@@ -130,11 +130,11 @@ class GroupSubject:
         An approval that the group asks for, and that nobody has given or refused yet, is returned as it was asked.
         Where other groups are at work on its nodes, it waits for them here, and returns `StillBeside` in the end.
 
-        Raises `AttemptNotOpen`: another attempt has begun meanwhile: it is not this process that goes on (rule 23).
+        Raises `StoreError`: another attempt has begun meanwhile: it is not this process that goes on (rule 23).
         """
         record = self._read()
         if record.attempt != self.record.attempt:
-            raise AttemptNotOpen(
+            raise StoreError(
                 f"group {record.name} of action {record.action_id}: attempt {self.record.attempt} is over, attempt "
                 f"{record.attempt} has begun; nothing is sent"
             )

@@ -17,7 +17,7 @@ from site_engine.actions.parameters import parameters_of
 from site_engine.errors import AirflowApiError, AirflowRefused, EngineError
 from site_engine.groups.turns import OVER
 from site_engine.process import CONTROL
-from site_store import GroupNotFound, StepState, Version
+from site_store import NotFound, StepState, Version
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState
@@ -108,8 +108,8 @@ def plan_retry(store: SiteStore, action_id: str, groups: Collection[str] = ()) -
 
     Raises
     ------
-    ActionNotFound : no action has this id.
-    GroupNotFound : the action has no such group; the error names the nearest.
+    NotFound : no action has this id.
+    NotFound : the action has no such group; the error names the nearest.
     RetryRefused : nothing of it failed, all nodes that would go again are out of use (rule 51), another action is on
         the site, or no DAG run carries it out.
     """
@@ -162,7 +162,7 @@ def retry_action(
     RetryRefused : also when it is being tried again already, or its run is just ending.
     AirflowRefused : Airflow does not let this user, or has no such run any more; nothing has happened.
     AirflowApiError : Airflow did not answer: whether it is tried again is not known, and the audit says so.
-    ActionNotFound, GroupNotFound : as `plan_retry` raises them.
+    NotFound : as `plan_retry` raises them.
     """
     owner = store.locks.owner(store.actions.get(action_id).site)
     if owner is not None and owner.action_id != action_id:
@@ -212,7 +212,7 @@ def _require_known(planned: Iterable[GroupRecord], groups: Iterable[str]) -> Non
     for name in groups:
         if name not in names:
             hint = did_you_mean(name, names, f"its groups are {', '.join(names) or 'not planned yet'}")
-            raise GroupNotFound(f"the action has no group {name!r}; {hint}")
+            raise NotFound(f"the action has no group {name!r}; {hint}")
 
 
 def _require_over(action: ActionRecord, plan: RetryPlan, states: Mapping[tuple[str, int], str | None]) -> None:

@@ -16,7 +16,7 @@ from provisioner_client.errors import SubmissionRefused
 from site_engine.operations.judging import design_source
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch, last_in_flight
 from site_engine.process import Stopping, process_identity
-from site_store import SiteNotHeld, StoreError
+from site_store import StoreError
 from strategy_lib.outcome import Evidence
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class OperationRun:
             if before.provisioner_task is not None:
                 return before
             if not is_leased(before, self.store.now()):
-                raise SiteNotHeld(f"site {operation.site}: nothing may be submitted for operation {operation.op}")
+                raise StoreError(f"site {operation.site}: nothing may be submitted for operation {operation.op}")
             self.log.info("Another process is submitting operation %s; waiting for it.", operation.op)
             self.clock.sleep(LOOK_AGAIN)
         last = last_in_flight(before)
@@ -121,7 +121,7 @@ class OperationRun:
         """Note that it is sent, if the right to do so still holds: pauses and looks may have taken longer."""
         self.stopping.require_going_on()
         if not self.store.operations.acquire_lease(operation.op, self.lease_owner, LEASE_SECONDS, sending=True):
-            raise SiteNotHeld(f"operation {operation.op}: the right to submit it was lost; nothing is sent")
+            raise StoreError(f"operation {operation.op}: the right to submit it was lost; nothing is sent")
         # The store may have taken its time.
         self.stopping.require_not_told()
 

@@ -122,7 +122,7 @@ def action_nodes(
 
     Raises
     ------
-    site_store.ActionNotFound : no action has this id.
+    site_store.NotFound : no action has this id.
     """
     statuses = TROUBLED if troubled else ()
     page = store.trees.group_nodes(action_id, group, phase, statuses, max(1, min(limit, 1000)), place_of(after))

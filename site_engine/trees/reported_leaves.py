@@ -33,7 +33,7 @@ def find_misplaced(store: SiteStore, site: str, action_id: str, places: Collecti
 
     Raises
     ------
-    site_store.ActionNotFound : no action has this id.
+    site_store.NotFound : no action has this id.
     """
     tree = action_tree(store, action_id) if action_id else site_tree(store, site)
     known = set(_paths(tree.root, ""))

@@ -107,7 +107,7 @@ def action_tree(
 
     Raises
     ------
-    site_store.ActionNotFound : no action has this id.
+    site_store.NotFound : no action has this id.
     """
     leaves = WHOLE if depth is None else MOST_LEAVES if depth > ACTION_DEPTH else 0
     facts = store.trees.action(action_id, leaves=leaves)
@@ -142,7 +142,7 @@ def whole_action(store: SiteStore, action_id: str, most_troubled: int, most_node
 
     Raises
     ------
-    site_store.ActionNotFound : no action has this id.
+    site_store.NotFound : no action has this id.
     """
     page, troubled = store.trees.group_with_troubles(
         action_id, "", most_nodes, None, TROUBLED, most_troubled, whole=True
@@ -173,7 +173,7 @@ def action_tree_with_group(
 
     Raises
     ------
-    site_store.ActionNotFound : no action has this id.
+    site_store.NotFound : no action has this id.
     """
     behind = place_of(after)
     page, troubled = store.trees.group_with_troubles(action_id, group, limit, behind, TROUBLED, most_troubled)

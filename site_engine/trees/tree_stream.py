@@ -30,7 +30,7 @@ def walk_action(store: SiteStore, action_id: str, page: int = 1000) -> Iterator[
 
     Raises
     ------
-    site_store.ActionNotFound : no action has this id.
+    site_store.NotFound : no action has this id.
     """
     tree = action_tree(store, action_id)
     yield {"token": tree.token, "read_at": tree.read_at.isoformat(), "header": tree.header}

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, exists, func, insert, select
 from ulid import ULID
 
-from site_store.errors import ActionNotFound
+from site_store.errors import NotFound
 from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, StepState
 from site_store.sql.rows import filled
 from site_store.sql.storable import plain
@@ -24,10 +24,10 @@ FACTS = [*action.c, exists().where(action_report.c.action_id == action.c.id).lab
 
 
 def read_action(tx: Connection, action_id: str) -> ActionRecord:
-    """Return an action in the caller's transaction. Raises `ActionNotFound`: no action has this id."""
+    """Return an action in the caller's transaction. Raises `NotFound`: no action has this id."""
     row = tx.execute(select(*FACTS).where(action.c.id == action_id)).one_or_none()
     if row is None:
-        raise ActionNotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
+        raise NotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
     return action_record(row)
 
 

@@ -172,7 +172,7 @@ class Actions(Repository):
         return self._database.write(work)
 
     def get(self, action_id: str) -> ActionRecord:
-        """Return an action. Raises `ActionNotFound`: no action has this id."""
+        """Return an action. Raises `NotFound`: no action has this id."""
         return self._database.read(lambda tx: read_action(tx, action_id))
 
     def of_run(self, dag_id: str, run_id: str) -> ActionRecord | None:
@@ -257,7 +257,7 @@ class Actions(Repository):
 
         Raises
         ------
-        ActionNotFound : no action has this id.
+        NotFound : no action has this id.
         """
 
         def work(tx: Connection) -> bool:
@@ -271,7 +271,7 @@ class Actions(Repository):
     def take_version(self, action_id: str, version: int) -> None:
         """Have an action leave this version, before a command that was meant for it; of two who ask, one succeeds.
 
-        Raises `VersionChanged`: it has another one by now; `ActionNotFound`: no action has this id.
+        Raises `VersionChanged`: it has another one by now; `NotFound`: no action has this id.
         """
 
         def work(tx: Connection) -> None:
@@ -304,7 +304,7 @@ class Actions(Repository):
     def decide_connection(self, action_id: str, connection: str) -> str:
         """Decide which Airflow connection an action uses, and return it: the one that was decided on first stays.
 
-        Raises `ActionNotFound`: no action has this id.
+        Raises `NotFound`: no action has this id.
         """
         undecided = update(action).where(action.c.id == action_id, action.c.connection.is_(None))
 
@@ -318,7 +318,7 @@ class Actions(Repository):
         return self._database.write(work)
 
     def record_command(self, action_id: str, command: str, user: str) -> AuditRecord:
-        """Keep who gave which command to an action. Raises `ActionNotFound`: no action has this id."""
+        """Keep who gave which command to an action. Raises `NotFound`: no action has this id."""
 
         def work(tx: Connection) -> AuditRecord:
             read_action(tx, action_id)
@@ -365,7 +365,7 @@ class Actions(Repository):
 
         Raises
         ------
-        ActionNotFound : no action has this id.
+        NotFound : no action has this id.
         LeaseLost : the lease is lost; nothing is written.
         ValueError : the state is not an end.
         """

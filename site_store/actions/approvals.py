@@ -47,7 +47,7 @@ class Approvals(Repository):
 
         Raises
         ------
-        ActionNotFound : no action has this id.
+        NotFound : no action has this id.
         """
         key = {"action_id": action_id, "group_name": group, "attempt": attempt, "moment": moment}
 

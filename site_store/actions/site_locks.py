@@ -30,7 +30,7 @@ class SiteLocks(Repository):
         Raises
         ------
         SiteBusy : another action holds the site; the error names it.
-        ActionNotFound : no action has this id.
+        NotFound : no action has this id.
         """
 
         def work(tx: Connection) -> bool:
@@ -73,7 +73,7 @@ class SiteLocks(Repository):
 
         Raises
         ------
-        ActionNotFound : there is no action of this id.
+        NotFound : there is no action of this id.
         """
 
         def work(tx: Connection) -> bool:

@@ -23,7 +23,7 @@ from site_store.designs.contents import (
     read_texts,
     revision_parts,
 )
-from site_store.errors import BufferChanged, BufferNotEmpty, CollectionInBuffer, CollectionUnchanged, DocumentElsewhere
+from site_store.errors import BufferChanged, BufferNotEmpty, DocumentElsewhere, ValueRefused
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert, one_at_a_time
 from site_store.sql.storable import require_names
@@ -121,8 +121,8 @@ class Buffers(Repository):
         Raises
         ------
         BufferChanged : the buffer has another version.
-        BufferNotEmpty, CollectionInBuffer : the mode does not allow it.
-        CollectionUnchanged : the newest revision has this very text.
+        BufferNotEmpty : the mode does not allow it.
+        ValueRefused : the newest revision has this very text.
         DocumentElsewhere : a document is in another collection already.
         ValueRefused : the name of the collection, or of a document, cannot be stored.
         """
@@ -138,11 +138,11 @@ class Buffers(Repository):
             if mode is BufferMode.REJECT:
                 require_empty(site, old)
             elif mode is BufferMode.APPEND and name in old:
-                raise CollectionInBuffer(_already(site, name, old))
+                raise BufferNotEmpty(_already(site, name, old))
             base = revision_parts(tx, site, newest_number(tx, site))
             if (base[name].digest if name in base else EMPTY) == digest:
                 there = "the same as in" if name in base else "not in"
-                raise CollectionUnchanged(
+                raise ValueRefused(
                     f"collection {name!r} is {there} the newest revision of site {site!r}: there is nothing to change"
                 )
             others = changed(base, old if mode is BufferMode.APPEND else {})

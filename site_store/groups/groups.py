@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, select, update
 from site_store.actions.abort import interrupt_groups, interrupt_work, tell_group_failed
 from site_store.actions.action_rows import group_state, read_action
 from site_store.actions.steps import AIRFLOW_OWNER, end_group_steps, plan_steps
-from site_store.errors import AttemptNotOpen, PlaceTaken
+from site_store.errors import PlaceTaken, StoreError
 from site_store.groups.idle_groups import judge_idle
 from site_store.groups.new_attempts import start_again
 from site_store.groups.plans import criteria_data, read_group, read_groups, write_plan
@@ -105,7 +105,7 @@ class Groups(Repository):
 
         Raises
         ------
-        ActionNotFound : no action has this id.
+        NotFound : no action has this id.
         ValueRefused : the name of a group or of a node cannot be stored.
         """
         require_names("the group", (planned.group.name for planned in groups))
@@ -167,7 +167,7 @@ class Groups(Repository):
         return self._database.read(lambda tx: read_groups(tx, action_id))
 
     def get(self, action_id: str, name: str) -> GroupRecord:
-        """Return one group. Raises `GroupNotFound`: the action's plan has no group of this name."""
+        """Return one group. Raises `NotFound`: the action's plan has no group of this name."""
         return self._database.read(lambda tx: read_group(tx, action_id, name))
 
     def states(self, action_id: str, names: Collection[str] | None = None) -> dict[str, GroupState]:
@@ -238,9 +238,9 @@ class Groups(Repository):
 
         Raises
         ------
-        GroupNotFound : the action's plan has no group of this name.
+        NotFound : the action's plan has no group of this name.
         PlaceTaken : it may not begin now.
-        AttemptNotOpen : there was an attempt of another key, and this one does not take over.
+        StoreError : there was an attempt of another key, and this one does not take over.
         """
 
         def work(tx: Connection) -> GroupRecord:
@@ -255,7 +255,7 @@ class Groups(Repository):
                 return found
             is_at_work = found.state is GroupState.RUNNING
             if not takes_over and (again or (is_at_work and found.attempt_key != attempt_key)):
-                raise AttemptNotOpen(f"group {group} of action {action_id}: another attempt has begun")
+                raise StoreError(f"group {group} of action {action_id}: another attempt has begun")
             if may_begin is not None and not is_at_work and not may_begin(_read_turns(tx, action_id)):
                 raise PlaceTaken(f"group {group} of action {action_id} may not begin now: others are at work")
             values: dict[str, Any] = {"state": GroupState.RUNNING, "attempt_key": attempt_key}
@@ -358,7 +358,7 @@ class Groups(Repository):
 
         Raises
         ------
-        GroupNotFound : the action's plan has no group of this name.
+        NotFound : the action's plan has no group of this name.
         """
 
         def work(tx: Connection) -> bool:

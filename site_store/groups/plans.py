@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from site_store.actions.action_rows import group_state
 from site_store.actions.steps import AIRFLOW_OWNER
-from site_store.errors import GroupNotFound
+from site_store.errors import NotFound
 from site_store.nodes.node_status import expect_provisioner, planned_version, provisioner_owner
 from site_store.nodes.unsent import number_as_wanted
 from site_store.operations.tasks import withhold
@@ -73,11 +73,11 @@ def read_groups(tx: Connection, action_id: str, name: str | None = None) -> list
 def read_group(tx: Connection, action_id: str, name: str) -> GroupRecord:
     """Return one group of an action.
 
-    Raises `GroupNotFound`: the action's plan has no group of this name, or the action has no plan.
+    Raises `NotFound`: the action's plan has no group of this name, or the action has no plan.
     """
     found = read_groups(tx, action_id, name)
     if not found:
-        raise GroupNotFound(f"action {action_id!r} has no group {name!r} in its plan: name one of its own groups")
+        raise NotFound(f"action {action_id!r} has no group {name!r} in its plan: name one of its own groups")
     return found[0]
 
 

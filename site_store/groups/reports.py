@@ -40,7 +40,7 @@ class Reports(Repository):
     def save(self, action_id: str, report: Mapping[str, Any]) -> None:
         """Keep the report of an action; a later one replaces it (rule 20).
 
-        Raises `ActionNotFound`: no action has this id.
+        Raises `NotFound`: no action has this id.
         """
 
         def work(tx: Connection) -> None:
@@ -53,7 +53,7 @@ class Reports(Repository):
     def get(self, action_id: str) -> Mapping[str, Any] | None:
         """Return the report of an action, None before it has one (rule 20). It may be large: 8 MB for 100,000 nodes.
 
-        Raises `ActionNotFound`: no action has this id.
+        Raises `NotFound`: no action has this id.
         """
 
         def work(tx: Connection) -> Mapping[str, Any] | None:
@@ -68,7 +68,7 @@ class Reports(Repository):
     def facts(self, action_id: str) -> ReportInput:
         """Return all that a report says, read in one snapshot (rule 20).
 
-        Raises `ActionNotFound`: no action has this id.
+        Raises `NotFound`: no action has this id.
         """
         return self._database.read(
             lambda tx: ReportInput(

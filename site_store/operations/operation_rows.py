@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select
 
-from site_store.errors import AttemptNotOpen, OperationNotFound, SiteNotHeld
+from site_store.errors import StoreError
 from site_store.records import OPEN, Operation, OperationStatus
 from site_store.sql.database import Repository
 from site_store.sql.rows import filled, moment
@@ -22,10 +22,10 @@ UNFINISHED = (OperationStatus.SUBMITTED, OperationStatus.TIMED_OUT, OperationSta
 
 
 def read_operation(tx: Connection, op: int) -> Operation:
-    """Return an operation. Raises `OperationNotFound`: no operation has this number."""
+    """Return an operation. Raises `StoreError`: no operation has this number."""
     row = tx.execute(select(operation).where(operation.c.op == op)).one_or_none()
     if row is None:
-        raise OperationNotFound(f"there is no operation {op}: begin it before anything is recorded for it")
+        raise StoreError(f"there is no operation {op}: begin it before anything is recorded for it")
     return operation_record(row)
 
 
@@ -55,7 +55,7 @@ def require_site(tx: Connection, action_id: str, site: str) -> None:
     """Make sure that the action holds its site, and keep it so until the transaction ends."""
     held = select(site_lock.c.site).where(site_lock.c.site == site, site_lock.c.action_id == action_id)
     if tx.execute(held.with_for_update(read=True)).one_or_none() is None:
-        raise SiteNotHeld(
+        raise StoreError(
             f"action {action_id} does not hold site {site!r}, so it may start nothing there: acquire the site first"
         )
 
@@ -69,7 +69,7 @@ def require_attempt(tx: Connection, action_id: str, group: str, attempt: int) ->
         group_run.c.state == GroupState.RUNNING,
     )
     if tx.execute(is_open.with_for_update(read=True)).one_or_none() is None:
-        raise AttemptNotOpen(
+        raise StoreError(
             f"attempt {attempt} of group {group!r} is over or was replaced: open the group's attempt first"
         )
 

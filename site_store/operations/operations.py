@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, case, delete, exists, func, or_, select, update
 
-from site_store.errors import OperationConflict
+from site_store.errors import StoreError
 from site_store.nodes.node_status import follow_operation
 from site_store.operations.claims import claim
 from site_store.operations.operation_rows import (
@@ -71,7 +71,7 @@ class Operations(Repository):
     """Operations, from the intent to the end."""
 
     def get(self, op: int) -> Operation:
-        """Return an operation. Raises `OperationNotFound`: no operation has this number."""
+        """Return an operation. Raises `StoreError`: no operation has this number."""
         return self._database.read(lambda tx: read_operation(tx, op))
 
     def of_action(self, action_id: str, group: str | None = None) -> list[Operation]:
@@ -137,8 +137,7 @@ class Operations(Repository):
 
         Raises
         ------
-        SiteNotHeld : the action does not hold the site.
-        AttemptNotOpen : the group's attempt has its verdict or was replaced.
+        StoreError : the action does not hold the site; the group's attempt has its verdict or was replaced.
         SiteStateChanged : a newer version of the states of nodes was published; nothing is claimed.
         """
         wanted = sorted(frozenset(nodes))
@@ -206,7 +205,7 @@ class Operations(Repository):
     def mark_submitted(self, op: int, provisioner_task: str) -> None:
         """Record which provisioner task an operation became. Recorded also when its action has ended meanwhile.
 
-        Raises `OperationConflict`: another provisioner task is recorded already; `OperationNotFound`: no operation has
+        Raises `StoreError`: another provisioner task is recorded already; `StoreError`: no operation has
         this number.
         """
 
@@ -227,7 +226,7 @@ class Operations(Repository):
                 return
             known = read_operation(tx, op).provisioner_task
             if known != provisioner_task:
-                raise OperationConflict(
+                raise StoreError(
                     f"operation {op} is the provisioner's task {known}, and now also {provisioner_task}: "
                     "look at both at the provisioner before going on"
                 )
@@ -242,7 +241,7 @@ class Operations(Repository):
     def note_at_work(self, op: int, nodes: Collection[str]) -> None:
         """Record that the list shows these nodes at work though the provisioner task is over; those noted before stay.
 
-        Raises `OperationNotFound`: no operation has this number.
+        Raises `StoreError`: no operation has this number.
         """
 
         def work(tx: Connection) -> None:
@@ -300,7 +299,7 @@ class Operations(Repository):
 
         Raises
         ------
-        OperationNotFound : no operation has this number.
+        StoreError : no operation has this number.
         """
 
         def work(tx: Connection) -> frozenset[str]:
@@ -334,7 +333,7 @@ class Operations(Repository):
 
         Raises
         ------
-        OperationNotFound : no operation has this number.
+        StoreError : no operation has this number.
         """
 
         def work(tx: Connection) -> frozenset[str]:
@@ -365,7 +364,7 @@ class Operations(Repository):
 
         Raises
         ------
-        OperationNotFound : no operation has this number.
+        StoreError : no operation has this number.
         """
         return self._database.write(lambda tx: finish(tx, self._shared_now(tx), op, status, result))
 

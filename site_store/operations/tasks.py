@@ -364,8 +364,7 @@ class Tasks(Repository):
 
         Raises
         ------
-        SiteNotHeld : the action does not hold the site.
-        AttemptNotOpen : the group's attempt has its verdict or was replaced.
+        StoreError : the action does not hold the site; the group's attempt has its verdict or was replaced.
         """
 
         def work(tx: Connection) -> frozenset[str]:

@@ -19,7 +19,7 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, event
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-from site_store.errors import AccessRefused, StoreError, StoreUnavailable, ValueRefused
+from site_store.errors import StoreError, StoreUnavailable, ValueRefused
 from site_store.sql.address import describe
 from site_store.sql.postgresql import analyse, database_time, known_rows
 
@@ -259,8 +259,8 @@ class OneMoment(Database):
         return self.read(work)
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """Refuse it: `AccessRefused`."""
-        raise AccessRefused("a view of one moment is for reading: write with the store that it was made of")
+        """Refuse it: `StoreError`."""
+        raise StoreError("a view of one moment is for reading: write with the store that it was made of")
 
 
 @contextmanager

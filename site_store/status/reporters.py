@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, delete, func, or_, select, update
 from ulid import ULID
 
-from site_store.errors import ActionNotFound, ReporterNotFound, ReporterRefused, TooManyReports, VersionChanged
+from site_store.errors import NotFound, ReporterRefused, TooManyReports, VersionChanged
 from site_store.records import OPEN
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, one_at_a_time
@@ -119,7 +119,7 @@ class Reporters(Repository):
         Where no other token speaks for the same owner, nobody could mend or take away what it reported: that ends, and
         an event of the site says what it was. Below actions that are over it stays, as history.
 
-        Raises `ReporterNotFound`: the site has no reporter of this id; `VersionChanged`: see `create`.
+        Raises `NotFound`: the site has no reporter of this id; `VersionChanged`: see `create`.
         """
         this = (reporter.c.site == site, reporter.c.id == reporter_id)
 
@@ -128,7 +128,7 @@ class Reporters(Repository):
             tx.execute(update(reporter).where(*this, reporter.c.revoked.is_(None)).values(revoked=self._shared_now(tx)))
             row = tx.execute(select(reporter).where(*this)).one_or_none()
             if row is None:
-                raise ReporterNotFound(f"site {site} has no reporter {reporter_id!r}")
+                raise NotFound(f"site {site} has no reporter {reporter_id!r}")
             others = select(reporter.c.id).where(
                 reporter.c.site == site, reporter.c.owner == row.owner, reporter.c.revoked.is_(None)
             )
@@ -200,7 +200,7 @@ class Reporters(Repository):
         ------
         ReporterRefused : the token opens nothing (any more), or another site.
         TooManyReports : it has too many leaves.
-        ActionNotFound : there is no such action, or it is another site's.
+        NotFound : there is no such action, or it is another site's.
         ValueRefused : a text cannot be stored.
         """
         require_names("the leaf", [leaf.name for leaf in leaves])
@@ -214,9 +214,7 @@ class Reporters(Repository):
             of_action = select(action.c.site).where(action.c.id == action_id)
             if action_id and (found := tx.scalar(of_action)) != site:
                 if found is None:
-                    raise ActionNotFound(
-                        f"there is no action {action_id!r}: list the site's actions and name one of them"
-                    )
+                    raise NotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
                 raise ReporterRefused(f"action {action_id} is not one of site {site}")
             # One reporter may have several tokens.
             one_at_a_time(tx, f"leaves of {known.owner} in {site}")

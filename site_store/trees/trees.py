@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from site_store.actions.action_rows import action_record
-from site_store.errors import ActionNotFound
+from site_store.errors import NotFound
 from site_store.nodes.nodes import node_row
 from site_store.sql.database import Repository
 from site_store.sql.rows import json_list, moment, moment_or_none
@@ -62,7 +62,7 @@ class Trees(Repository):
     def action_token(self, action_id: str) -> str:
         """Return the change token of an action: another one after each change, and when an owner comes or goes.
 
-        Raises `ActionNotFound`: no action has this id.
+        Raises `NotFound`: no action has this id.
         """
 
         return self.known_action(action_id).token
@@ -70,7 +70,7 @@ class Trees(Repository):
     def known_action(self, action_id: str) -> KnownAction:
         """Return an action and its change token, in one statement.
 
-        Raises `ActionNotFound`: no action has this id.
+        Raises `NotFound`: no action has this id.
         """
         found = self._with_tokens(action_id)
         if not found:
@@ -131,7 +131,7 @@ class Trees(Repository):
 
         Raises
         ------
-        ActionNotFound : no action has this id.
+        NotFound : no action has this id.
         """
         found = self.actions([action_id], leaves=leaves)
         if not found:
@@ -194,7 +194,7 @@ class Trees(Repository):
 
         Raises
         ------
-        ActionNotFound : no action has this id.
+        NotFound : no action has this id.
         """
 
         def work(tx: Connection) -> LeafPage:
@@ -244,7 +244,7 @@ class Trees(Repository):
 
         Raises
         ------
-        ActionNotFound : no action has this id.
+        NotFound : no action has this id.
         """
 
         def work(tx: Connection) -> tuple[LeafPage, list[LeafFacts]]:
@@ -379,5 +379,5 @@ def _site_token(row: Any, changes: Any, now: datetime) -> str:
     return token + ("" if watched is None else watched.mark(now))
 
 
-def _unknown(action_id: str) -> ActionNotFound:
-    return ActionNotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
+def _unknown(action_id: str) -> NotFound:
+    return NotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TypeGuard
 
-from strategy_lib.errors import ConfigurationError, Origin, problem_at
+from strategy_lib.errors import Origin, StrategyLibError, problem_at
 from strategy_lib.parsing.schema_check import check_data
+
+_NOT_VALID = "The deployment configuration is not valid. Mend the settings listed below."
 
 CONFIGURATION_SCHEMA = "shipyard/DeploymentConfiguration/v1"
 DEFAULT_STRATEGY_NAME = "deployment-strategy"
@@ -62,7 +64,7 @@ def parse_configuration(data: object, document: Origin | None = None) -> Deploym
     Only the section `physical_provisioner` and `after_success` are read. An interval that is not given is made to fit a
     shorter timeout.
 
-    Raises `ConfigurationError` with every setting that is unknown, has a wrong type, is too small, or is an interval
+    Raises `StrategyLibError` with every setting that is unknown, has a wrong type, is too small, or is an interval
     above its timeout.
     """
     problems = check_data("deployment_configuration", data, document)
@@ -81,7 +83,7 @@ def parse_configuration(data: object, document: Origin | None = None) -> Deploym
         message = f"must not be above {timeout}, which is {limit}, but is {pause}"
         problems.append(problem_at(path, message, document))
     if problems:
-        raise ConfigurationError(problems)
+        raise StrategyLibError(problems, _NOT_VALID)
     return DeploymentConfiguration(
         deployment_strategy=named_strategy(data),
         after_success=data.get(_AFTER_SUCCESS) if isinstance(data, dict) else None,

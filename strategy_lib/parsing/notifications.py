@@ -13,10 +13,7 @@ from strategy_lib.errors import Origin, Problem, StrategyLibError, problem_at
 from strategy_lib.parsing.schema_check import check_data
 
 NOTIFICATIONS_SCHEMA = "slipway/Notifications/v1"
-
-
-class NotificationsError(StrategyLibError):
-    """The notifications are not valid. Mend the targets listed below."""
+_NOT_VALID = "The notifications are not valid. Mend the targets listed below."
 
 
 class NotificationKind(StrEnum):
@@ -102,7 +99,7 @@ NOBODY = Notifications()
 
 
 def parse_notifications(data: object, document: Origin | None = None) -> Notifications:
-    """Read the `data` of a document. Raises `NotificationsError` with everything that is wrong."""
+    """Read the `data` of a document. Raises `StrategyLibError` with everything that is wrong."""
     problems = check_data("notifications", data, document)
     given = data.get("targets") if isinstance(data, Mapping) else None
     targets: list[Target] = []
@@ -110,7 +107,7 @@ def parse_notifications(data: object, document: Origin | None = None) -> Notific
     if not problems:
         problems = _meaning(entries, document)
     if problems:
-        raise NotificationsError(problems)
+        raise StrategyLibError(problems, _NOT_VALID)
     targets = [_target(entry) for entry in entries]
     return Notifications(tuple(targets))
 

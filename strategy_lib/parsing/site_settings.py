@@ -15,10 +15,7 @@ from strategy_lib.parsing.health_url import parse_health_url
 from strategy_lib.parsing.schema_check import check_data
 
 SITE_SETTINGS_SCHEMA = "slipway/SiteSettings/v1"
-
-
-class SiteSettingsError(StrategyLibError):
-    """The settings of the site are not valid. Mend those listed below."""
+_NOT_VALID = "The settings of the site are not valid. Mend those listed below."
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +108,19 @@ DEFAULT_SETTINGS = SiteSettings()
 
 
 def parse_site_settings(data: object, document: Origin | None = None) -> SiteSettings:
-    """Read the `data` of a document. Raises `SiteSettingsError` with everything that is wrong."""
+    """Read the `data` of a document. Raises `StrategyLibError` with everything that is wrong."""
     problems = check_data("site_settings", data, document)
     if problems:
-        raise SiteSettingsError(problems)
+        raise StrategyLibError(problems, _NOT_VALID)
     given: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
     found = {name: value for section in _SECTIONS for name, value in given.get(section, {}).items()}
     if found.get("health_url"):
         try:
             parse_health_url(found["health_url"])
         except ValueError as error:
-            raise SiteSettingsError([problem_at("$.data.node_states.health_url", str(error), document)]) from None
+            raise StrategyLibError(
+                [problem_at("$.data.node_states.health_url", str(error), document)], _NOT_VALID
+            ) from None
     found |= {name: given[name] for name in _PLAIN if name in given}
     mode = given.get("repair", RepairMode.OBSERVE)
     # YAML 1.1 reads on and off without quotes as truth values.

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from site_engine.actions.kinds import DEPLOY_GROUP, STEPS
-from site_store import ActionNotFound, EventNotFound
+from site_store import EventNotFound, NotFound
 from site_store.status.events import EventKind
 from slipway_api import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, PlainText, text_answer
@@ -146,7 +146,7 @@ def _verdict_details(store: SiteStore, caller: access.Caller, action_id: str) ->
         raise nothing
     try:
         action = store.actions.get(action_id)
-    except ActionNotFound:
+    except NotFound:
         raise nothing from None
     caller.require_read(action.dag_id)
     if not action.verdict:

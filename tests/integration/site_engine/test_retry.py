@@ -10,7 +10,7 @@ import pytest
 from site_engine.actions.kinds import kind_of
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.groups.retry import RETRY, RetryRefused, Task, plan_retry, retry_action
-from site_store import ActionState, GroupNotFound, SiteStore, StepState
+from site_store import ActionState, NotFound, SiteStore, StepState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.phase import Phase
 from tests.support.driving import Begin, Driving
@@ -102,7 +102,7 @@ def test_a_group_that_succeeded_does_not_bring_those_behind_it(begin: Begin, fak
 
 
 def test_a_group_that_does_not_exist_names_the_nearest(failed: Driving) -> None:
-    with pytest.raises(GroupNotFound, match="did you mean 'behind'"):
+    with pytest.raises(NotFound, match="did you mean 'behind'"):
         plan_retry(failed.store, failed.action.id, ["behnd"])
 
 

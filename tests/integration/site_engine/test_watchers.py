@@ -12,7 +12,7 @@ from site_engine.controller.watcher_job import TELL_EVERY, in_thread, tell_watch
 from site_engine.monitoring.metrics import WATCHER_CHANGES
 from site_engine.trees.metric_samples import read_samples
 from site_engine.watchers import DesignWatcher, Told
-from site_store import AccessRefused, BufferMode, Lease, OutboxRecord, SiteStore
+from site_store import BufferMode, Lease, OutboxRecord, SiteStore, StoreError
 from strategy_lib.parsing.notifications import Target
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
@@ -188,7 +188,7 @@ def test_rule_41_a_watcher_reads_both_touches_what_it_names_and_writes_nothing_e
             lambda: store.buffers.put(told.site, "a", "x", [], BufferMode.REJECT, "watcher:w"),
             lambda: store.events.add(told.site, "kind", "said"),
         ):
-            with pytest.raises(AccessRefused) as caught:
+            with pytest.raises(StoreError) as caught:
                 write()
             refused.append(str(caught.value))
         store.wishes.touch(told.site, ["n1"], "watcher:w")

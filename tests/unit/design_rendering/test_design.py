@@ -6,7 +6,7 @@ import pytest
 
 from design_rendering.design import read_design
 from design_rendering.documents import DocumentError, load_documents
-from strategy_lib.errors import ConfigurationError, StrategyError
+from strategy_lib.errors import StrategyError, StrategyLibError
 from strategy_lib.selectors import resolve
 
 NODE = "---\nschema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
@@ -140,7 +140,7 @@ def test_rule_03_a_document_that_is_there_twice_hides_no_other_problem(twice: st
 
 @pytest.mark.parametrize("name", ["5", "''", "null", "[s]"])
 def test_rule_03_a_name_that_is_none_leads_to_no_strategy(name: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(StrategyLibError) as caught:
         read_design(load_documents(NODE + CYCLE + configuration(f"{{deployment_strategy: {name}}}")))
     (problem,) = caught.value.problems
     assert problem.path == "$.data.physical_provisioner.deployment_strategy"

@@ -12,7 +12,7 @@ import pytest
 from site_engine.groups.groups import GroupRequest, GroupSubject, is_final
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
-from site_store import AttemptNotOpen, GroupRecord
+from site_store import GroupRecord, StoreError
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.strategy import Group
 
@@ -34,7 +34,7 @@ def test_rule_23_who_was_overtaken_by_another_attempt_sends_nothing_and_gives_no
     request = GroupRequest("01J", "alpha", "all", "7", "http://design", dict.fromkeys(Phase, ONE_LOOK), ONE_LOOK)
     subject = GroupSubject(cast(OperationRun, operations), request)
     assert cast(Any, subject.next()) == Record(1)
-    with pytest.raises(AttemptNotOpen, match="attempt 1 is over, attempt 2 has begun; nothing is sent"):
+    with pytest.raises(StoreError, match="attempt 1 is over, attempt 2 has begun; nothing is sent"):
         subject.next()
 
 

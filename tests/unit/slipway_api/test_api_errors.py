@@ -117,8 +117,7 @@ def test_a_parameter_that_is_declared_twice_is_told_of_once() -> None:
 
 def test_what_the_store_says_is_never_unexpected_without_a_reason() -> None:
     # These come from work that no request does; a route that lets one through has a mistake.
-    inner = {"StoreError", "OperationNotFound", "OperationConflict", "SiteNotHeld", "AttemptNotOpen"}
-    inner |= {"LeaseLost", "AccessRefused", "PlaceTaken", "SiteStateChanged", "SiteInUse"}
+    inner = {"StoreError", "LeaseLost", "PlaceTaken", "SiteStateChanged", "SiteInUse"}
     kinds = [
         kind for kind in vars(site_store.errors).values() if isinstance(kind, type) and issubclass(kind, StoreError)
     ]

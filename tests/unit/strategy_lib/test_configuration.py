@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from strategy_lib.errors import ConfigurationError
+from strategy_lib.errors import StrategyLibError
 from strategy_lib.parsing.configuration import DeploymentConfiguration, parse_configuration
 
 
@@ -26,7 +26,7 @@ def test_a_site_may_name_what_comes_after_a_successful_action() -> None:
 
 @pytest.mark.parametrize("named", ["", None, 7, "no/dag", "../x"])
 def test_what_comes_after_is_the_id_of_a_dag(named: object) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(StrategyLibError) as caught:
         parse_configuration({"after_success": named})
     assert [problem.path for problem in caught.value.problems] == ["$.data.after_success"]
 
@@ -57,7 +57,7 @@ def test_an_interval_that_is_not_given_fits_a_shorter_timeout() -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_configuration(settings: dict[str, Any], path: str, words: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(StrategyLibError) as caught:
         parse_configuration({"physical_provisioner": settings})
     (problem,) = caught.value.problems
     assert problem.path == f"$.data.physical_provisioner.{path}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from strategy_lib.errors import StrategyLibError
 from strategy_lib.parsing.health_url import parse_health_url
-from strategy_lib.parsing.site_settings import SiteSettingsError, parse_site_settings
+from strategy_lib.parsing.site_settings import parse_site_settings
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_an_address_of_ipv6_has_brackets() -> None:
     ],
 )
 def test_what_is_wrong_is_said_at_its_place(text: str, words: str) -> None:
-    with pytest.raises(SiteSettingsError) as caught:
+    with pytest.raises(StrategyLibError) as caught:
         parse_site_settings({"node_states": {"health_url": text}})
     (problem,) = caught.value.problems
     assert problem.path == "$.data.node_states.health_url"

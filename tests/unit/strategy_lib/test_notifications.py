@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from strategy_lib.errors import StrategyLibError
 from strategy_lib.parsing.notifications import (
     NotificationKind,
     Notifications,
-    NotificationsError,
     Notifier,
     Webhook,
     parse_notifications,
@@ -72,7 +72,7 @@ def _hook(connection: str) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_notifications(targets: list[Any], path: str, words: str) -> None:
-    with pytest.raises(NotificationsError) as caught:
+    with pytest.raises(StrategyLibError) as caught:
         parse_notifications({"targets": targets})
     assert any(
         problem.path == f"$.data.targets{path}" and words in problem.message for problem in caught.value.problems
@@ -80,5 +80,5 @@ def test_what_is_wrong_in_notifications(targets: list[Any], path: str, words: st
 
 
 def test_a_list_of_targets_is_needed() -> None:
-    with pytest.raises(NotificationsError, match="targets is missing"):
+    with pytest.raises(StrategyLibError, match="targets is missing"):
         parse_notifications({})

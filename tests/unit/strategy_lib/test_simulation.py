@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from design_rendering import load_documents
-from strategy_lib import InventoryError, OutcomesError, StrategyError, parse_strategy, simulate
+from strategy_lib import InventoryError, StrategyError, parse_strategy, simulate
 from strategy_lib.deployment import Deployment
+from strategy_lib.errors import StrategyLibError
 from strategy_lib.node import NodeState
 from strategy_lib.parsing.strategy_parser import nodes_from_inventory
 from strategy_lib.phase import Finished, GroupState
@@ -293,7 +294,7 @@ def test_wrong_nodes_and_outcomes_are_refused_by_name() -> None:
         {"deploy": {"n": ["failure"]}},
         ["prepare"],
     ):
-        with pytest.raises(OutcomesError):
+        with pytest.raises(StrategyLibError):
             simulate({"groups": []}, [{"name": "n"}], outcomes)  # type: ignore[arg-type]
 
 

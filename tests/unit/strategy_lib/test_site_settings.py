@@ -16,7 +16,6 @@ from strategy_lib.parsing.site_settings import (
     DEFAULT_SETTINGS,
     SITE_SETTINGS_SCHEMA,
     SiteSettings,
-    SiteSettingsError,
     parse_site_settings,
 )
 
@@ -85,7 +84,7 @@ def test_a_whole_number_may_be_written_with_a_point() -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_settings(data: Any, path: str, words: str) -> None:
-    with pytest.raises(SiteSettingsError) as caught:
+    with pytest.raises(StrategyLibError) as caught:
         parse_site_settings(data)
     assert any(problem.path == f"$.data{path}" and words in problem.message for problem in caught.value.problems)
 
@@ -96,10 +95,10 @@ def test_no_setting_takes_what_is_no_sensible_number(value: object) -> None:
     numbers = [(section, name) for section, data in settings.items() if isinstance(data, dict) for name in data]
     for section, name in numbers:
         if name != "health_url":
-            with pytest.raises(SiteSettingsError, match=name):
+            with pytest.raises(StrategyLibError, match=name):
                 parse_site_settings({section: {name: value}})
     for name in ("max_repairs_per_hour", "max_parallel_groups"):
-        with pytest.raises(SiteSettingsError, match=name):
+        with pytest.raises(StrategyLibError, match=name):
             parse_site_settings({name: value})
 
 
@@ -127,5 +126,5 @@ def test_how_many_groups_run_side_by_side() -> None:
     assert read.max_parallel_groups == 16
     assert parse_site_settings(read.to_data()) == read
     for wrong in (0, 17, "2", True, 1.5, None):
-        with pytest.raises(SiteSettingsError):
+        with pytest.raises(StrategyLibError):
             parse_site_settings({"max_parallel_groups": wrong})

@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import event
 
 from site_store import (
-    ActionNotFound,
     ActionRecord,
     ActionState,
     EventNotFound,
     LockOwner,
+    NotFound,
     SiteBusy,
     SiteStore,
 )
@@ -172,7 +172,7 @@ def test_commands_are_kept_with_who_gave_them(site: Scenario) -> None:
 
 def test_unknown_actions_are_named(store: SiteStore) -> None:
     for call in (lambda: store.actions.set_paused("X", True), lambda: store.actions.record_command("X", "stop", "ann")):
-        with pytest.raises(ActionNotFound, match="'X'"):
+        with pytest.raises(NotFound, match="'X'"):
             call()
 
 

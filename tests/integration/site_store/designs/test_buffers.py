@@ -10,8 +10,6 @@ from site_store import (
     BufferChanged,
     BufferMode,
     BufferNotEmpty,
-    CollectionInBuffer,
-    CollectionUnchanged,
     DocumentElsewhere,
     SiteStore,
     ValueRefused,
@@ -62,7 +60,7 @@ def test_reject_needs_an_empty_buffer(desk: Desk) -> None:
 def test_append_needs_a_collection_that_is_not_there_yet(desk: Desk) -> None:
     desk.put("a", A, BufferMode.APPEND)
     assert sorted(desk.put("b", B, BufferMode.APPEND).posted) == ["a", "b"]
-    with pytest.raises(CollectionInBuffer, match=r"'a' .* \(--replace\), which also discards b: put that again"):
+    with pytest.raises(BufferNotEmpty, match=r"'a' .* \(--replace\), which also discards b: put that again"):
         desk.put("a", C, BufferMode.APPEND)
     assert written(desk.store, Version.BUFFER) == {"a": A, "b": B}
     assert desk.store.buffers.version(SITE) == 2
@@ -80,7 +78,7 @@ def test_replace_empties_the_buffer_first(desk: Desk) -> None:
 
 def test_a_lone_collection_is_replaced_at_the_cost_of_no_other(desk: Desk) -> None:
     desk.put("a", A)
-    with pytest.raises(CollectionInBuffer, match=r"\(--replace\)$"):
+    with pytest.raises(BufferNotEmpty, match=r"\(--replace\)$"):
         desk.put("a", C, BufferMode.APPEND)
     assert desk.put("a", C, BufferMode.REPLACE).discarded == ()
 
@@ -93,9 +91,9 @@ def test_an_unknown_mode_is_refused_also_by_an_empty_buffer(desk: Desk) -> None:
 @pytest.mark.parametrize("mode", list(BufferMode))
 def test_the_same_as_committed_is_nothing_to_change(desk: Desk, mode: BufferMode) -> None:
     desk.save({"a": A})
-    with pytest.raises(CollectionUnchanged, match="the same as in the newest revision"):
+    with pytest.raises(ValueRefused, match="the same as in the newest revision"):
         desk.put("a", A, mode)
-    with pytest.raises(CollectionUnchanged, match="not in the newest revision"):
+    with pytest.raises(ValueRefused, match="not in the newest revision"):
         desk.put("b", " \n", mode)
     assert desk.store.buffers.get(SITE).is_empty
 
@@ -103,7 +101,7 @@ def test_the_same_as_committed_is_nothing_to_change(desk: Desk, mode: BufferMode
 def test_a_refused_replacement_leaves_the_buffer(desk: Desk) -> None:
     desk.save({"a": A})
     before = desk.put("b", B)
-    with pytest.raises(CollectionUnchanged):
+    with pytest.raises(ValueRefused, match="newest revision"):
         desk.put("a", A, BufferMode.REPLACE)
     assert desk.store.buffers.get(SITE) == before
 

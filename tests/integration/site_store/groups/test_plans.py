@@ -8,7 +8,7 @@ from operator import attrgetter
 import pytest
 from sqlalchemy import event, text
 
-from site_store import ActionState, GroupNotFound, GroupStanding, IdleGroup, PlannedGroup, SiteStore, StepState
+from site_store import ActionState, GroupStanding, IdleGroup, NotFound, PlannedGroup, SiteStore, StepState
 from site_store.status.events import EventKind
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase, Reason
@@ -255,5 +255,5 @@ def test_a_large_action_after_small_ones_is_read_in_time(site: Scenario) -> None
 
 
 def test_unknown_group(store: SiteStore) -> None:
-    with pytest.raises(GroupNotFound):
+    with pytest.raises(NotFound, match="no group"):
         store.groups.get("X", "a")

@@ -6,10 +6,9 @@ import pytest
 from sqlalchemy import select
 
 from site_store import (
-    ActionNotFound,
     ActionState,
     NewLeaf,
-    ReporterNotFound,
+    NotFound,
     ReporterRefused,
     SiteStore,
     TooManyReports,
@@ -69,7 +68,7 @@ def test_what_was_reported_stays_while_another_token_speaks_for_its_owner(store:
 
 def test_only_the_site_s_own_reporters_are_revoked(store: SiteStore) -> None:
     made = store.reporters.create(SITE, "burnin", "ann")
-    with pytest.raises(ReporterNotFound):
+    with pytest.raises(NotFound, match="no reporter"):
         store.reporters.revoke("south", made.record.id)
     assert store.reporters.of_token(made.token) is not None
 
@@ -81,7 +80,7 @@ def test_a_token_opens_its_own_site_only(store: SiteStore, site: Scenario) -> No
         store.reporters.report(made.token, "south", [LEAF], interval=60)
     with pytest.raises(ReporterRefused):
         store.reporters.report(made.token, SITE, [LEAF], elsewhere.id, interval=60)
-    with pytest.raises(ActionNotFound):
+    with pytest.raises(NotFound):
         store.reporters.report(made.token, SITE, [LEAF], "01NONE", interval=60)
     assert store.reporters.reported("south") == []
     assert [one.message for one in store.reporters.reported(SITE)] == [module.NOT_STARTED]

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection, event, insert, update
 
 from site_engine.trees.action import action_header
-from site_store import ActionNotFound, ActionState, NodeQuery, PlannedGroup, SiteStore, ValueRefused
+from site_store import ActionState, NodeQuery, NotFound, PlannedGroup, SiteStore, ValueRefused
 from site_store.tables import action as action_table
 from site_store.tables import approval, node, revision, site_group, site_group_node, task
 from site_store.tables import site as site_table
@@ -142,7 +142,7 @@ def test_gates_come_with_their_action(site: Scenario, clock: FakeClock) -> None:
 
 def test_an_action_that_does_not_exist(site: Scenario) -> None:
     for ask in (site.store.trees.action, site.store.trees.action_token, site.store.trees.group_nodes):
-        with pytest.raises(ActionNotFound, match="no action 'nobody'"):
+        with pytest.raises(NotFound, match="no action 'nobody'"):
             ask("nobody")
     assert site.store.trees.actions(["nobody"]) == []
 
@@ -189,7 +189,7 @@ def test_the_nodes_of_a_group_come_with_those_that_failed(site: Scenario) -> Non
     ]
     assert (rest.after, none) == (None, [])
     assert [leaf.node for leaf in ask(action.id, "one", 3, None, ["error"], 1)[1]] == ["n2"]
-    with pytest.raises(ActionNotFound, match="no action 'nobody'"):
+    with pytest.raises(NotFound, match="no action 'nobody'"):
         ask("nobody", "one")
 
 
