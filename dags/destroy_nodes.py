@@ -11,7 +11,7 @@ Destroys the target nodes: their machines are released and their disks erased. *
 Clear `destroy_nodes`, with its downstream tasks, to try again what is not proven destroyed. `release` is red when
 the report did not run, or the site could not be freed.
 
-`validate_design` refuses what would take a critical group below its criteria, unless the parameter `below_criteria`
-is set.
+`begin_action` refuses what would take a critical group below its criteria, unless the parameter `below_criteria` is
+set.
 """,
 )

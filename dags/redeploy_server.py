@@ -12,7 +12,7 @@ Unless every target node is proven destroyed, none is deployed: open the log of 
 downstream tasks, to try again what is not yet destroyed, and to go on. `release` is red when the report did not
 run, or the site could not be freed.
 
-`validate_design` refuses what would take a critical group below its criteria, unless the parameter `below_criteria`
-is set.
+`begin_action` refuses what would take a critical group below its criteria, unless the parameter `below_criteria` is
+set.
 """,
 )

@@ -12,6 +12,7 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 
 from site_engine.actions.kinds import (
     AFTER_SUCCESS,
+    BEGIN_ACTION,
     BY_NAME_ALONE,
     DEPLOY_GROUP,
     DEPLOY_GROUP_BESIDE,
@@ -19,18 +20,21 @@ from site_engine.actions.kinds import (
     PLAN_GROUPS,
     RELEASE,
     REPORT,
+    SITE_STEPS,
     VERDICT,
     ActionKind,
     table,
+    task_of,
+    tasks_of,
 )
 from site_engine.actions.parameters import MOST_PARALLEL_GROUPS, PARALLEL_GROUPS
-from slipway_airflow.operators.action import AcquireSiteOperator, ReleaseSiteOperator, ReportOperator
+from slipway_airflow.operators.action import ReleaseSiteOperator, ReportOperator
 from slipway_airflow.operators.after_success import AfterSuccessOperator
-from slipway_airflow.operators.design import CONFIGURATION_KEY, LoadDesignOperator, ValidateDesignOperator
+from slipway_airflow.operators.begin_action import CONFIGURATION_KEY, BeginActionOperator
 from slipway_airflow.operators.found_nodes import RelabelFoundNodesOperator, RemoveFoundNodesOperator
 from slipway_airflow.operators.group import DeployGroupOperator
 from slipway_airflow.operators.plan import PlanGroupsOperator
-from slipway_airflow.operators.steps import NodeStepOperator, SiteStepOperator
+from slipway_airflow.operators.steps import NodeStepOperator, SiteStepsOperator
 from strategy_lib.phase import NODE_STEPS, Phase
 
 # Every task may start again at any point, so trouble on the way is retried patiently: for about half an hour.
@@ -40,7 +44,7 @@ _RETRIES = {
     "retry_exponential_backoff": 2.0,
     "max_retry_delay": timedelta(minutes=2),
 }
-# Behind steps that a dry run skips.
+# Behind steps that may have no work.
 _ALSO_BEHIND_SKIPPED = "none_failed"
 
 
@@ -140,23 +144,28 @@ def site_dag(dag_id: str, *, doc_md: str) -> DAG:
         max_active_runs=64,
         tags=["slipway"],
     ) as dag:
-        load = LoadDesignOperator(task_id="load_design")
-        steps = [_OPERATORS[name].make(kind, load) for name in kind.steps]
-        tasks: list[BaseOperator | MappedOperator | list[MappedOperator]] = list(steps)
+        load = BeginActionOperator(task_id=BEGIN_ACTION, kind=kind.name, steps=_steps_of(kind, BEGIN_ACTION))
+        steps = {name: _OPERATORS[name].make(kind, load) for name in tasks_of(kind.steps)}
+        tasks: list[BaseOperator | MappedOperator | list[MappedOperator]] = [*steps.values()]
         if kind.has_groups:
-            plan = steps[-1].output
+            plan = steps[PLAN_GROUPS].output
             mapped = [_groups(plan, load, DEPLOY_GROUP, 1)]
             if kind.has_parallel_groups:
                 # The limit of a task is the same in all runs: `plan_groups` leaves out the one that is not needed.
                 mapped.append(_groups(plan, load, DEPLOY_GROUP_BESIDE, MOST_PARALLEL_GROUPS))
             tasks.append(mapped)
-        tasks += [_BEHIND[name](task_id=name, trigger_rule="all_done") for name in kind.steps_behind]
         report = ReportOperator(task_id=REPORT, trigger_rule="all_done")
         # A teardown, so that it runs also when the run is marked failed. Without a setup: behind one that fails Airflow
         # runs nothing at all, whatever its trigger rule, and a site that is busy must be reported.
         # Its failure counts: it is all that runs in a run that is marked failed, where `report` is skipped.
         release = ReleaseSiteOperator(task_id=RELEASE).as_teardown(on_failure_fail_dagrun=True)
-        chain(*tasks, report, release)
+        chain(*tasks)
+        # One without work is skipped before its turn: what runs whatever happened waits for each one before it.
+        for last in (*(_BEHIND[name](task_id=name, trigger_rule="all_done") for name in kind.steps_behind), report):
+            for task in tasks:
+                task >> last
+            tasks.append(last)
+        report >> release
         # Airflow looks at the last tasks alone, and `release` is green behind a red report: so this one is red then.
         report >> EmptyOperator(task_id=VERDICT)
     return dag
@@ -164,10 +173,10 @@ def site_dag(dag_id: str, *, doc_md: str) -> DAG:
 
 @dataclass(frozen=True, slots=True)
 class _StepOperator:
-    """What makes the task of a step, of a kind of action and from its `load_design`."""
+    """What makes a task that carries out steps, of a kind of action and from its first task."""
 
     name: str
-    make: Callable[[ActionKind, LoadDesignOperator], BaseOperator]
+    make: Callable[[ActionKind, BeginActionOperator], BaseOperator]
 
     def __str__(self) -> str:
         """Say where it stands, for the error about two of one name: what makes the task mostly has no name."""
@@ -175,17 +184,12 @@ class _StepOperator:
         return f"{self.make.__module__}, line {getattr(code, 'co_firstlineno', 'unknown')}"
 
 
-def _of_site(name: str) -> _StepOperator:
-    return _StepOperator(
-        name,
-        lambda kind, load: SiteStepOperator(
-            task_id=name, phase=name, configuration=XComArg(load, key=CONFIGURATION_KEY)
-        ),
-    )
+def _steps_of(kind: ActionKind, task: str) -> list[str]:
+    return [step for step in kind.steps if task_of(step) == task]
 
 
 def _of_nodes(name: str) -> _StepOperator:
-    def make(kind: ActionKind, load: LoadDesignOperator) -> BaseOperator:
+    def make(kind: ActionKind, load: BeginActionOperator) -> BaseOperator:
         shared = {"configuration": XComArg(load, key=CONFIGURATION_KEY), "trigger_rule": _ALSO_BEHIND_SKIPPED}
         if kind.relabels and name == Phase.RELABEL:
             return RelabelFoundNodesOperator(task_id=name, **shared)
@@ -203,11 +207,16 @@ _BEHIND: Mapping[str, type[BaseOperator]] = {
 _OPERATORS = table(
     "step's operator",
     (
-        _StepOperator("acquire", lambda kind, load: AcquireSiteOperator(task_id="acquire", kind=kind.name)),
-        _StepOperator("load_design", lambda kind, load: load),
-        _StepOperator("validate_design", lambda kind, load: ValidateDesignOperator(task_id="validate_design")),
-        _of_site("verify_site"),
-        _of_site("prepare_site"),
+        _StepOperator(BEGIN_ACTION, lambda kind, load: load),
+        _StepOperator(
+            SITE_STEPS,
+            lambda kind, load: SiteStepsOperator(
+                task_id=SITE_STEPS,
+                steps=_steps_of(kind, SITE_STEPS),
+                configuration=XComArg(load, key=CONFIGURATION_KEY),
+                trigger_rule=_ALSO_BEHIND_SKIPPED,
+            ),
+        ),
         *(_of_nodes(step.value) for step in NODE_STEPS),
         _StepOperator(
             PLAN_GROUPS,
@@ -219,7 +228,7 @@ _OPERATORS = table(
 )
 
 
-def _groups(plan: XComArg, load: LoadDesignOperator, task_id: str, at_once: int) -> MappedOperator:
+def _groups(plan: XComArg, load: BeginActionOperator, task_id: str, at_once: int) -> MappedOperator:
     """Return a task that is mapped over the groups of a plan.
 
     Parameters
@@ -231,5 +240,6 @@ def _groups(plan: XComArg, load: LoadDesignOperator, task_id: str, at_once: int)
         task_id=task_id,
         configuration=XComArg(load, key=CONFIGURATION_KEY),
         map_index_template="{{ task.group }}",
+        trigger_rule=_ALSO_BEHIND_SKIPPED,
         max_active_tis_per_dagrun=at_once,
     ).expand(group=plan)

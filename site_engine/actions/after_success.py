@@ -24,6 +24,13 @@ class NextStage:
     conf: Mapping[str, Any]
 
 
+def why_no_stage(action: ActionRecord, dag_id: str | None) -> str | None:
+    """Return why nothing comes after an action, however it ends; None where something may."""
+    if not dag_id:
+        return "the site's deployment configuration names no DAG that comes after it"
+    return f"dry run: {dag_id} is not triggered" if action.dry_run else None
+
+
 def next_stage(
     store: SiteStore,
     action: ActionRecord,
@@ -43,10 +50,9 @@ def next_stage(
     ------
     StepError : the configuration names one of Slipway's own DAGs, which would follow itself for ever.
     """
-    if not dag_id:
-        return "the site's deployment configuration names no DAG that comes after it"
-    if action.dry_run:
-        return f"dry run: {dag_id} is not triggered"
+    why = why_no_stage(action, dag_id)
+    if dag_id is None or why is not None:
+        return why or ""
     if dag_id in KINDS:
         raise StepError(f"after_success names {dag_id}, which is one of Slipway's own DAGs: name another one")
     failed = [step for step, state in step_states.items() if state == "failed"]

@@ -21,6 +21,10 @@ REPORT = "report"
 RELEASE = "release"
 PLAN_GROUPS = "plan_groups"
 AFTER_SUCCESS = "after_success"
+BEGIN_ACTION = "begin_action"
+"""Airflow's task of the steps that take the site, and read and check the design."""
+SITE_STEPS = "site_steps"
+"""Airflow's task of the steps that the provisioner carries out for the whole site."""
 VERDICT = "verdict"
 """A task of each DAG that is no step: it runs nothing, and is green only behind a green report."""
 
@@ -54,23 +58,24 @@ def table(what: str, rows: Iterable[Row]) -> Mapping[str, Row]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of an action: a task of its DAG, which has its name.
+    """A step of an action. A task of its DAG carries it out: one of its own that has its name, or ``shared_task``.
 
     ``submits`` says that it has the provisioner work on site or nodes, so that a dry run skips it.
     """
 
     name: str
     submits: bool = False
+    shared_task: str | None = None
 
 
 STEPS = table(
     "step",
     (
-        Step("acquire"),
-        Step("load_design"),
-        Step("validate_design"),
-        Step("verify_site", submits=True),
-        Step("prepare_site", submits=True),
+        Step("acquire", shared_task=BEGIN_ACTION),
+        Step("load_design", shared_task=BEGIN_ACTION),
+        Step("validate_design", shared_task=BEGIN_ACTION),
+        Step(Phase.VERIFY_SITE.value, submits=True, shared_task=SITE_STEPS),
+        Step(Phase.PREPARE_SITE.value, submits=True, shared_task=SITE_STEPS),
         *(Step(step.value, submits=True) for step in NODE_STEPS),
         Step(PLAN_GROUPS),
         Step(DEPLOY_GROUP, submits=True),
@@ -79,6 +84,46 @@ STEPS = table(
         Step(RELEASE),
     ),
 )
+
+
+def task_of(step: str) -> str:
+    """Return the task of a DAG that carries a step out; for what is no step of ours the name itself."""
+    known = STEPS.get(step)
+    return (known.shared_task if known is not None else None) or step
+
+
+def tasks_of(steps: Iterable[str]) -> tuple[str, ...]:
+    """Return the tasks of a DAG that carry steps out, each once, in order."""
+    return tuple(dict.fromkeys(task_of(step) for step in steps))
+
+
+def states_of_steps(
+    steps: Iterable[str], tasks: Mapping[str, str | None], noted: Mapping[str, str]
+) -> dict[str, str | None]:
+    """Return how steps stand, in Airflow's words: as their tasks do.
+
+    Where several share a task that is not over well, what is noted as done is done; the first of the others stands as
+    the task does, and those behind it have not begun.
+
+    Parameters
+    ----------
+    tasks : Airflow's state of each task.
+    noted : what each step has noted of itself (`site_store.StepState`).
+    """
+    names = tuple(steps)
+    states = {step: tasks.get(task_of(step)) for step in names}
+    for task in {task_of(step) for step in names if task_of(step) != step}:
+        if tasks.get(task) not in _AS_ONE:
+            shared = [step for step in names if task_of(step) == task]
+            done = next((at for at, step in enumerate(shared) if noted.get(step) not in _DONE), len(shared) - 1)
+            behind = "upstream_failed" if tasks[task] == "failed" else None
+            states |= {step: str(noted[step]) for step in shared[:done]} | dict.fromkeys(shared[done + 1 :], behind)
+    return states
+
+
+_DONE = ("success", "skipped")
+# States that all steps of a task share.
+_AS_ONE = (None, "success", "skipped", "upstream_failed", "removed")
 
 
 class Override(StrEnum):
@@ -120,7 +165,8 @@ class ActionKind:
     Attributes
     ----------
     description : what it does, in a sentence.
-    steps : its steps before the groups, or up to the step on nodes where it has no groups, in order.
+    steps : its steps before the groups, or up to the step on nodes where it has no groups, in order. Steps that share
+        a task stand together.
     targeted : it concerns named nodes, and is refused without.
     whole_site : without named nodes it brings the whole site to its revision.
     repairs : it does its target nodes in the groups that they are in, beside those nodes that are as wanted.
@@ -146,7 +192,7 @@ class ActionKind:
         unknown = [step for step in self.steps if step not in STEPS]
         if unknown:
             raise ValueError(f"the kind of action {self.name!r} has steps that do not exist: {', '.join(unknown)}")
-        table(f"step of {self.name}", (STEPS[step] for step in self.task_ids))
+        table(f"step of {self.name}", (STEPS[step] for step in self.all_steps))
 
     @property
     def node_step(self) -> Phase | None:
@@ -195,23 +241,25 @@ class ActionKind:
         return (*removal, AFTER_SUCCESS) if self.has_groups and self.whole_site else ()
 
     @property
-    def task_ids(self) -> tuple[str, ...]:
-        """The tasks of its DAG that are steps, in order."""
+    def all_steps(self) -> tuple[str, ...]:
+        """All its steps, in order."""
         return (*self.steps, *((DEPLOY_GROUP,) if self.has_groups else ()), *self.steps_behind, REPORT, RELEASE)
 
     @property
     def planned_steps(self) -> Mapping[str, int]:
         """The steps that are known before the groups are, each with its place."""
-        return {step: place for place, step in enumerate(self.task_ids) if step != DEPLOY_GROUP}
+        return {step: place for place, step in enumerate(self.all_steps) if step != DEPLOY_GROUP}
 
     @property
     def group_step(self) -> tuple[str, int]:
         """The step of each group, with its place. Raises `ValueError`: the kind deploys no groups."""
-        return DEPLOY_GROUP, self.task_ids.index(DEPLOY_GROUP)
+        return DEPLOY_GROUP, self.all_steps.index(DEPLOY_GROUP)
 
 
-_BEGIN = ("acquire", "load_design", "validate_design", "verify_site")
-_DEPLOYMENT = (*_BEGIN, "prepare_site", PLAN_GROUPS)
+_BEGIN = ("acquire", "load_design", "validate_design")
+_SITE = (Phase.VERIFY_SITE.value, Phase.PREPARE_SITE.value)
+# The plan comes first: where it finds nothing to do, the site need not be made ready again.
+_DEPLOYMENT = (*_BEGIN, PLAN_GROUPS, *_SITE)
 
 _OF_A_SITE = (
     Override.REDO_DONE,
@@ -234,7 +282,7 @@ KINDS = table(
         ActionKind(
             "update_site",
             "Deploy the nodes of a site that are new, or no longer as they were left, group by group.",
-            (*_BEGIN, "prepare_site", Phase.RELABEL.value, PLAN_GROUPS),
+            (*_BEGIN, Phase.RELABEL.value, PLAN_GROUPS, *_SITE),
             whole_site=True,
             passes_over=True,
             overrides=(*_OF_A_SITE, Override.PRUNE),
@@ -243,7 +291,7 @@ KINDS = table(
             "redeploy_server",
             "Destroy servers and deploy them anew.",
             # What can fail without harm comes before the first node is touched.
-            (*_BEGIN, "prepare_site", Phase.DESTROY.value, PLAN_GROUPS),
+            (*_BEGIN, *_SITE, Phase.DESTROY.value, PLAN_GROUPS),
             targeted=True,
             overrides=(Override.IGNORE_OLDER_TASKS, Override.BELOW_CRITERIA),
         ),
@@ -263,13 +311,13 @@ KINDS = table(
         ActionKind(
             "relabel_nodes",
             "Give deployed servers the Kubernetes labels of the design.",
-            (*_BEGIN, Phase.RELABEL.value),
+            (*_BEGIN, _SITE[0], Phase.RELABEL.value),
             targeted=True,
         ),
         ActionKind(
             "destroy_nodes",
             "Destroy servers: release their machines and erase their disks.",
-            (*_BEGIN, Phase.DESTROY.value),
+            (*_BEGIN, _SITE[0], Phase.DESTROY.value),
             targeted=True,
             overrides=(Override.IGNORE_OLDER_TASKS, Override.BELOW_CRITERIA),
         ),

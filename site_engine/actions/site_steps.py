@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,17 +18,21 @@ from strategy_lib.phase import Phase
 if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
-    from site_engine.process import TaskLog
-    from site_store import Operation
+    from site_store import SiteStore
 
 
+GOOD_RESULTS: Mapping[Phase, tuple[TaskResult, ...]] = {
+    Phase.VERIFY_SITE: (TaskResult.SUCCESS,),
+    Phase.PREPARE_SITE: (TaskResult.SUCCESS, TaskResult.PARTIAL_SUCCESS),
+}
+"""With which results a step is proven done. Drydock reports networks in `prepare_site`: in part is a warning."""
 _ENDED = (OperationStatus.COMPLETE, OperationStatus.TIMED_OUT)
 _NOBODY = Outcome(frozenset(), frozenset(), frozenset())
 
 
 @dataclass(frozen=True, slots=True)
 class SiteStepRequest:
-    """Which step of which action. ``attempt`` differs when a person cleared the step, so that it is done again."""
+    """Which step of which action. ``attempt`` differs when a person cleared the task: a failed step is done again."""
 
     action_id: str
     site: str
@@ -37,25 +42,36 @@ class SiteStepRequest:
     times: PhaseTimes
 
 
+def is_proven_done(store: SiteStore, action_id: str, phase: Phase) -> bool:
+    """Whether the action has carried out this step, in whichever attempt."""
+    good = GOOD_RESULTS[phase]
+    return any(one.phase is phase and one.result in good for one in store.operations.of_action(action_id))
+
+
 def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRunning | None:
     """Go on until the step is done (None), or a long wait is better deferred. One that is stored as ended stays so.
 
     Raises `StepError`: the provisioner says so, or did not say anything in time. ``prepare_site`` may succeed in part:
     Drydock reports networks there, and says so although nothing is wrong with the nodes; that is a warning.
     """
-    store, log = operations.store, operations.log
+    store, log, name = operations.store, operations.log, request.phase.value
+    if is_proven_done(store, request.action_id, request.phase):
+        # The provisioner may have forgotten it since.
+        log.info("%s was proven done before this task started again; the provisioner is not asked.", name)
+        return None
     operation = store.operations.begin(
         request.action_id, request.site, None, request.attempt, request.phase, (), request.design_ref
     )
     if operation.status in _ENDED:
-        _require_success(operation, log)
-        return None
+        raise StepError(
+            f"{name} ended with {operation.result or operation.status.value} before this task started again "
+            f"(provisioner task {operation.provisioner_task or 'none'}): clear the task to repeat the step"
+        )
     ended = operations.run(operation, request.times)
     if isinstance(ended, StillRunning):
         return ended
     store.operations.record_outcome(operation.op, _NOBODY, status=ended.status, result=ended.result)
     measure_operation(store.operations.get(operation.op))
-    name = request.phase.value
     if ended.task is None or ended.kind is not EndKind.COMPLETE:
         raise StepError(_why(name, ended, request.times))
     task = ended.task
@@ -66,26 +82,11 @@ def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRu
         return None
     errors = [message.text for message in task.messages if message.error]
     said = "; ".join(errors[:5]) or "the provisioner gave no message"
-    if task.result is TaskResult.PARTIAL_SUCCESS and request.phase is Phase.PREPARE_SITE:
+    if task.result in GOOD_RESULTS[request.phase]:
         log.warning("%s succeeded in part: %s", name, said)
         store.events.add(request.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=request.action_id)
         return None
     raise StepError(f"{name} ended with {task.result}: {said}")
-
-
-def _require_success(operation: Operation, log: TaskLog) -> None:
-    """Conclude from the store what an earlier try of this task had seen; the provisioner may have forgotten it since.
-
-    Raises `StepError`: it was no success.
-    """
-    name, result = operation.phase.value, operation.result
-    if result == TaskResult.SUCCESS or (result == TaskResult.PARTIAL_SUCCESS and operation.phase is Phase.PREPARE_SITE):
-        log.info("%s ended with %s before this task started again; the provisioner is not asked.", name, result)
-        return
-    raise StepError(
-        f"{name} ended with {result or operation.status.value} before this task started again "
-        f"(provisioner task {operation.provisioner_task or 'none'}): clear the task to repeat the step"
-    )
 
 
 def _why(name: str, ended: OperationEnd, times: PhaseTimes) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from site_engine.actions.admission import busy_site, set_up_command
 from site_engine.actions.dead_actions import reconcile
-from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, VERDICT, kind_of
+from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, VERDICT, kind_of, tasks_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import AirflowApiError, AirflowRefused, EngineError
 from site_engine.groups.turns import OVER
@@ -121,9 +121,10 @@ def plan_retry(store: SiteStore, action_id: str, groups: Collection[str] = ()) -
     planned = store.groups.of_action(action.id)
     _require_known(planned, groups)
     mapped = parameters_of(action).group_task
-    order = tuple(mapped if name == DEPLOY_GROUP else name for name in (*kind_of(action.kind).task_ids, VERDICT))
+    order = tuple(mapped if name == DEPLOY_GROUP else name for name in (*kind_of(action.kind).all_steps, VERDICT))
     behind_groups = order.index(mapped) + 1 if mapped in order else order.index(REPORT)
-    step = None if groups else _failed_step(action, store.steps.of_action(action.id))
+    noted = store.steps.of_action(action.id)
+    step = None if groups else _failed_step(action, noted)
     begin = order.index(step) if step is not None else behind_groups
     states = store.tasks.node_states(action.id)
     found: list[RetriedGroup] = []
@@ -136,13 +137,17 @@ def plan_retry(store: SiteStore, action_id: str, groups: Collection[str] = ()) -
             raise RetryRefused(f"action {action.id}: nothing of {which} has failed{hint}")
         if found:
             begin = behind_groups
-            tasks = (*_tasks_of(found, mapped), *order[behind_groups:])
+            tasks = (*_tasks_of(found, mapped, order, noted), *order[behind_groups:])
     elif mapped in order:
         found = [_retried(group, states, None) for group in planned if group.state is not GroupState.SUCCESS]
     steps = tuple(name for name in order if name in tasks and name not in (mapped, VERDICT))
     nodes = {name for group in found for name in group.nodes}.union(_nodes_of_step(store, action, steps))
     warnings = _warnings(store, action)
-    plan = RetryPlan(action.id, action.site, tuple(found), steps, tuple(sorted(nodes)), tasks, warnings)
+    cleared: tuple[Task, ...] = (
+        *(task for task in tasks if isinstance(task, tuple)),
+        *tasks_of(task for task in tasks if isinstance(task, str)),
+    )
+    plan = RetryPlan(action.id, action.site, tuple(found), steps, tuple(sorted(nodes)), cleared, warnings)
     return _without_unused(plan, store.user_states.left_out(action.site, action.kind))
 
 
@@ -229,10 +234,18 @@ def _require_over(action: ActionRecord, plan: RetryPlan, states: Mapping[tuple[s
             )
 
 
-def _tasks_of(groups: Sequence[RetriedGroup], mapped: str) -> tuple[Task, ...]:
-    """Return what is cleared for these groups: their tasks; where some have none, the plan and the tasks of all."""
+def _tasks_of(
+    groups: Sequence[RetriedGroup], mapped: str, order: Sequence[str], noted: Iterable[StepRecord]
+) -> tuple[Task, ...]:
+    """Return what is cleared for these groups: their tasks.
+
+    Where some have none, that is the plan, what comes between it and the groups and was left out, and the tasks of all.
+    """
     tasks = tuple((mapped, group.map_index) for group in groups if group.map_index is not None)
-    return tasks if len(tasks) == len(groups) else (PLAN_GROUPS, mapped)
+    if len(tasks) == len(groups):
+        return tasks
+    done = {step.name for step in noted if step.state is StepState.SUCCESS and step.name != PLAN_GROUPS}
+    return tuple(name for name in order[order.index(PLAN_GROUPS) : order.index(mapped) + 1] if name not in done)
 
 
 def _at(plan: RetryPlan, map_index: int) -> str:
@@ -256,7 +269,7 @@ def _failed_step(action: ActionRecord, steps: Sequence[StepRecord]) -> str | Non
     if not action.state.is_end:
         return None
     noted = {step.name: step.state for step in steps if step.group is None}
-    order = kind_of(action.kind).task_ids
+    order = kind_of(action.kind).all_steps
     closing = order.index(REPORT)
     for name in order[:closing]:
         # A step behind a failed one has not begun. An action of an older version has noted none of its steps.

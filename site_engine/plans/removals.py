@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from design_rendering.design import read_design
+from site_engine.actions.kinds import Override
+from site_engine.actions.parameters import parameters_of
 from site_engine.designs import read_revision
 from site_engine.provisioners import token_of_address
 from strategy_lib.groups.waves import find_node_cycles
@@ -87,6 +89,13 @@ def nodes_to_remove(store: SiteStore, action: ActionRecord) -> tuple[str, ...]:
     return tuple(name for name in planned if name not in kept)
 
 
+def why_not_asked(action: ActionRecord) -> str | None:
+    """Return why an action destroys nothing that left the design, whatever its plan finds; None where it does."""
+    if parameters_of(action).allows(Override.PRUNE):
+        return None
+    return f"nobody asked for it: with {Override.PRUNE} what left the design is destroyed"
+
+
 def why_no_removal(store: SiteStore, action: ActionRecord, step_states: Mapping[str, str | None]) -> str | None:
     """Return why an action destroys none of the nodes that its plan has found; None where it does.
 
@@ -94,8 +103,8 @@ def why_no_removal(store: SiteStore, action: ActionRecord, step_states: Mapping[
     ----------
     step_states : Airflow's states of the steps before the groups.
     """
-    if action.dry_run:
-        return "dry run: nothing is destroyed; the report names the nodes"
+    if why := why_not_asked(action):
+        return why
     failed = [step for step, state in step_states.items() if state in ("failed", "upstream_failed")]
     if failed:
         return f"nothing is destroyed: {', '.join(failed)} did not succeed"

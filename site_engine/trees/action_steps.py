@@ -65,7 +65,7 @@ class Steps:
 
     def names(self) -> list[str]:
         """Return the steps without group that the action has or is to have, in order."""
-        planned = list(kind_of(self.facts.action.kind).task_ids)
+        planned = list(kind_of(self.facts.action.kind).all_steps)
         return planned + [step.name for step in self.facts.steps if not step.group and step.name not in planned]
 
     def of_action(self) -> Mapping[str, StepFacts]:

@@ -112,6 +112,22 @@ class Steps(Repository):
 
         self._database.write(work)
 
+    def skip(self, action_id: str, reasons: Mapping[str, str]) -> None:
+        """Note that steps, those of groups for each, have no work, and why; what has begun stays as it is."""
+        this = and_(
+            action_step.c.action_id == action_id,
+            action_step.c.name == bindparam("step"),
+            action_step.c.started.is_(None),
+        )
+
+        def work(tx: Connection) -> None:
+            now = self._shared_now(tx)
+            skipped = update(action_step).where(this)
+            values = {"state": StepState.SKIPPED, "started": now, "ended": now, "message": bindparam("why")}
+            tx.execute(skipped.values(values), [{"step": name, "why": why} for name, why in reasons.items()])
+
+        self._database.write(work)
+
     def leave(
         self,
         action_id: str,

@@ -78,6 +78,16 @@ class Operations(Repository):
         """Return the operations of an action, with and without a group, or those of one of its groups; oldest first."""
         return self._database.read(lambda tx: read_operations(tx, action_id, group))
 
+    def newest_of_site(self, site: str, phase: Phase) -> Operation | None:
+        """Return the newest operation of a phase on a site, of whichever action; None: there was none."""
+        newest = select(func.max(operation.c.op)).where(operation.c.site == site, operation.c.phase == phase)
+
+        def work(tx: Connection) -> Operation | None:
+            op = tx.execute(newest).scalar()
+            return None if op is None else read_operation(tx, op)
+
+        return self._database.read(work)
+
     def usual_seconds(self, site: str, phases: Collection[Phase]) -> dict[Phase, float]:
         """Return how long operations on a site took at the provisioner: the median of the newest of each phase.
 

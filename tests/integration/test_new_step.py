@@ -103,7 +103,7 @@ def test_what_a_new_step_raises_is_its_error_and_its_message(new_step: Runs) -> 
 
 
 def test_rule_42_two_operators_of_one_step_are_refused_and_it_is_said_where_both_stand() -> None:
-    other = site_dag._StepOperator("acquire", lambda *_: LookAtRacksOperator(task_id="acquire"))
+    other = site_dag._StepOperator("plan_groups", lambda *_: LookAtRacksOperator(task_id="plan_groups"))
     both = r"slipway_airflow\.site_dag, line \d+ and \S*test_new_step, line \d+$"
-    with pytest.raises(ValueError, match=rf"step's operator 'acquire' is registered twice: {both}"):
+    with pytest.raises(ValueError, match=rf"step's operator 'plan_groups' is registered twice: {both}"):
         kinds.table("step's operator", (*site_dag._OPERATORS.values(), other))

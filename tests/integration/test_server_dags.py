@@ -126,7 +126,7 @@ def test_a_dry_run_names_what_would_be_redeployed(deployed: Runs, capfd: pytest.
 @pytest.mark.endurance
 def test_rule_25_what_a_critical_group_needs_is_not_destroyed(deployed: Runs) -> None:
     state, tasks = deployed.run("destroy_nodes", target_nodes=["a"])
-    assert (state, tasks["validate_design"]) == ("failed", "failed")
+    assert (state, tasks["begin_action"]) == ("failed", "failed")
     message = deployed.last_report()["failed_steps"][0]["message"]
     assert message.startswith("critical group one would fall short: minimum_successful_nodes needs 1, 0 would be")
     assert deployed.simulator.submissions() == []
@@ -211,7 +211,7 @@ def test_a_secret_that_would_be_the_name_of_a_group_is_shown_to_nobody(runs: Run
     # As after a commit that was forced; a run may be started in Airflow, where nobody asks for the problems.
     runs.commit(yaml.safe_dump_all(design))
     state, tasks = runs.run(force=True)
-    assert (state, tasks["load_design"], tasks["prepare_site"]) == ("failed", "failed", "upstream_failed")
+    assert (state, tasks["begin_action"], tasks["site_steps"]) == ("failed", "failed", "upstream_failed")
     (failed,) = runs.last_report()["failed_steps"]
     assert failed["message"].endswith(
         "groups and settings are shown to everybody: write it in plain; revision 1 of site alpha shows secrets: "

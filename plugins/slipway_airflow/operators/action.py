@@ -1,4 +1,4 @@
-"""The first and the last tasks of an action: take its site, report, release the site (rules 19, 20, 24)."""
+"""The last tasks of an action: report, release the site (rules 19, 20, 24)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowRuntimeError
 
-from site_engine.actions.dead_actions import close_without_report, reconcile, take_site
+from site_engine.actions.dead_actions import close_without_report
 from site_engine.actions.finalization import finalize_action, finalize_dry_run
 from site_engine.actions.kinds import REPORT, kind_of
-from site_engine.actions.parameters import ParameterError, known_in_run, read_checked, unknown_parameters
 from site_engine.controller.upkeep import EVENTS_KEPT
 from site_store import SiteStore
 from slipway_airflow import connections
-from slipway_airflow.operators.base import SiteOperator, task_states
+from slipway_airflow.operators.base import SiteOperator, step_states, task_states
 from strategy_lib.phase import Verdict
 
 if TYPE_CHECKING:
@@ -45,54 +44,6 @@ def is_not_found(error: AirflowRuntimeError) -> bool:
     return isinstance(detail, dict) and detail.get("status_code") == 404
 
 
-class AcquireSiteOperator(SiteOperator):
-    """Write the action down and take its site; a second action on a busy site fails at once and names the first.
-
-    Parameters
-    ----------
-    kind : a kind of action (`site_engine.actions.kinds`), such as ``deploy_site``.
-    """
-
-    def __init__(self, *, kind: str, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.kind = kind
-
-    def run_step(self, context: Context, store: SiteStore) -> None:
-        """Take the site. A dry run only reads and takes nothing."""
-        ti, params, run = context["ti"], context["params"], context["dag_run"]
-        kind, asked = kind_of(self.kind), read_checked(params)
-        settings = store.revisions.settings(str(params["site"]), asked.revision)
-        asked = asked.with_default(kind, settings.max_parallel_groups)
-        action = store.actions.ensure(
-            ti.dag_id,
-            ti.run_id,
-            self.kind,
-            str(params["site"]),
-            asked.revision,
-            asked.to_run_record(),
-            getattr(run, "triggering_user_name", None) or "airflow",
-            dry_run=asked.dry_run,
-            whole_site=asked.is_whole_site(kind),
-            steps=kind.planned_steps,
-            node_step=kind.node_step,
-            nodes=asked.target_nodes or (),
-        )
-        self._begin(store, context)
-        unknown = unknown_parameters(run.conf or {}, known_in_run(kind))
-        if unknown:
-            raise ParameterError(unknown)
-        self.log.info("Action %s: %s of site %s, revision %s.", action.id, action.kind, action.site, action.revision)
-        if action.dry_run:
-            self.log.info("Dry run: the site is not locked and nothing will be submitted.")
-            return
-        take_site(store, action.id, run_states(ti), self.log)
-        # Whatever else looks open on this site is not: it has no lock, and its run may be gone (rule 24).
-        for other in store.actions.unfinished(action.site):
-            if other.id != action.id:
-                reconcile(store, other.id, run_states(ti))
-        self.log.info("Site %s is held by this action.", action.site)
-
-
 class ReportOperator(SiteOperator):
     """Report, whatever happened before; fails when the action failed, and so fails the DAG run."""
 
@@ -100,9 +51,7 @@ class ReportOperator(SiteOperator):
         """Report. Raises `AirflowFailException`, which names the critical groups or earlier steps that failed."""
         action = self.action(store, context)
         kind = kind_of(action.kind)
-        names = (*kind.steps, *kind.steps_behind)
-        found = task_states(context, names)
-        steps = {step: found.get(step) for step in names}
+        steps = step_states(context, store, (*kind.steps, *kind.steps_behind))
         if action.dry_run:
             report = finalize_dry_run(store, action, steps, self.log)
         else:

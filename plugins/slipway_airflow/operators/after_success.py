@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.standard.triggers.external_task import DagStateTrigger
 from airflow.sdk.exceptions import (
     AirflowRescheduleException,
     AirflowRuntimeError,
@@ -15,12 +14,12 @@ from airflow.sdk.exceptions import (
 
 from site_engine.actions.after_success import NextStage, next_stage
 from site_engine.actions.dead_actions import take_site
-from site_engine.actions.kinds import kind_of
+from site_engine.actions.kinds import BEGIN_ACTION, kind_of
 from site_engine.errors import StepError
 from site_engine.groups.pause import hold_back
 from slipway_airflow.operators.action import is_not_found, run_states
-from slipway_airflow.operators.base import SiteOperator, task_states
-from slipway_airflow.operators.design import CONFIGURATION_KEY
+from slipway_airflow.operators.base import SiteOperator, step_states
+from slipway_airflow.operators.begin_action import CONFIGURATION_KEY
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -42,14 +41,14 @@ class AfterSuccessOperator(SiteOperator):
         `TaskDeferred`: it is triggered, or waited for.
         """
         ti, action = context["ti"], self.action(store, context)
-        # Pulled, and not templated: where `load_design` failed there are no settings, and no stage.
+        # Pulled, and not templated: where that failed there are no settings, and no stage.
         kind = kind_of(action.kind)
-        settings = ti.xcom_pull(task_ids="load_design", key=CONFIGURATION_KEY) or {}
+        settings = ti.xcom_pull(task_ids=BEGIN_ACTION, key=CONFIGURATION_KEY) or {}
         stage = next_stage(
             store,
             action,
             settings.get("after_success"),
-            task_states(context, [*kind.steps, *kind.steps_behind[:-1]]),
+            step_states(context, store, [*kind.steps, *kind.steps_behind[:-1]]),
             # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
             again=int(ti.max_tries) - int(self.retries or 0),
         )
@@ -79,6 +78,9 @@ class AfterSuccessOperator(SiteOperator):
         if state == _FAILED:
             raise StepError(f"the DAG {stage.dag_id} failed: open its run {stage.run_id}")
         if state != _SUCCESS:
+            # It loads Airflow's models, and only a run that is waited for needs it.
+            from airflow.providers.standard.triggers.external_task import DagStateTrigger
+
             self.log.info("Run %s of %s is %s: waiting for it.", stage.run_id, stage.dag_id, state)
             self.defer(
                 trigger=DagStateTrigger(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
@@ -16,11 +16,15 @@ from airflow.sdk.exceptions import (
     TaskAwaitingInput,
     TaskDeferred,
 )
+
+# Not in the top level of the SDK: a test holds it to what is used of it.
+from airflow.sdk.execution_time import task_runner
+from airflow.sdk.execution_time.comms import SkipDownstreamTasks
 from airflow.sdk.log import mask_secret
 
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
-from site_engine.actions.kinds import RELEASE
+from site_engine.actions.kinds import RELEASE, states_of_steps, tasks_of
 from site_engine.actions.reports import STEP_FAILED
 from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
@@ -55,6 +59,9 @@ class SiteOperator(BaseOperator):
 
     # None until the secrets of the design are known.
     _redactor: Redactor | None = None
+    # Of a task that carries out several steps: these, and the one that it is at.
+    steps: Sequence[str] = ()
+    _step: str | None = None
     _stopping = Stopping()
 
     def action(self, store: SiteStore, context: Context) -> ActionRecord:
@@ -118,12 +125,16 @@ class SiteOperator(BaseOperator):
         """Carry the step out; what it returns is the task's result."""
 
     def step_name(self) -> str:
-        """Return the step that the task carries out (`site_engine.actions.kinds`)."""
-        return self.task_id
+        """Return the step that the task carries out now (`site_engine.actions.kinds`)."""
+        return self._step or self.task_id
 
     def step_group(self) -> str | None:
         """Return the group that the task is for, None where it is for the whole action."""
         return None
+
+    def is_done(self, store: SiteStore, context: Context) -> bool:
+        """Whether a step, of several that the task carries out, is proven done, and noted so."""
+        return False
 
     def require_mine(self, store: SiteStore, context: Context) -> None:
         """Leave the task out, before anything is noted of it, where another one does its step."""
@@ -145,39 +156,52 @@ class SiteOperator(BaseOperator):
         return self._in_step(context, self.run_step)
 
     def _in_step(self, context: Context, work: Callable[[Context, SiteStore], Any]) -> Any:
-        """Do a part of the step; a failure is kept as an event for the report, and raised in Airflow's words."""
+        """Do a part of the step, or of one step after the other, each with its own row and its own failure."""
         use_sink(emit)
+        result = None
         with SiteStore.open(actor=Actor.STEP) as store:
-            self.require_mine(store, context)
-            try:
-                self._begin(store, context)
-                result = work(context, store)
-            except (TaskDeferred, DagRunTriggerException):
-                self._leave(store, context, StepState.DEFERRED)
-                raise
-            except TaskAwaitingInput:
-                self._leave(store, context, StepState.AWAITING)
-                raise
-            except AirflowRescheduleException:
-                self._leave(store, context, StepState.RESCHEDULED)
-                raise
-            except AirflowSkipException as skipped:
-                self._leave(store, context, StepState.SKIPPED, str(skipped))
-                raise
-            except (EngineError, StrategyLibError, ProvisionerError, StoreError) as error:
-                # What it was raised from stands in the traceback.
-                (self._redactor or Redactor(())).redact_exception(error)
-                message = (self._redactor or Redactor(())).redact(str(error))
-                self._keep(store, context, message)
-                final = isinstance(error, _FINAL) and not isinstance(error, _PASSING)
-                self._leave(store, context, _failed(context, final=final), message)
-                raise (AirflowFailException if final else AirflowException)(message) from error
-            except Exception as error:
-                message = (self._redactor or Redactor(())).redact(str(error) or type(error).__name__)
-                self._leave(store, context, _failed(context, final=isinstance(error, AirflowFailException)), message)
-                raise
-            self._leave(store, context, StepState.SUCCESS)
-            return result
+            for step in self.steps or (None,):
+                self._step = step
+                result = self._step_in(store, context, work)
+        return result
+
+    def _step_in(self, store: SiteStore, context: Context, work: Callable[[Context, SiteStore], Any]) -> Any:
+        """Do it; a failure is kept as an event for the report, and raised in Airflow's words."""
+        self.require_mine(store, context)
+        try:
+            if self._step is not None:
+                self.log.info("Step %s:", self._step)
+            if self.is_done(store, context):
+                self.log.info("It is proven done, and not done again.")
+                return None
+            self._begin(store, context)
+            result = work(context, store)
+        except (TaskDeferred, DagRunTriggerException):
+            self._leave(store, context, StepState.DEFERRED)
+            raise
+        except TaskAwaitingInput:
+            self._leave(store, context, StepState.AWAITING)
+            raise
+        except AirflowRescheduleException:
+            self._leave(store, context, StepState.RESCHEDULED)
+            raise
+        except AirflowSkipException as skipped:
+            self._leave(store, context, StepState.SKIPPED, str(skipped))
+            raise
+        except (EngineError, StrategyLibError, ProvisionerError, StoreError) as error:
+            # What it was raised from stands in the traceback.
+            (self._redactor or Redactor(())).redact_exception(error)
+            message = (self._redactor or Redactor(())).redact(str(error))
+            self._keep(store, context, message)
+            final = isinstance(error, _FINAL) and not isinstance(error, _PASSING)
+            self._leave(store, context, _failed(context, final=final), message)
+            raise (AirflowFailException if final else AirflowException)(message) from error
+        except Exception as error:
+            message = (self._redactor or Redactor(())).redact(str(error) or type(error).__name__)
+            self._leave(store, context, _failed(context, final=isinstance(error, AirflowFailException)), message)
+            raise
+        self._leave(store, context, StepState.SUCCESS)
+        return result
 
     def _begin(self, store: SiteStore, context: Context) -> None:
         """Note that the action has come to this step, and hide its secrets before anything is said.
@@ -231,6 +255,30 @@ def task_states(context: Context, task_ids: Sequence[str]) -> dict[str, str | No
         dag_id=ti.dag_id, task_ids=list(task_ids), run_ids=[ti.run_id]
     ).get(ti.run_id, {})
     return states
+
+
+def step_states(context: Context, store: SiteStore, steps: Iterable[str]) -> dict[str, str | None]:
+    """Return how steps of this run stand, in Airflow's words for tasks; those with a row for each group left out."""
+    ti, names = context["ti"], tuple(steps)
+    action = store.actions.of_run(ti.dag_id, ti.run_id)
+    noted = [] if action is None else store.steps.of_action(action.id)
+    tasks = task_states(context, tasks_of(names))
+    return states_of_steps(names, tasks, {row.name: row.state for row in noted if row.group is None})
+
+
+def skip_tasks(store: SiteStore, action: ActionRecord, reasons: Mapping[str, str], others: Iterable[str] = ()) -> None:
+    """Have Airflow skip the tasks of steps without work, so that they have no process; say of each step why.
+
+    Parameters
+    ----------
+    reasons : each step, and why it has no work.
+    others : more tasks that nobody needs.
+    """
+    if reasons:
+        store.steps.skip(action.id, reasons)
+    # As Airflow's own branches do it; it is there while a task runs.
+    if tasks := dict.fromkeys((*tasks_of(reasons), *others)):
+        task_runner.SUPERVISOR_COMMS.send(SkipDownstreamTasks(tasks=[*tasks]))
 
 
 def design_address(store: SiteStore, action: ActionRecord, connection: ProvisionerConnection) -> str:

@@ -10,7 +10,7 @@ from airflow.sdk.log import mask_secret
 
 from design_rendering.design import read_design
 from site_engine.actions.dead_actions import take_site
-from site_engine.actions.kinds import Override, kind_of
+from site_engine.actions.kinds import BEGIN_ACTION, kind_of
 from site_engine.actions.node_steps import NodeStepSubject, NodeStepVerdict
 from site_engine.actions.parameters import parameters_of
 from site_engine.actions.reports import STEP_WARNING
@@ -24,8 +24,8 @@ from site_engine.plans.node_lists import read_list
 from site_engine.plans.planning import plan_action
 from site_engine.plans.removals import nodes_to_remove, removal_of, why_no_removal
 from slipway_airflow.operators.action import run_states
-from slipway_airflow.operators.base import task_states
-from slipway_airflow.operators.design import CONFIGURATION_KEY
+from slipway_airflow.operators.base import step_states
+from slipway_airflow.operators.begin_action import CONFIGURATION_KEY
 from slipway_airflow.operators.steps import NodeStepOperator
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import targeted_strategy
@@ -67,8 +67,6 @@ class RelabelFoundNodesOperator(_FoundNodesOperator):
     ) -> Any:
         """Find the nodes, unless an earlier try has, and relabel them. Raises `AirflowSkipException`: there is none."""
         action = self.action(store, context)
-        if action.dry_run:
-            raise AirflowSkipException("dry run: no labels are given; the report names the nodes")
         take_site(store, action.id, run_states(context["ti"]), self.log)
         nodes = self._nodes(store, action, connection, operations)
         if not nodes:
@@ -121,9 +119,7 @@ class RemoveFoundNodesOperator(_FoundNodesOperator):
     def run_step(self, context: Context, store: SiteStore) -> Any:
         """Look first whether there is anything to do. Raises `AirflowSkipException`: there is not."""
         action = self.action(store, context)
-        if not parameters_of(action).allows(Override.PRUNE):
-            raise AirflowSkipException(f"nobody asked for it: with {Override.PRUNE} what left the design is destroyed")
-        why = why_no_removal(store, action, task_states(context, kind_of(action.kind).steps))
+        why = why_no_removal(store, action, step_states(context, store, kind_of(action.kind).steps))
         if why is not None:
             raise AirflowSkipException(why)
         return super().run_step(context, store)
@@ -134,8 +130,8 @@ class RemoveFoundNodesOperator(_FoundNodesOperator):
         """Drive the removal to its verdict. Raises `StepError`: not every node is proven destroyed."""
         action, ti = self.action(store, context), context["ti"]
         take_site(store, action.id, run_states(ti), self.log)
-        # Pulled, and not templated: where `load_design` failed there are no settings.
-        settings = ti.xcom_pull(task_ids="load_design", key=CONFIGURATION_KEY)
+        # Pulled, and not templated: where that failed there are no settings.
+        settings = ti.xcom_pull(task_ids=BEGIN_ACTION, key=CONFIGURATION_KEY)
         nodes = nodes_to_remove(store, action)
 
         def address(revision: RevisionRecord) -> str:

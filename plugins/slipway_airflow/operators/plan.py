@@ -6,10 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.configuration import conf
 
-# Not in the top level of the SDK: a test holds it to what is used of it.
-from airflow.sdk.execution_time import task_runner
-from airflow.sdk.execution_time.comms import SkipDownstreamTasks
-
 from design_rendering.design import read_design
 from site_engine.actions.admission import judge_redeploys
 from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, Override, kind_of
@@ -25,10 +21,11 @@ from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
 from site_engine.plans.node_lists import read_list
 from site_engine.plans.planning import Plan, idle_groups, plan_action, simulate_plan
+from site_engine.plans.skipped_steps import DRY_RUN, site_steps_without_work
 from site_engine.process import SharedClock
 from site_engine.shared_lists import shared_by
 from slipway_airflow import connections
-from slipway_airflow.operators.base import SiteOperator, marker
+from slipway_airflow.operators.base import SiteOperator, marker, skip_tasks
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
@@ -43,8 +40,6 @@ if TYPE_CHECKING:
 
     from design_rendering.design import Design
     from provisioner_client.protocol import ListedNode, Provisioner
-    from site_engine.actions.kinds import ActionKind
-    from site_engine.actions.parameters import ActionParameters
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, IdleGroup, SiteStore
 
@@ -58,7 +53,7 @@ class PlanGroupsOperator(SiteOperator):
 
     Parameters
     ----------
-    design : what ``load_design`` returned (templated).
+    design : what `begin_action` returned (templated).
     """
 
     template_fields = ("design",)
@@ -72,12 +67,12 @@ class PlanGroupsOperator(SiteOperator):
         # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
         plan_key = f"plan {context['ti'].max_tries}"
         existing = store.groups.standings(action.id)
-        leave_out_other_task(kind_of(action.kind), parameters_of(action))
         if existing:
             mapped = store.groups.mapped(action.id, plan_key)
             groups = count(len(existing), "group")
             self.log.info("The action has its plan already: %s, of which %d get tasks.", groups, len(mapped))
             _require_mappable(len(mapped))
+            self._skip_without_work(store, action, mapped)
             return mapped
         _, documents = self.read_revision(store, action.site, self.design["revision"])
         design = read_design(documents)
@@ -140,7 +135,20 @@ class PlanGroupsOperator(SiteOperator):
         )
         self._tell_idle(store, action, idle)
         # As it stands now: another try of this task may have been faster.
-        return store.groups.mapped(action.id, plan_key)
+        mapped = store.groups.mapped(action.id, plan_key)
+        self._skip_without_work(store, action, mapped)
+        return mapped
+
+    def _skip_without_work(self, store: SiteStore, action: ActionRecord, groups: Sequence[str]) -> None:
+        """Have Airflow skip what the plan leaves without work, and the task of groups that run in the other way."""
+        kind, mapped = kind_of(action.kind), parameters_of(action).group_task
+        reasons = site_steps_without_work(store, action, len(groups))
+        for step, why in reasons.items():
+            self.log.info("%s is left out: %s.", step, why)
+        tasks = (DEPLOY_GROUP, DEPLOY_GROUP_BESIDE) if kind.has_parallel_groups else (DEPLOY_GROUP,)
+        if action.dry_run:
+            reasons = {DEPLOY_GROUP: DRY_RUN}
+        skip_tasks(store, action, reasons, [task for task in tasks if action.dry_run or task != mapped])
 
     def _listed(self, store: SiteStore, action: ActionRecord, design: Design) -> dict[str, ListedNode]:
         """Return what the provisioner says of the design's nodes, and note it."""
@@ -265,14 +273,6 @@ class PlanGroupsOperator(SiteOperator):
         operations = OperationRun(store, provisioner, SharedClock(store), 0.0, self.log, elsewhere=elsewhere)
         owner = OperationOwner(action.id, action.site, None, None)
         UnfinishedOperations(operations, ONE_LOOK).look_once(owner, list(design.digests))
-
-
-def leave_out_other_task(kind: ActionKind, parameters: ActionParameters) -> None:
-    """Have Airflow skip the task that is mapped over the groups where they run in the other way (rule 8)."""
-    if kind.has_parallel_groups:
-        others = [task for task in (DEPLOY_GROUP, DEPLOY_GROUP_BESIDE) if task != parameters.group_task]
-        # As Airflow's own branches do it; it is there while a task runs.
-        task_runner.SUPERVISOR_COMMS.send(SkipDownstreamTasks(tasks=list(others)))
 
 
 def _require_mappable(groups: int) -> None:

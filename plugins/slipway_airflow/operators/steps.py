@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowSkipException
-
 from design_rendering.design import read_design
 from site_engine.actions import site_steps
 from site_engine.actions.dead_actions import take_site
@@ -19,7 +17,7 @@ from site_engine.operations.readiness import StillAsking
 from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
-from site_store import SiteStore
+from site_store import SiteStore, StepState
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address
 from slipway_airflow.operators.waiting import WaitingOperator, phase_times
@@ -34,30 +32,33 @@ if TYPE_CHECKING:
     from site_store import ActionRecord
 
 
-class SiteStepOperator(WaitingOperator):
-    """Carry out one step of the site.
+class SiteStepsOperator(WaitingOperator):
+    """Carry out the steps of the site, one after the other. What is proven done is not done again.
 
     Parameters
     ----------
-    phase : ``verify_site`` or ``prepare_site``.
+    steps : ``verify_site``, ``prepare_site``, or both.
     configuration : the design's settings, as ``load_design`` returned them (templated).
     """
 
     template_fields = ("configuration",)
 
-    def __init__(self, *, phase: str, configuration: Any, **kwargs: Any) -> None:
+    def __init__(self, *, steps: Sequence[str], configuration: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.phase = phase
+        self.steps = tuple(steps)
         self.configuration = configuration
+
+    def is_done(self, store: SiteStore, context: Context) -> bool:
+        """Whether this is proven of the step, so that the task goes on with the next one."""
+        action, step = self.action(store, context), self.step_name()
+        noted = (row.state for row in store.steps.of_action(action.id) if row.name == step)
+        return StepState.SUCCESS in noted and site_steps.is_proven_done(store, action.id, Phase(step))
 
     def carry_out(
         self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
     ) -> Any:
         """Submit the step or re-join it, and see it to its end."""
-        action = self.action(store, context)
-        if action.dry_run:
-            raise AirflowSkipException(f"dry run: {self.phase} is not submitted")
-        phase = Phase(self.phase)
+        action, phase = self.action(store, context), Phase(self.step_name())
         request = site_steps.SiteStepRequest(
             action_id=action.id,
             site=action.site,
@@ -96,8 +97,6 @@ class NodeStepOperator(WaitingOperator):
         Raises `StepError`: not every node is proven done.
         """
         action, step = self.action(store, context), Phase(self.step)
-        if action.dry_run:
-            raise AirflowSkipException(f"dry run: {step} is not submitted; the report names the nodes")
         # The step may have been cleared long after its run had given the site back (rule 23).
         take_site(store, action.id, run_states(context["ti"]), self.log)
         targets = tuple(sorted(parameters_of(action).target_nodes or ()))

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowRescheduleException
+from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
 
 from site_engine.actions.finalization import finalize_action
 from site_engine.actions.kinds import REPORT, kind_of
@@ -18,10 +18,11 @@ from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.plans.skipped_steps import DRY_RUN
 from site_engine.process import SharedClock, Stopping
 from site_engine.shared_lists import shared_by
 from slipway_airflow import connections
-from slipway_airflow.operators.base import SiteOperator, marker, task_states
+from slipway_airflow.operators.base import SiteOperator, marker, step_states, task_states
 from slipway_airflow.triggers import NodesReadyTrigger, ProvisionerTaskTrigger
 from strategy_lib.phase import Phase
 
@@ -74,6 +75,9 @@ class WaitingOperator(SiteOperator):
         self._stopping = Stopping(since=store.now(), told=self._stopping.told)
         action = self.action(store, context)
         self._stopping.store, self._stopping.action_id = store, action.id
+        if action.dry_run:
+            # Its tasks are skipped without a process: a person has cleared this one.
+            raise AirflowSkipException(DRY_RUN)
         connection = connections.for_action(store, action)
         patience = connection.settings.poll_in_worker
         if resumed:
@@ -135,14 +139,12 @@ class WaitingOperator(SiteOperator):
             self.log.info("The action has been stopped: its verdict stays as it is.")
             return
         kind = kind_of(action.kind)
-        steps = (*kind.steps, *kind.steps_behind)
-        states = task_states(context, [*steps, REPORT])
-        if states.get(REPORT) not in OVER:
+        if task_states(context, [REPORT]).get(REPORT) not in OVER:
             return
+        found = step_states(context, store, (*kind.steps, *kind.steps_behind))
         if own_state is not None:
-            states[self.task_id] = own_state
+            found[self.step_name()] = own_state
         self.log.info("The run's report had been made before this task was cleared; it is made again:")
-        found = {step: states.get(step) for step in steps}
         report = finalize_action(store, store.actions.get(action.id), found, self.log, connections, self._stopping)
         self.log.info(
             "The action's verdict is now: %s. Clear 'report' too to have the run's state follow.", report.verdict

@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
-from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT
+from site_engine.actions.kinds import BEGIN_ACTION, DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT, SITE_STEPS
+from site_engine.actions.kinds import task_of as task_of_step
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_store import ActionState, StepState
@@ -185,7 +186,7 @@ def task_of(action: ActionRecord, groups: Groups, step: str, mapped: Places | No
             return None
         place = names.index(name) if mapped is None else mapped.get(name)
         return StepTask(PLAN_GROUPS) if place is None else StepTask(parameters_of(action).group_task, place)
-    return StepTask(step) if step in _order(action.kind) and step != DEPLOY_GROUP else None
+    return StepTask(task_of_step(step)) if step in _order(action.kind) and step != DEPLOY_GROUP else None
 
 
 # A list of actions has thousands of steps, and few names.
@@ -195,9 +196,9 @@ def _quoted(step: str) -> str:
 
 
 def _order(kind: str) -> tuple[str, ...]:
-    """Return the task ids of a kind of action in their order; none of a kind that this version does not know."""
+    """Return the steps of a kind of action in their order; none of a kind that this version does not know."""
     known = KINDS.get(kind)
-    return known.task_ids if known is not None else ()
+    return known.all_steps if known is not None else ()
 
 
 def describe_step(
@@ -225,6 +226,9 @@ def describe_step(
     rows = (one for one in noted if (one.name, one.group) == (name, group or None))
     row = next((one for one in rows if _is_attempt_shown(action, one, found)), None)
     known: Mapping[str, Any] = {} if row is None else _noted_fields(row)
+    if task.task_id in (BEGIN_ACTION, SITE_STEPS):
+        # Its task has other steps, too: their times are not its own.
+        found = {**found, **known}
     return {
         **{field: found.get(field, known.get(field)) for field in _TASK_FIELDS},
         "task_id": step,

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, kind_of
+from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, kind_of, task_of
 from site_engine.actions.parameters import parameters_of
 from site_engine.trees.reported import SEPARATOR
 from site_engine.trees.status_trees import action_tree_with_group, whole_action
@@ -333,4 +333,4 @@ def task_log(root: str, record: ActionRecord, step: str, map_index: int | None) 
     if not run or step not in (*kind_of(record.kind).steps, DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, REPORT, "release"):
         return ""
     mapped = "" if map_index is None else f"/mapped/{map_index}"
-    return f"{run}/tasks/{segment(step)}{mapped}"
+    return f"{run}/tasks/{segment(task_of(step))}{mapped}"

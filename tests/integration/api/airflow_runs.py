@@ -10,6 +10,7 @@ from airflow.models.taskinstance import TaskInstance
 from airflow.utils.session import create_session
 from sqlalchemy import update
 
+from site_engine.actions.kinds import task_of
 from site_store import PlannedGroup, SiteStore
 from strategy_lib.strategy import Group, SuccessCriteria
 from tests.conftest import AIRFLOW_HOME
@@ -104,19 +105,19 @@ class AirflowRuns:
         answer = self._client.get(f"/dags/{dag_id}/dagRuns/{run_of(run_id)}/taskInstances").raise_for_status().json()
         return {instance["task_id"]: instance["state"] for instance in answer["task_instances"]}
 
-    def begin(self, run_id: str, task_id: str, state: str, map_index: int = -1, tries: int = 1) -> None:
-        """Let a task have been tried, and be in a state. The first mapped one takes the place of the unmapped."""
+    def begin(self, run_id: str, step: str, state: str, map_index: int = -1, tries: int = 1) -> None:
+        """Let a step's task have been tried, and be in a state. The first mapped one takes the unmapped one's place."""
         with create_session() as session:
             session.execute(
                 update(TaskInstance)
-                .where(TaskInstance.run_id == run_of(run_id), TaskInstance.task_id == task_id)
+                .where(TaskInstance.run_id == run_of(run_id), TaskInstance.task_id == task_of(step))
                 .where(TaskInstance.map_index.in_((-1, map_index)))
                 .values(state=state, map_index=map_index, try_number=tries)
             )
 
-    def write_log(self, dag_id: str, run_id: str, task_id: str, text: str, map_index: int = -1, tries: int = 1) -> None:
-        """Write a task's log where Airflow's own handler looks for it."""
-        place = f"dag_id={dag_id}/run_id={run_of(run_id)}/task_id={task_id}"
+    def write_log(self, dag_id: str, run_id: str, step: str, text: str, map_index: int = -1, tries: int = 1) -> None:
+        """Write the log of a step's task where Airflow's own handler looks for it."""
+        place = f"dag_id={dag_id}/run_id={run_of(run_id)}/task_id={task_of(step)}"
         folder = Path(AIRFLOW_HOME) / "logs" / place / (f"map_index={map_index}" if map_index >= 0 else "")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"attempt={tries}.log").write_text(text)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from site_store import SiteStore
-from slipway_airflow.operators.action import AcquireSiteOperator
+from slipway_airflow.operators.begin_action import BeginActionOperator
 from slipway_api.actions.view import created_view
 from tests.support.stores import new_store
 
@@ -32,7 +32,9 @@ def test_the_parameters_of_a_run_that_airflow_started_always_have_the_same_three
     context = {"ti": ti, "params": params, "dag_run": SimpleNamespace(conf={}, triggering_user_name="ann")}
     with new_store() as url, SiteStore.open(url) as store:
         store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester")
-        AcquireSiteOperator(task_id="acquire", kind="deploy_site").run_step(cast(Any, context), store)
+        BeginActionOperator(task_id="acquire", kind="deploy_site", steps=["acquire"]).run_step(
+            cast(Any, context), store
+        )
         action = store.actions.of_run("deploy_site", "manual")
         assert action is not None
         assert (action.revision, action.whole_site) == (1, "target_nodes" not in given)

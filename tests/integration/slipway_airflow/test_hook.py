@@ -9,7 +9,7 @@ from provisioner_client.redacting import RedactingProvisioner
 from provisioner_client.retry import RetryPolicy
 from site_store import RevisionSecrets, SiteStore
 from slipway_airflow import connections
-from slipway_airflow.operators.action import AcquireSiteOperator
+from slipway_airflow.operators.begin_action import BeginActionOperator
 from slipway_airflow.operators.waiting import connection_of
 from strategy_lib.phase import Phase
 from tests.support.hooks import hook
@@ -34,7 +34,7 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
         return Connection(conn_id=conn_id, conn_type="drydock", host=f"http://{conn_id.replace('_', '-')}:9000")
 
     monkeypatch.setattr(connections, "find_connection", found)
-    operator = AcquireSiteOperator(task_id="acquire", kind="verify_site")
+    operator = BeginActionOperator(task_id="acquire", kind="verify_site", steps=["acquire"])
     with SiteStore.open(store_url) as store:
         store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester")
         older, newer = (
@@ -55,7 +55,7 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
 
 
 def test_the_words_about_another_action_are_hidden_by_its_own_secrets(store_url: str) -> None:
-    operator = AcquireSiteOperator(task_id="acquire", kind="verify_site")
+    operator = BeginActionOperator(task_id="acquire", kind="verify_site", steps=["acquire"])
     with SiteStore.open(store_url) as store:
         actions = []
         for number, secret in enumerate(("hunter2-of-old", "hunter2-of-new"), 1):

@@ -69,7 +69,7 @@ def points(group: str, name: str, *places: str) -> Found:
         pytest.param(
             lambda: ActionKind("twice", "", ("acquire", "load_design", "acquire")),
             "step of twice 'acquire'",
-            ("Step(name='acquire', submits=False) and Step(name='acquire', submits=False)",),
+            ("Step(name='acquire', submits=False, shared_task='begin_action') and Step(name='acquire', ",),
             id="step of a kind",
         ),
         pytest.param(

@@ -8,7 +8,7 @@ import pytest
 
 from site_engine.actions.admission import Ground, Refusal
 from site_engine.errors import StepError
-from slipway_airflow.operators.design import _require_none
+from slipway_airflow.operators.begin_action import _require_none
 
 DETAILS = tuple(f"there is no node n{number}" for number in range(20))
 

@@ -74,9 +74,9 @@ def test_a_failed_group_is_a_failed_step_whatever_the_verdict() -> None:
 def test_a_step_that_was_killed_failed_with_its_action() -> None:
     noted = {"verify_site": StepState.SUCCESS, "prepare_site": StepState.DEFERRED}
     found = states(derived_steps(record(step="prepare_site"), (), noted))
-    assert (found["verify_site"], found["prepare_site"], found["plan_groups"]) == ("success", "deferred", None)
+    assert (found["verify_site"], found["prepare_site"], found["after_success"]) == ("success", "deferred", None)
     over = states(derived_steps(record(state=ActionState.CANCELLED, step="prepare_site"), (), noted))
-    assert (over["verify_site"], over["prepare_site"], over["plan_groups"]) == ("success", "failed", None)
+    assert (over["verify_site"], over["prepare_site"], over["after_success"]) == ("success", "failed", None)
 
 
 def test_of_an_action_that_was_stopped_before_it_began_no_step_has_a_state() -> None:
@@ -112,7 +112,8 @@ def test_a_kind_of_another_version_has_no_steps() -> None:
 @pytest.mark.parametrize(
     ("step", "task"),
     [
-        ("acquire", StepTask("acquire")),
+        ("acquire", StepTask("begin_action")),
+        ("prepare_site", StepTask("site_steps")),
         ("release", StepTask("release")),
         ("deploy_group.control", StepTask("deploy_group", 0)),
         ("deploy_group.storage", StepTask("deploy_group", 2)),

@@ -43,8 +43,8 @@ def test_a_running_action_is_stopped_by_its_run(
     assert (answer.status_code, answer.content) == (202, b"")
     assert "Content-Type" in answer.headers
     # Airflow has ended its tasks, and its teardown will close the action.
-    assert airflow_runs.states("deploy_site", running)["acquire"] == "failed"
-    assert airflow_runs.states("deploy_site", running)["load_design"] == "skipped"
+    assert airflow_runs.states("deploy_site", running)["begin_action"] == "failed"
+    assert airflow_runs.states("deploy_site", running)["plan_groups"] == "skipped"
     assert [(audit.command, audit.user) for audit in store.actions.commands(running)] == [
         ("invoke", "user"),
         ("stop", "user"),

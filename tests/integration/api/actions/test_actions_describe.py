@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from site_engine.actions.kinds import DEPLOY_GROUP_BESIDE, KINDS, VERDICT, kind_of
+from site_engine.actions.kinds import DEPLOY_GROUP_BESIDE, KINDS, VERDICT, kind_of, tasks_of
 from site_store import ActionState, SiteStore, StepState
 from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan, run_of
@@ -55,7 +55,7 @@ def test_a_new_action_has_its_steps_and_its_audit(viewer: httpx.Client, made: st
         ("invoke", "user", made)
     ]
     assert [step["id"] for step in shown["steps"]] == [
-        name for name in kind_of("deploy_site").task_ids if name != "deploy_group"
+        name for name in kind_of("deploy_site").all_steps if name != "deploy_group"
     ]
     assert {step["state"] for step in shown["steps"]} == {None}
 
@@ -86,7 +86,7 @@ def test_the_steps_are_the_tasks_of_the_dag(
     commit(store)
     made = create(user, kind, target_nodes="n3", force="true")["id"]
     other = [DEPLOY_GROUP_BESIDE] if kind_of(kind).has_parallel_groups else []
-    assert sorted(airflow_runs.states(kind, made)) == sorted([*kind_of(kind).task_ids, *other, VERDICT])
+    assert sorted(airflow_runs.states(kind, made)) == sorted([*tasks_of(kind_of(kind).all_steps), *other, VERDICT])
 
 
 def test_groups_are_steps_and_have_counts(viewer: httpx.Client, under_way: str) -> None:

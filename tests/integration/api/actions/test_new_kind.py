@@ -32,7 +32,7 @@ from slipway_airflow.site_dag import site_dag
 dag = site_dag("{NAME}", doc_md="Destroys the target nodes.")
 """
 STEPS = [*ROW.steps, "report", "release"]
-TASKS = [*STEPS, "verdict"]
+TASKS = [*kinds.tasks_of(STEPS), "verdict"]
 
 
 @pytest.fixture

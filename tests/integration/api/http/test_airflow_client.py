@@ -35,7 +35,7 @@ def test_a_run_from_beginning_to_end(calls: AirflowClient) -> None:
     assert calls.run_state(DAG, run_id) is None
     calls.trigger(DAG, {"site": "alpha"}, run_id)
     assert calls.run_state(DAG, run_id) == "queued"
-    assert "acquire" in {task["task_id"] for task in calls.task_instances(DAG, run_id)}
+    assert "begin_action" in {task["task_id"] for task in calls.task_instances(DAG, run_id)}
     calls.fail_run(DAG, run_id)
     states = {task["task_id"]: task["state"] for task in calls.task_instances(DAG, run_id)}
     # The teardown is still to run, and decides the run's own state.
@@ -104,10 +104,10 @@ def test_a_log(calls: AirflowClient) -> None:
     run_id = uuid4().hex
     calls.trigger(DAG, {"site": "alpha"}, run_id)
     with pytest.raises(AirflowRefused) as refused:
-        calls.log(DAG, run_id, "acquire", 7)
+        calls.log(DAG, run_id, "begin_action", 7)
     assert refused.value.status == 404
-    pretend_tried(run_id, "acquire")
-    path = Path(AIRFLOW_HOME, "logs", f"dag_id={DAG}", f"run_id={run_id}", "task_id=acquire", "attempt=1.log")
+    pretend_tried(run_id, "begin_action")
+    path = Path(AIRFLOW_HOME, "logs", f"dag_id={DAG}", f"run_id={run_id}", "task_id=begin_action", "attempt=1.log")
     path.parent.mkdir(parents=True)
     path.write_text(
         '{"timestamp":"2026-01-01T10:00:00Z","level":"info","event":"site acquired"}\n'
@@ -115,7 +115,7 @@ def test_a_log(calls: AirflowClient) -> None:
         '{"timestamp":"2026-01-01T10:00:02Z","level":"error","event":"Task failed","error_detail":[{"exc_type":'
         '"AirflowFailException","exc_value":"group one failed","is_cause":false,"frames":[]}]}\n'
     )
-    lines = calls.log(DAG, run_id, "acquire", 1).splitlines()
+    lines = calls.log(DAG, run_id, "begin_action", 1).splitlines()
     assert lines[-4:] == [
         "[2026-01-01T10:00:00Z] INFO site acquired",
         "[2026-01-01T10:00:01Z] WARNING ä group",

@@ -296,7 +296,7 @@ def test_workflows(client: ShipyardClient, action: str) -> None:
         assert workflow["state"] == "queued"
     described = workflow_row(client.describe_workflow(workflow["workflow_id"]).json())
     assert described[:3] == (workflow["workflow_id"], "queued", "deploy_site")
-    assert "acquire" in dict(described[7])
+    assert "begin_action" in dict(described[7])
 
 
 def test_site_statuses(committed: ShipyardClient) -> None:

@@ -45,7 +45,7 @@ def test_list_and_show(viewer: httpx.Client, run_id: str) -> None:
         shown = viewer.get(f"{WORKFLOWS}/{workflow_id}").json()
         assert shown.items() >= flow.items()
         assert shown["sub_dags"] == []
-        assert "acquire" in {step["task_id"] for step in shown["steps"]}
+        assert "begin_action" in {step["task_id"] for step in shown["steps"]}
 
 
 def test_since(viewer: httpx.Client, run_id: str) -> None:

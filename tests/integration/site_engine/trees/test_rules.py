@@ -199,7 +199,7 @@ def test_rule_31_all_is_pending_from_the_plan_on_with_its_owners(site: Scenario)
     owned(site, action)
     root = tree(site, action)
     assert [entry["name"] for entry in root["children"]] == [
-        *("acquire", "load_design", "validate_design", "verify_site", "prepare_site", "plan_groups"),
+        *("acquire", "load_design", "validate_design", "plan_groups", "verify_site", "prepare_site"),
         *("deploy_group", "after_success", "report", "release"),
     ]
     assert {entry["status"] for entry in root["children"]} == {"pending"}

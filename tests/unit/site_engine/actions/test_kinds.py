@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.actions.kinds import KINDS, ActionKind, kind_of
+from site_engine.actions.kinds import KINDS, ActionKind, kind_of, states_of_steps, tasks_of
+
+_BEGIN = ("acquire", "load_design", "validate_design")
 
 
 @pytest.mark.parametrize(
@@ -61,3 +63,20 @@ def test_which_nodes_a_step_is_about(
     kind = kind_of(name)
     assert (kind.node_step, kind.found_steps, kind.steps_behind) == (named, found, behind)
     assert kind.node_steps == (*((named,) if named else ()), *found)
+
+
+@pytest.mark.parametrize(
+    ("state", "noted", "shown"),
+    [
+        pytest.param("success", {}, ("success",) * 3, id="over"),
+        pytest.param("skipped", {}, ("skipped",) * 3, id="without work"),
+        pytest.param("running", {"acquire": "success"}, ("success", "running", None), id="at work"),
+        pytest.param("failed", {"acquire": "success"}, ("success", "failed", "upstream_failed"), id="failed"),
+        pytest.param("failed", dict.fromkeys(_BEGIN, "success"), ("success", "success", "failed"), id="killed"),
+    ],
+)
+def test_steps_that_share_a_task_stand_as_they_have_noted_it(
+    state: str, noted: dict[str, str], shown: tuple[str | None, ...]
+) -> None:
+    assert tasks_of(_BEGIN) == ("begin_action",)
+    assert states_of_steps(_BEGIN, {"begin_action": state}, noted) == dict(zip(_BEGIN, shown, strict=True))

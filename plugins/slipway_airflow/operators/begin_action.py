@@ -1,4 +1,4 @@
-"""Load the design of the action's revision, and have the provisioner check it, before anything is touched."""
+"""The first task of an action: take its site, load its design, and have the provisioner check that."""
 
 from __future__ import annotations
 
@@ -14,18 +14,27 @@ from site_engine.actions.admission import (
     judge_out_of_use,
     judge_parameters,
 )
+from site_engine.actions.dead_actions import reconcile, take_site
 from site_engine.actions.kinds import kind_of
-from site_engine.actions.parameters import parameters_of
+from site_engine.actions.parameters import (
+    ParameterError,
+    known_in_run,
+    parameters_of,
+    read_checked,
+    unknown_parameters,
+)
 from site_engine.designs import DesignCheck, check_design, refusal_stays
 from site_engine.errors import StepError
 from site_engine.log_messages import count
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.plans.node_lists import read_list
 from site_engine.plans.planning import strategy_of
+from site_engine.plans.skipped_steps import steps_without_work
 from site_engine.redaction import exposed_in
 from site_engine.shared_lists import shared_by
 from slipway_airflow import connections
-from slipway_airflow.operators.base import SiteOperator, marker, masked_token
+from slipway_airflow.operators.action import run_states
+from slipway_airflow.operators.base import SiteOperator, marker, masked_token, skip_tasks
 from strategy_lib.strategy import strategy_to_data
 
 if TYPE_CHECKING:
@@ -42,14 +51,70 @@ if TYPE_CHECKING:
 CONFIGURATION_KEY = "configuration"
 
 
-class LoadDesignOperator(SiteOperator):
-    """Read the revision's configuration and strategy (rules 1-3, 21, 22).
+class BeginActionOperator(SiteOperator):
+    """Take the site, read the design, and have the provisioner check it, before anything is touched.
 
     Returns (XCom) ``{"revision": int, "strategy": {"groups": [...]}}``, and pushes the configuration under a key of its
-    own.
+    own. Tasks without work, as far as that is known by now, are skipped.
+
+    Parameters
+    ----------
+    kind : a kind of action (`site_engine.actions.kinds`), such as ``deploy_site``.
+    steps : those of its steps that this task carries out.
     """
 
+    def __init__(self, *, kind: str, steps: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.kind = kind
+        self.steps = tuple(steps)
+        self._loaded: dict[str, Any] = {}
+
     def run_step(self, context: Context, store: SiteStore) -> dict[str, Any]:
+        """Carry a step out. All may be done again: they only read, and take a site that is ours."""
+        works = {"acquire": self._acquire, "load_design": self._load, "validate_design": self._validate}
+        works[self.step_name()](context, store)
+        return self._loaded
+
+    def _acquire(self, context: Context, store: SiteStore) -> None:
+        """Write the action down and take its site; a second action on a busy site fails and names the first.
+
+        A dry run only reads and takes nothing.
+        """
+        ti, params, run = context["ti"], context["params"], context["dag_run"]
+        kind, asked = kind_of(self.kind), read_checked(params)
+        settings = store.revisions.settings(str(params["site"]), asked.revision)
+        asked = asked.with_default(kind, settings.max_parallel_groups)
+        action = store.actions.ensure(
+            ti.dag_id,
+            ti.run_id,
+            self.kind,
+            str(params["site"]),
+            asked.revision,
+            asked.to_run_record(),
+            getattr(run, "triggering_user_name", None) or "airflow",
+            dry_run=asked.dry_run,
+            whole_site=asked.is_whole_site(kind),
+            steps=kind.planned_steps,
+            node_step=kind.node_step,
+            nodes=asked.target_nodes or (),
+        )
+        self._begin(store, context)
+        unknown = unknown_parameters(run.conf or {}, known_in_run(kind))
+        if unknown:
+            raise ParameterError(unknown)
+        self.log.info("Action %s: %s of site %s, revision %s.", action.id, action.kind, action.site, action.revision)
+        if action.dry_run:
+            self.log.info("Dry run: the site is not locked and nothing will be submitted.")
+            return
+        take_site(store, action.id, run_states(ti), self.log)
+        # Whatever else looks open on this site is not: it has no lock, and its run may be gone (rule 24).
+        for other in store.actions.unfinished(action.site):
+            if other.id != action.id:
+                reconcile(store, other.id, run_states(ti))
+        self.log.info("Site %s is held by this action.", action.site)
+
+    def _load(self, context: Context, store: SiteStore) -> None:
+        """Read the revision's configuration and strategy (rules 1-3, 21, 22)."""
         action = self.action(store, context)
         revision, documents = self.read_revision(store, action.site, action.revision)
         design = read_design(documents)
@@ -76,29 +141,10 @@ class LoadDesignOperator(SiteOperator):
         )
         # By itself: every group needs it, and none needs the strategy.
         context["ti"].xcom_push(key=CONFIGURATION_KEY, value=dataclasses.asdict(design.configuration))
-        return {
-            "revision": revision.number,
-            "strategy": strategy_to_data(strategy),
-        }
+        self._loaded = {"revision": revision.number, "strategy": strategy_to_data(strategy)}
 
-
-def _require_none(refusals: Sequence[Refusal], log: TaskLog) -> None:
-    """Fail with all that speaks against the action, after every detail of it is logged."""
-    for refusal in refusals:
-        for detail in refusal.details:
-            log.warning("%s", detail)
-        if refusal.is_overridden:
-            log.warning("%s: the action goes on in spite of it, as its parameters say", refusal.text)
-    refused = [str(refusal) for refusal in refusals if not refusal.is_overridden]
-    if refused:
-        raise StepError("; ".join(refused))
-
-
-class ValidateDesignOperator(SiteOperator):
-    """Have the provisioner check the design, and make sure that it sees its nodes."""
-
-    def run_step(self, context: Context, store: SiteStore) -> None:
-        """Validate; a design that cannot be used fails here, where nothing has been touched yet."""
+    def _validate(self, context: Context, store: SiteStore) -> None:
+        """Have the provisioner check the design, and make sure that it sees its nodes."""
         action = self.action(store, context)
         # Its secrets are known by this, too: the provisioner's remarks may quote the design.
         revision, design_documents = self.read_revision(store, action.site, action.revision)
@@ -119,6 +165,7 @@ class ValidateDesignOperator(SiteOperator):
         finally:
             provisioner.close()
         self.log.info("The provisioner accepts the design and sees %s in it.", count(check.nodes, "node"))
+        skip_tasks(store, action, steps_without_work(store, action, read_design(design_documents)))
 
     def _check(
         self,
@@ -153,3 +200,15 @@ class ValidateDesignOperator(SiteOperator):
         if check.shortage:
             raise StepError(check.shortage)
         return check
+
+
+def _require_none(refusals: Sequence[Refusal], log: TaskLog) -> None:
+    """Fail with all that speaks against the action, after every detail of it is logged."""
+    for refusal in refusals:
+        for detail in refusal.details:
+            log.warning("%s", detail)
+        if refusal.is_overridden:
+            log.warning("%s: the action goes on in spite of it, as its parameters say", refusal.text)
+    refused = [str(refusal) for refusal in refusals if not refusal.is_overridden]
+    if refused:
+        raise StepError("; ".join(refused))
