@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from design_rendering.changes.digests import differ_in_labels_alone
 from strategy_lib.goals.update import TO_DO, Change, Difference, Done, Wanted, difference
+from strategy_lib.node_states.repair import POWER_IS_OFF
 from strategy_lib.outcome import LISTED_TWICE, NEEDS_REDEPLOY, NodeCondition, left_alone, whose
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
@@ -30,6 +31,7 @@ class NodeDifference:
     wanted_version, wanted_revision : the version that is wanted of the node, and the revision that brought it. None for
         a node that left the design, or where the action brings about another design than the newest.
     done_version, done_revision : those that were last done; None before.
+    lacks_power : it is deployed as wanted, and its power is off: nothing else is known to be wrong with it.
     """
 
     name: str
@@ -40,6 +42,7 @@ class NodeDifference:
     wanted_revision: int | None = None
     done_version: int | None = None
     done_revision: int | None = None
+    lacks_power: bool = False
 
 
 def node_differences(
@@ -82,15 +85,17 @@ def node_difference(
     done = None if record is None else _done(record, digest)
     found = difference(wanted, done, condition)
     reason = _reason(found, record, condition, newest=newest)
+    is_deployed = condition is NodeCondition.DEPLOYED
     return NodeDifference(
         name=name,
         change=found.change,
         reason=reason,
-        withheld=_withheld(found, record, reason, is_deployed=condition is NodeCondition.DEPLOYED),
+        withheld=_withheld(found, record, reason, is_deployed=is_deployed),
         wanted_version=wanted_version,
         wanted_revision=wanted_revision,
         done_version=None if record is None else record.done_version,
         done_revision=None if record is None else record.done_revision,
+        lacks_power=is_deployed and found.change is Change.REDO and record is not None and _lacks_power(record),
     )
 
 
@@ -157,6 +162,12 @@ def _reason(found: Difference, record: NodeRow | None, condition: NodeCondition 
     return found.reason
 
 
+def _lacks_power(record: NodeRow) -> bool:
+    """Whether nothing is wrong with a node of this design but that its power is off, and nobody asked for it again."""
+    is_off = (record.drift or "").startswith(POWER_IS_OFF)
+    return is_off and record.doubt is None and not record.is_asked_for_again
+
+
 def _is_twice(word: str) -> bool:
     return word.startswith(LISTED_TWICE)
 
@@ -187,4 +198,6 @@ def _withheld(found: Difference, record: NodeRow | None, reason: str, *, is_depl
     if found.change is Change.CHANGE:
         since = f": it has that of revision {record.done_revision}" if record.done_revision is not None else ""
         return f"design changed, {NEEDS_REDEPLOY}{since}"
+    if _lacks_power(record):
+        return f"{reason}: it is as wanted once it is powered on, and a redeploy would erase it"
     return f"{reason}: it {NEEDS_REDEPLOY}"

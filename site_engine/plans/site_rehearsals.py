@@ -59,7 +59,7 @@ class SiteRehearsal:
     redeploy : deployed nodes that would be brought to another design.
     released : nodes among the submitted that would be erased and released before they are prepared (rule 11).
     refusals : that it takes down more nodes than the settings of the site allow, unless it is told to.
-    stays : deployed nodes that stay as they are without `allow_redeploy`.
+    stays : deployed nodes that stay as they are without `allow_redeploy`, but are not merely without power.
     takes_many : to redeploy them, with those of groups that allow it, takes `many_redeploys`.
     mapped : how many groups would get a task of Airflow.
     out_of_use : nodes that an administrator has taken out of use.
@@ -139,7 +139,8 @@ def rehearse_update(
     )
     plan = plan_groups(groups, members, known)
     redeploy = plan.redeploy
-    stays = known.redeployable.intersection(chain.from_iterable(members.values())) - redeploy
+    may = frozenset(chain.from_iterable(members.values())) - redeploy
+    stays = frozenset(name for name in known.redeployable & may if not found[name].lacks_power)
     serving = [*goals.clean, *there]
     judged = SiteRehearsal(
         redeploy=redeploy,
@@ -198,6 +199,7 @@ def rehearse_action(
     serving = [name for name in design.digests if conditions.get(name) is NodeCondition.DEPLOYED]
     grouped = frozenset(chain.from_iterable(members.values()))
     may = redeployable_nodes(kind, parameters, plan.differences, conditions).difference(plan.out_of_use) & grouped
+    dark = frozenset(name for name in may if plan.differences[name].lacks_power)
     return SiteRehearsal(
         run,
         plan.groups,
@@ -205,7 +207,7 @@ def rehearse_action(
         plan.redeploy,
         run.submitted.intersection(releases.release),
         tuple(judge_redeploys(kind, parameters, design.settings, plan.redeploy, serving, plan.remove)),
-        stays=may - plan.redeploy,
+        stays=may - plan.redeploy - dark,
         mapped=len(plan.groups) - len(idle_groups(plan.groups, plan.done, plan.settled)),
         out_of_use=frozenset(plan.out_of_use),
         deployed=deployed_of(conditions),

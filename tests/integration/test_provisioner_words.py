@@ -27,7 +27,7 @@ from slipway_airflow.triggers import ProvisionerTaskTrigger
 from slipway_api.actions.creation import list_if_known
 from slipway_api.documents.validation import validate
 from slipway_api.http import dependencies
-from slipway_api.sites.site_statuses import listed_nodes, statuses
+from slipway_api.sites.site_statuses import read_list, statuses
 from strategy_lib.phase import Phase
 from tests.support.sites import document, group, node, site
 
@@ -92,11 +92,11 @@ def waiting(store: SiteStore) -> tuple[ActionRecord, int]:
 
 def test_site_statuses(http: responses.RequestsMock, store: SiteStore) -> None:
     with pytest.raises(ProvisionerRefused) as refused:
-        listed_nodes(store, "alpha")
+        read_list(store, "alpha")
     assert "the BMC refuses ***" in str(refused.value)
     http.replace("GET", ANY, json=[{"hostname": "n1", "status_name": f"Odd {SECRET}", "power_state": f"off {SECRET}"}])
     wanted = frozenset({"nodes-provision-status", "machines-power-state"})
-    assert statuses(listed_nodes(store, "alpha"), wanted) == {
+    assert statuses(read_list(store, "alpha").nodes, wanted) == {
         "nodes_provision_status": [{"hostname": "n1", "status": "Odd ***"}],
         "machines_powerstate": [{"hostname": "n1", "power_state": "off ***"}],
     }

@@ -12,13 +12,12 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from design_rendering.drydock_kinds import PROFILE_SCHEMA
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.plans.next_steps import next_step
 from site_engine.plans.schedules import schedule
 from site_engine.plans.site_plans import plan_site
 from slipway_api import airflow_access as access
-from slipway_api.documents.differences import ChangedField
+from slipway_api.documents.node_differences import NodeDifference
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.http.concurrency import BlockingRoute
@@ -46,15 +45,6 @@ class NodeVersion(BaseModel):
     revision: int | None = Field(examples=[3])
 
 
-class MakingDocument(BaseModel):
-    """A document that makes a node, and differs."""
-
-    schema_: str = Field(alias="schema", examples=[PROFILE_SCHEMA])
-    name: str = Field(examples=["rack-7"])
-    change: str = Field(examples=["modified"])
-    fields_: list[ChangedField] = Field(alias="fields")
-
-
 class ChangedNode(BaseModel):
     """What has to be done to a node (add, change, redo, relabel, remove or none), and what the action does with it."""
 
@@ -70,7 +60,7 @@ class ChangedNode(BaseModel):
     groups: list[str] = Field(examples=[["rack-7"]])
     done: NodeVersion
     wanted: NodeVersion
-    documents: list[MakingDocument] | None = Field(
+    documents: list[NodeDifference] | None = Field(
         description="Which documents and fields differ; nothing where that is not known."
     )
 

@@ -108,12 +108,7 @@ def site_statuses(
 ) -> JSONResponse:
     """Ask the site's provisioner for its list of machines, now. The list is kept for dry runs and pages."""
     wanted = _wanted(filters or [])
-    return JSONResponse(statuses(listed_nodes(open_store(), site), wanted))
-
-
-def listed_nodes(store: SiteStore, site: str) -> Mapping[str, ListedNode]:
-    """Return what `read_list` does, the nodes alone."""
-    return read_list(store, site).nodes
+    return JSONResponse(statuses(read_list(open_store(), site).nodes, wanted))
 
 
 def read_list(store: SiteStore, site: str) -> NodeList:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from sqlalchemy import update
 
 from design_rendering.design import read_design
 from design_rendering.documents import load_documents
@@ -15,11 +16,13 @@ from site_engine.actions.finalization import finalize_dry_run
 from site_engine.actions.kinds import KINDS
 from site_engine.actions.parameters import ActionParameters
 from site_engine.groups.releases import releases_of
+from site_engine.plans.next_steps import next_step
 from site_engine.plans.node_lists import keep_list
 from site_engine.plans.plan import SitePlan
 from site_engine.plans.planning import plan_action, simulate_plan
 from site_engine.plans.site_plans import plan_of_run, plan_site
 from site_store import ActionState, PlannedGroup, SiteStore
+from site_store.tables import node as node_table
 from strategy_lib.goals.change_words import Deed
 from strategy_lib.node import NodeState
 from strategy_lib.node_states.generated import NodeAvailability
@@ -267,6 +270,17 @@ def test_rule_56_a_node_that_a_stranger_redeployed_is_left_alone_and_the_plan_sa
     assert plan.nodes["b"].withheld == said
     assert [one.submitted for one in plan.groups] == [0, 0]
     agrees(done.store, plan, design())
+
+
+def test_a_node_without_power_is_not_offered_to_be_erased(done: Driving) -> None:
+    off = {"status": "error", "error": "drifted: power is off, since noon", "error_action": None}
+    done.store._database.write(lambda tx: tx.execute(update(node_table).where(node_table.c.name == "a").values(off)))
+    plan = plan_site(done.store, "alpha")
+    planned, step = plan.nodes["a"], next_step(plan)
+    assert (planned.deed, planned.allowed_by, plan.rehearsal.stays) == (Deed.WITHHOLD, None, frozenset())
+    assert str(planned.withheld).endswith("as wanted once it is powered on, and a redeploy would erase it")
+    assert step is not None
+    assert step.parameters == {}
 
 
 def test_rule_25_labels_are_named_as_such(done: Driving) -> None:

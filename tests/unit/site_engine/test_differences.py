@@ -99,7 +99,7 @@ UNPROVEN = (
             DEPLOYED,
             "redo",
             "drifted: power is off",
-            "drifted: power is off: it needs redeploy (allow_redeploy, or redeploy_server)",
+            "drifted: power is off: it is as wanted once it is powered on, and a redeploy would erase it",
             id="drifted",
         ),
         pytest.param(
