@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeVar
 
-from provisioner_client.shared_lists import UNSHARED, SharedLists
-from provisioner_client.shared_lock import Locks
+from provisioner_client.shared_lists import UNSHARED, Locks, SharedLists
 
 Fields = TypeVar("Fields")
 LONGEST: Final = 315_360_000.0

@@ -12,9 +12,8 @@ from provisioner_client.connection import ConnectionValues
 from provisioner_client.connection_secrets import secrets_of
 from provisioner_client.drydock.connection import connect_drydock
 from provisioner_client.maas.connection import connect_maas
-from provisioner_client.observed import ObservedProvisioner, Observer
 from provisioner_client.protocol import Provisioner
-from provisioner_client.redacting import FetchesTokens, Redact, RedactingProvisioner, without
+from provisioner_client.redacting import FetchesTokens, Observer, Redact, RedactingProvisioner, without
 
 Backend: TypeAlias = Callable[[ConnectionValues, Redact, str | None], Provisioner]
 """Builds a client from a connection, what redacts the backend's own log, and a name for the provisioner's log.
@@ -89,10 +88,9 @@ class ProvisionerFactory:
             known = ", ".join(self.types)
             raise ValueError(f"no provisioner has connections of the type {connection.type!r}: choose {known}")
         redact = without(secrets_of(connection), redact)
-        made = provisioner = backend(connection, redact, context_marker)
-        if observer is not None:
-            provisioner = ObservedProvisioner(provisioner, observer)
-        return RedactingProvisioner(provisioner, redact, made.secrets if isinstance(made, FetchesTokens) else tuple)
+        made = backend(connection, redact, context_marker)
+        secrets = made.secrets if isinstance(made, FetchesTokens) else tuple
+        return RedactingProvisioner(made, redact, secrets, observer)
 
 
 FACTORY: Final = ProvisionerFactory(

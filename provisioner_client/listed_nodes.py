@@ -1,17 +1,47 @@
-"""A provisioner's list of nodes as JSON values, as it is kept and shared."""
+"""A provisioner's list of nodes, read once for all that need it by then, and as JSON values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import msgspec
 
 from provisioner_client.protocol import NO_ADDRESSES, ListedNode
+from provisioner_client.redacting import Redact, redacted_nodes
+from provisioner_client.shared_lists import SharedLists
 from strategy_lib.outcome import NodeCondition
 
 _CAPACITY: Final = ("cores", "memory")
 _CONDITIONS: Final = {condition.value: condition for condition in NodeCondition}
+
+
+def shared_nodes(
+    lists: SharedLists,
+    name: str,
+    timeout: float,
+    redact: Redact,
+    slow_answers: Callable[[float], AbstractContextManager[None]],
+    ask: Callable[[], Mapping[str, ListedNode]],
+) -> dict[str, ListedNode]:
+    """Return the nodes by name, as they are listed after this call.
+
+    It is a provisioner's dearest request: one process at a time asks for it, for all that need it by then.
+
+    Parameters
+    ----------
+    lists, name : how the list is shared, and under which name.
+    timeout : the seconds that it is waited for at least.
+    redact : takes the secrets of the design out of what is shared.
+    slow_answers : has the session wait for so many seconds for each answer.
+    """
+
+    def asked(seconds: float) -> str:
+        with slow_answers(seconds):
+            return nodes_to_text(redacted_nodes(ask(), redact))
+
+    return nodes_from_text(lists.read(name, asked, timeout))
 
 
 def nodes_to_text(nodes: Mapping[str, ListedNode]) -> str:

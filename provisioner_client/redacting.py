@@ -1,14 +1,16 @@
-"""The one door for what a provisioner says: it repeats no secret in a log, an event, a report or an answer."""
+"""The one door to a provisioner: what it says shows no secret, and each of its answers is told of."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from design_rendering.redaction import HIDDEN, SHORTEST_SECRET, Redactor
-from provisioner_client.errors import ProvisionerError
+from provisioner_client.errors import ProvisionerError, ProvisionerRefused, ProvisionerUnavailable
 from provisioner_client.protocol import LONG_AGO
 
 if TYPE_CHECKING:
@@ -45,9 +47,35 @@ class FetchesTokens(Protocol):
         ...
 
 
+class CallResult(StrEnum):
+    """How a call to a provisioner ended. It answered, unless it was unavailable or its answer is not its own."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    UNAVAILABLE = "unavailable"
+    MALFORMED = "malformed"
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the provisioner itself has answered, and so lives."""
+        return self in (CallResult.OK, CallResult.REFUSED)
+
+
+class Observer(Protocol):
+    """Is told of the calls to one provisioner. What it raises would be the call's failure: it must raise nothing."""
+
+    def called(self, call: str, result: CallResult, seconds: float) -> None:
+        """Take note of one call, such as `nodes`; it may have sent several requests."""
+        ...
+
+    def closed(self) -> None:
+        """The client is closed: no call follows."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RedactingProvisioner:
-    """A provisioner that repeats no secret.
+    """A provisioner that repeats no secret, and tells of its answers.
 
     Parameters
     ----------
@@ -55,30 +83,35 @@ class RedactingProvisioner:
     redact : takes secrets out of a text. It is called only when there are words to look through. Where it fails, an
         error of the provisioner says `NOT_SHOWN`, and anything else raises what `redact` has raised.
     secrets : gives what is secret besides at this moment, such as a token that was fetched.
+    observer : told of each call that has ended, unless what ended it had nothing to do with the provisioner.  [nobody]
+    monotonic : seconds on a clock that only goes forward.
     """
 
     provisioner: Provisioner
     redact: Redact
     secrets: Callable[[], tuple[str, ...]] = tuple
+    observer: Observer | None = None
+    monotonic: Callable[[], float] = time.monotonic
 
     @property
     def settle(self) -> float:
         return self.provisioner.settle
 
     def check(self) -> str:
-        with self._redacted_errors():
-            return self._hide(self.provisioner.check())
+        with self._call("check"):
+            said = self.provisioner.check()
+        return self._hide(said)
 
     def check_names(self, nodes: Collection[str]) -> None:
         self.provisioner.check_names(nodes)
 
     def validate_design(self, design: DesignSource) -> DesignValidation:
-        with self._redacted_errors():
+        with self._call("validate_design"):
             validation = self.provisioner.validate_design(design)
         return replace(validation, messages=tuple(map(self._remark, validation.messages)))
 
     def select_nodes(self, design: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
-        with self._redacted_errors():
+        with self._call("select_nodes"):
             return self.provisioner.select_nodes(design, selectors)
 
     def submit(
@@ -91,11 +124,11 @@ class RedactingProvisioner:
         guard: Callable[[], None] | None = None,
         sent_ago: float | None = LONG_AGO,
     ) -> str:
-        with self._redacted_errors():
+        with self._call("submit"):
             return self.provisioner.submit(phase, design, nodes, reference, guard=guard, sent_ago=sent_ago)
 
     def find(self, reference: str) -> ProvisionerTask | None:
-        with self._redacted_errors():
+        with self._call("find"):
             found = self.provisioner.find(reference)
         return None if found is None else self._task(found)
 
@@ -108,9 +141,9 @@ class RedactingProvisioner:
         design: DesignSource | None = None,
         left: float | None = None,
     ) -> ProvisionerTask:
-        with self._redacted_errors():
+        with self._call("task"):
             found = self.provisioner.task(task_id, phase=phase, reference=reference, design=design, left=left)
-            return self._task(found)
+        return self._task(found)
 
     def task_tree(
         self,
@@ -120,7 +153,7 @@ class RedactingProvisioner:
         phase: Phase | None = None,
         reference: str | None = None,
     ) -> TaskTree:
-        with self._redacted_errors():
+        with self._call("task_tree"):
             tree = self.provisioner.task_tree(task_id, node, phase=phase, reference=reference)
         return self._tree(tree)
 
@@ -133,7 +166,7 @@ class RedactingProvisioner:
         reference: str | None = None,
         design: DesignSource | None = None,
     ) -> Evidence:
-        with self._redacted_errors():
+        with self._call("evidence"):
             evidence = self.provisioner.evidence(task_id, sent, phase=phase, reference=reference, design=design)
         return replace(
             evidence,
@@ -143,7 +176,7 @@ class RedactingProvisioner:
         )
 
     def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
-        with self._redacted_errors():
+        with self._call("is_dead"):
             return self.provisioner.is_dead(task_id, age=age)
 
     @property
@@ -151,22 +184,24 @@ class RedactingProvisioner:
         return self.provisioner.lists_by_name
 
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
-        with self._redacted_errors():
+        with self._call("nodes"):
             nodes = self.provisioner.nodes(names)
         return redacted_nodes(nodes, self._hide)
 
     def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
-        with self._redacted_errors():
+        with self._call("observe"):
             found = self.provisioner.observe(cursor, known)
         return replace(found, nodes=redacted_nodes(found.nodes, self._hide))
 
     def power_on(self, nodes: Collection[str]) -> dict[str, str]:
-        with self._redacted_errors():
+        with self._call("power_on"):
             refused = self.provisioner.power_on(nodes)
         return {name: self._hide(why) for name, why in refused.items()}
 
     def close(self) -> None:
         self.provisioner.close()
+        if self.observer is not None:
+            self.observer.closed()
 
     def _task(self, task: ProvisionerTask) -> ProvisionerTask:
         hide = self._hide
@@ -196,18 +231,39 @@ class RedactingProvisioner:
         return self.redact(text)
 
     @contextmanager
-    def _redacted_errors(self) -> Iterator[None]:
+    def _call(self, call: str) -> Iterator[None]:
+        """Tell of a call how it ended; what it raises shows no secret."""
+        began = self.monotonic()
         try:
             yield
-        except ProvisionerError as error:
-            cause: BaseException | None = error
-            while cause is not None:
-                if isinstance(cause, ProvisionerError):
-                    cause.detail = redacted_or_not_shown(self._hide, cause.detail)
-                    cause.args = (cause.detail,)
-                # A traceback shows what it was raised from.
-                cause = cause.__cause__ or cause.__context__
+        except BaseException as error:
+            self._tell(call, _result_of(error), began)
+            if isinstance(error, ProvisionerError):
+                self._redact_error(error)
             raise
+        self._tell(call, CallResult.OK, began)
+
+    def _tell(self, call: str, result: CallResult | None, began: float) -> None:
+        if self.observer is not None and result is not None:
+            self.observer.called(call, result, self.monotonic() - began)
+
+    def _redact_error(self, error: ProvisionerError) -> None:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, ProvisionerError):
+                cause.detail = redacted_or_not_shown(self._hide, cause.detail)
+                cause.args = (cause.detail,)
+            # A traceback shows what it was raised from.
+            cause = cause.__cause__ or cause.__context__
+
+
+def _result_of(error: BaseException) -> CallResult | None:
+    """Return what an error says of the provisioner; None where it is not the provisioner's: a task was told to stop."""
+    if isinstance(error, ProvisionerRefused):
+        return CallResult.REFUSED
+    if isinstance(error, ProvisionerUnavailable):
+        return CallResult.UNAVAILABLE
+    return CallResult.MALFORMED if isinstance(error, ProvisionerError) else None
 
 
 def redacted_nodes(nodes: Mapping[str, ListedNode], hide: Redact) -> dict[str, ListedNode]:

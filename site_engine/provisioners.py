@@ -12,8 +12,7 @@ from site_engine.errors import SettingsError
 
 if TYPE_CHECKING:
     from provisioner_client.connection import ConnectionValues
-    from provisioner_client.observed import Observer
-    from provisioner_client.redacting import Redact, RedactingProvisioner
+    from provisioner_client.redacting import Observer, Redact, RedactingProvisioner
     from provisioner_client.shared_lists import Shared
     from site_store import ActionRecord, SiteStore
 

@@ -9,14 +9,14 @@ from site_engine.process import process_identity
 from site_store import LeaseLost, StoreError
 
 if TYPE_CHECKING:
-    from provisioner_client.shared_lock import Locks
+    from provisioner_client.shared_lists import Locks
     from site_store import Lease, SiteStore
 
 log = logging.getLogger(__name__)
 
 
 class StoreLock:
-    """A lock by its name; see `provisioner_client.shared_lock.SharedLock`. While the store is away nobody gets it."""
+    """A lock by its name; see `provisioner_client.shared_lists.SharedLock`. While the store is away nobody gets it."""
 
     def __init__(self, store: SiteStore, name: str) -> None:
         self._store, self._name = store, name

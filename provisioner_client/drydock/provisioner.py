@@ -11,11 +11,11 @@ import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.drydock.evidence import with_cause, with_list
-from provisioner_client.drydock.node_list import NodeList
 from provisioner_client.drydock.request_parts import (
     check_design_ref,
     checked_names,
@@ -29,13 +29,7 @@ from provisioner_client.drydock.task_list import API, TaskList, task_data
 from provisioner_client.drydock.task_tree import task_of_node, tree_from, with_task_of_node
 from provisioner_client.drydock.tokens import NoToken, asked_by
 from provisioner_client.drydock.validation_answer import judges_the_design, validation_from
-from provisioner_client.drydock.wire import (
-    ACTIONS,
-    checked_task,
-    evidence_from,
-    selected_from,
-    task_from,
-)
+from provisioner_client.drydock.wire import ACTIONS, checked_task, evidence_from, nodes_from, selected_from, task_from
 from provisioner_client.errors import (
     AuthenticationFailed,
     DesignEmpty,
@@ -49,6 +43,7 @@ from provisioner_client.errors import (
 )
 from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_session import HttpSession, Timeouts, TokenSource
+from provisioner_client.listed_nodes import shared_nodes
 from provisioner_client.protocol import (
     LONG_AGO,
     ListedNode,
@@ -139,7 +134,8 @@ class DrydockProvisioner:
         )
         longest = list_timeout or read_timeout
         place = f"Drydock at {identity_of(self.url)}{asked_by(self._tokens, named_by)}"
-        self._nodes = NodeList(self._http, f"{API}/nodes", lists, f"list of nodes of {place}", longest, redact)
+        shared = (lists, f"list of nodes of {place}", longest, redact, self._http.slow_answers)
+        self._nodes = partial(shared_nodes, *shared, lambda: nodes_from(self._http.get(f"{API}/nodes").data))
         self._list = TaskList(self._http, f"{API}/tasks", lists, f"list of tasks of {place}", longest, sleep, clock)
 
     def __repr__(self) -> str:
@@ -365,7 +361,7 @@ class DrydockProvisioner:
 
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         """Give Drydock's node list: it has no way to ask for some."""
-        return self._nodes.read()
+        return self._nodes()
 
     def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
         """Give the whole list: Drydock has no events."""

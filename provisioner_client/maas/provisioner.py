@@ -23,6 +23,7 @@ from provisioner_client.errors import (
     TaskNotFound,
 )
 from provisioner_client.http_session import HttpSession, Timeouts
+from provisioner_client.listed_nodes import shared_nodes
 from provisioner_client.maas.access import check_access
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
 from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
@@ -30,7 +31,6 @@ from provisioner_client.maas.changes import SiteChanges, listed_nodes
 from provisioner_client.maas.design import Design, DesignReader, by_name, validation_of
 from provisioner_client.maas.inventory import Inventory, inventory
 from provisioner_client.maas.machine import Machine
-from provisioner_client.maas.machine_list import MachineList
 from provisioner_client.maas.power import power_on
 from provisioner_client.maas.selection import select
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn
@@ -43,9 +43,8 @@ from provisioner_client.maas.tasks.task_tag import ACTIONS, Settled, TaskTag, is
 from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskTree, unguarded
 from provisioner_client.redacting import Redact, nothing_is_secret
 from provisioner_client.retry import RetryPolicy
-from provisioner_client.shared_lists import UNSHARED, SharedLists
-from provisioner_client.shared_lock import Locks, SharedLock
-from provisioner_client.urls import checked_url
+from provisioner_client.shared_lists import UNSHARED, Locks, SharedLists, SharedLock
+from provisioner_client.urls import checked_url, identity_of
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -127,8 +126,19 @@ class MaasProvisioner:
         self._designs = DesignReader()
         made = SubmissionSettings(default_image, erase, self._settings.settle, first_look)
         self._submission = Submission(self._api, self._driver, self._designs, made, sleep, clock)
-        self._machines = MachineList(self._api, lists, list_timeout or read_timeout, redact)
-        self._changes = SiteChanges(self._api, self.url, self._machines.read, wall_clock)
+        longest = list_timeout or read_timeout
+
+        def machines() -> dict[str, ListedNode]:
+            # Only MAAS knows whose key it is. Events are read before the list: it has to be newer than they are.
+            place = f"MAAS at {identity_of(self._http.base_url)}"
+            name = f"list of machines of {place}, {self._api.limits}, for {self._api.account}"
+            slow, api = self._http.slow_answers, self._api
+            return shared_nodes(
+                lists.from_now(), name, longest, redact, slow, lambda: listed_nodes(api, api.machines())
+            )
+
+        self._machines = machines
+        self._changes = SiteChanges(self._api, self.url, self._machines, wall_clock)
         self._image = default_image
         self._clock = clock
         self._ledgers: dict[str, Ledger] = {}
@@ -307,7 +317,7 @@ class MaasProvisioner:
         Each machine costs MAAS 55 ms.
         """
         if names is None:
-            return self._machines.read()
+            return self._machines()
         return listed_nodes(self._api, self._api.machines_of("hostname", names))
 
     def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:

@@ -21,7 +21,7 @@ from site_store.status.leases import CONTROLLER
 from site_store.status.owners import AIRFLOW, NEVER
 
 if TYPE_CHECKING:
-    from provisioner_client.observed import CallResult
+    from provisioner_client.redacting import CallResult
     from site_engine.provisioners import ProvisionerConnection
     from site_store import SiteStore
 

@@ -60,10 +60,10 @@ FLOORS = {
         "factory",
         "drydock maas",
         "http_session",
-        "connection_secrets http_errors",
-        "connection listed_nodes observed redacting simulator",
+        "connection_secrets http_errors listed_nodes",
+        "connection redacting simulator",
         "node_agent protocol shared_lists",
-        "designs errors finite_range hidden_address retry shared_lock urls",
+        "designs errors finite_range hidden_address retry urls",
     ),
     "site_store": (
         "__main__",

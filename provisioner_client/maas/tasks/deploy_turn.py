@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.shared_lock import SharedLock
+from provisioner_client.shared_lists import SharedLock
 
 _MARGIN: Final = 10.0
 """Seconds between the prolonging of a lock and the sending."""

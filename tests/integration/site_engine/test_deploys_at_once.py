@@ -16,7 +16,7 @@ import requests
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.protocol import TaskState
-from provisioner_client.shared_lock import Locks
+from provisioner_client.shared_lists import Locks
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from site_engine.shared_locks import store_locks
 from site_store import SiteStore, StoreUnavailable

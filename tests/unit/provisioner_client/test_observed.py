@@ -20,8 +20,8 @@ from provisioner_client.errors import (
     SubmissionUncertain,
     TaskNotFound,
 )
-from provisioner_client.observed import CallResult, ObservedProvisioner
 from provisioner_client.protocol import Provisioner
+from provisioner_client.redacting import CallResult, RedactingProvisioner, nothing_is_secret
 from site_engine.errors import TaskStopped
 from strategy_lib.phase import Phase
 
@@ -56,13 +56,12 @@ class Seen:
         self.closings += 1
 
 
-def observed(seen: Seen, method: Callable[..., Any]) -> ObservedProvisioner:
+def observed(seen: Seen, method: Callable[..., Any]) -> RedactingProvisioner:
     """Return an observed provisioner, every method of which is this one; each call takes 2 s."""
     moments = iter(range(0, 1000, 2))
     everything = dict.fromkeys((*ARGUMENTS, *NO_CALLS), method)
-    return ObservedProvisioner(
-        cast(Provisioner, SimpleNamespace(**everything)), seen, monotonic=lambda: float(next(moments))
-    )
+    real = cast(Provisioner, SimpleNamespace(**everything))
+    return RedactingProvisioner(real, nothing_is_secret, observer=seen, monotonic=lambda: float(next(moments)))
 
 
 def test_the_table_names_every_method_of_a_provisioner() -> None:
@@ -73,9 +72,19 @@ def test_the_table_names_every_method_of_a_provisioner() -> None:
 @pytest.mark.parametrize("call", ARGUMENTS)
 def test_every_call_is_told_of(call: str) -> None:
     seen = Seen()
-    answer = object()
-    assert getattr(observed(seen, lambda *_, **__: answer), call)(*ARGUMENTS[call]) is answer
-    assert seen.calls == [(call, CallResult.OK, 2.0)]
+
+    def fail(*_: object, **__: object) -> None:
+        raise TaskNotFound("gone")
+
+    with pytest.raises(TaskNotFound):
+        getattr(observed(seen, fail), call)(*ARGUMENTS[call])
+    assert seen.calls == [(call, CallResult.REFUSED, 2.0)]
+
+
+def test_an_answer_is_told_of() -> None:
+    seen = Seen()
+    assert observed(seen, lambda *_: "1.0").check() == "1.0"
+    assert seen.calls == [("check", CallResult.OK, 2.0)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
-from provisioner_client.observed import CallResult
+from provisioner_client.redacting import CallResult
 from site_engine.monitoring.owners import CheckIns, ProvisionerObserver, airflow_owner, list_owners, provisioner_owner
 from site_engine.provisioners import ProvisionerConnection
 from site_store import CallKey, ExpectedWork, Lease, OwnerCheckIn, SiteStore, StoreUnavailable
