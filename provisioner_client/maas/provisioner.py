@@ -126,16 +126,13 @@ class MaasProvisioner:
         self._designs = DesignReader()
         made = SubmissionSettings(default_image, erase, self._settings.settle, first_look)
         self._submission = Submission(self._api, self._driver, self._designs, made, sleep, clock)
-        longest = list_timeout or read_timeout
+        longest, api = list_timeout or read_timeout, self._api
 
         def machines() -> dict[str, ListedNode]:
             # Only MAAS knows whose key it is. Events are read before the list: it has to be newer than they are.
-            place = f"MAAS at {identity_of(self._http.base_url)}"
-            name = f"list of machines of {place}, {self._api.limits}, for {self._api.account}"
-            slow, api = self._http.slow_answers, self._api
-            return shared_nodes(
-                lists.from_now(), name, longest, redact, slow, lambda: listed_nodes(api, api.machines())
-            )
+            name = f"list of machines of MAAS at {identity_of(api.http.base_url)}, {api.limits}, for {api.account}"
+            shared, slow = lists.from_now(), self._http.slow_answers
+            return shared_nodes(shared, name, longest, redact, slow, lambda: listed_nodes(api, api.machines()))
 
         self._machines = machines
         self._changes = SiteChanges(self._api, self.url, self._machines, wall_clock)
