@@ -19,7 +19,7 @@ from strategy_lib.strategy import Selector
 
 NO_ADDRESSES: Final[Mapping[str, str]] = MappingProxyType({})
 LONG_AGO: Final = math.inf
-"""So many seconds ago that a request can have no effect any more that is not to be seen."""
+"""The age of a request that can have no effect any more, except one that can be seen already."""
 
 
 class TaskState(StrEnum):

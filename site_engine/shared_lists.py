@@ -34,7 +34,7 @@ ALIVE_SECONDS: Final = 10.0
 LONGEST_TIMEOUT: Final = 300.0
 """Seconds that a list is given at most, unless its connection says more."""
 GROWTH: Final = 3
-"""So many times as long as the last answer took the next one may take."""
+"""The next answer may take this many times as long as the last one."""
 PAUSES: Final = (5.0, 10.0, 20.0, 40.0, 60.0)
 """Seconds for which a list is not asked for again, after it ran out of time so often in a row."""
 PATIENCE: Final = 2 * LONGEST_TIMEOUT

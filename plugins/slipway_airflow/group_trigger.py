@@ -35,7 +35,7 @@ from slipway_airflow.airflow_stats import emit
 from slipway_airflow.group_driving import GroupTask, drive_group
 from slipway_airflow.operators.base import marker
 from slipway_airflow.trigger_waits import (
-    BELL,
+    GROUPS_CHANGED,
     connection_of_id,
     redact_in_trigger,
     stay_quiet,
@@ -127,7 +127,7 @@ class GroupTrigger(BaseTrigger):
         except Exception as error:  # noqa: BLE001 - whatever it is, the task goes on where this ends
             if not isinstance(error, _ForTheTask):
                 # Its words are the task's to say, which meets the same trouble, and hides what is secret.
-                self.log.warning("The group's task goes on with it: %s here.", type(error).__name__)
+                self.log.warning("The trigger stops after %s; the group's task continues.", type(error).__name__)
             # The task may find that it has to wait, and come back here.
             quiet = _AT_LEAST
         finally:
@@ -140,7 +140,7 @@ class GroupTrigger(BaseTrigger):
         before: StillRunning | StillBeside | None = None
         while True:
             found = await _in_thread(partial(self._go_on, connection, stopping))
-            BELL.ring()
+            GROUPS_CHANGED.notify_all()
             if isinstance(found, StillRunning):
                 if found == before:
                     # What was seen to be over is not, or could not be recorded.
@@ -184,7 +184,7 @@ class GroupTrigger(BaseTrigger):
             except PlaceTaken:
                 return _TURN
             except Exception as error:  # noqa: BLE001 - as above
-                log.warning("The group's task goes on with it: %s", error)
+                log.warning("The trigger stops; the group's task continues: %s", error)
                 raise _ForTheTask from None
 
     def _driven(

@@ -113,7 +113,7 @@ def _parallel_groups() -> Param:
         minimum=1,
         maximum=MOST_PARALLEL_GROUPS,
         title="Parallel groups",
-        description="So many groups run at the same time. Empty: as the settings of the site say.",
+        description="At most this many groups run at the same time. Empty: as the settings of the site say.",
     )
 
 

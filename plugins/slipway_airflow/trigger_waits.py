@@ -26,23 +26,23 @@ _LOOK_AT_GROUPS = 2.0
 _LONGEST_WAIT_FOR_GROUPS = 120.0
 
 
-class Bell:
-    """Wakes up those in this process who wait for other groups, when one of these has gone on."""
+class Condition:
+    """Wakes the coroutines of this process that wait for other groups, when a group has changed."""
 
     def __init__(self) -> None:
-        self.rung = 0
+        self.count = 0
         self._waiting: set[asyncio.Future[None]] = set()
 
-    def ring(self) -> None:
-        """Wake up all who wait. Call it in the event loop."""
-        self.rung += 1
+    def notify_all(self) -> None:
+        """Wake all that wait. Call it in the event loop."""
+        self.count += 1
         for one in self._waiting:
             if not one.done():
                 one.set_result(None)
 
-    async def wait(self, seconds: float, rung: int) -> None:
-        """Wait so long at most, and not at all if it has rung since it had rung so often."""
-        if self.rung != rung:
+    async def wait(self, seconds: float, seen: int) -> None:
+        """Wait at most `seconds`; return at once if it was notified since its `count` was `seen`."""
+        if self.count != seen:
             return
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(woken)
@@ -54,8 +54,8 @@ class Bell:
             self._waiting.discard(woken)
 
 
-BELL = Bell()
-"""The bell of this process: groups are mostly gone on with by the triggerer that others of them wait in."""
+GROUPS_CHANGED = Condition()
+"""The condition of this process: most groups are driven by the triggerer in which the waiting groups wait."""
 
 
 async def stay_quiet(started: float, longer: float = 0.0) -> None:
@@ -164,13 +164,13 @@ async def until_groups(is_over: Callable[[SiteStore], bool], log: TaskLog) -> bo
     started = time.monotonic()
     try:
         while time.monotonic() - started < _LONGEST_WAIT_FOR_GROUPS:
-            rung = BELL.rung
+            seen = GROUPS_CHANGED.count
             try:
                 if await asyncio.to_thread(is_over, store):
                     return True
             except StoreError as error:
                 log.warning("How other groups stand is not known, asking again: %s", error)
-            await BELL.wait(_LOOK_AT_GROUPS, rung)
+            await GROUPS_CHANGED.wait(_LOOK_AT_GROUPS, seen)
     finally:
         await asyncio.to_thread(store.close)
     return False

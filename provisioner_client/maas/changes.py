@@ -33,8 +33,8 @@ in a moment."""
 MOST_PAGES: Final = 10
 """A cursor that is so many thousand events behind costs more than a whole list."""
 MARKS: Final = 10
-"""So many of the newest events are known again by their time stamps: one that is there no more may have been its
-machine's, which was deleted; where none is there, the ledger was cut or is another one."""
+"""How many of the newest events are recognised by their time stamps. One is missing where its machine was deleted; all
+are missing where the ledger was cut or is another one."""
 _SKEW: Final = 60.0
 
 

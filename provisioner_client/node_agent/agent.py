@@ -28,7 +28,7 @@ from urllib.parse import parse_qs, urlsplit
 
 STATES = ("up", "initializing", "stopping", "down")
 MOST_LINGERING = 4
-"""So many requests may wait for a change; where another comes, the one that has waited longest is answered."""
+"""At most this many requests wait for a change. When another comes, the oldest one is answered."""
 LONGEST_WAIT = 120.0
 CLOCKS_DIFFER = 300.0
 """Seconds that the time of a request and this node's may be apart."""

@@ -21,11 +21,11 @@ from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks
 log = logging.getLogger("slipway.controller")
 
 _FILES_LEFT: Final = 256
-"""So many files and sockets of this process are left to others."""
+"""How many files and sockets of this process stay free for other work."""
 _MOST_CONNECTING: Final = 500
-"""So many connections are made at once: where there is no time for more they wait, and none is taken for silent."""
+"""At most this many connections are opened at once. The others wait, and do not count as silent."""
 _MOST_TOLD: Final = 20
-"""So many different troubles of a site are logged."""
+"""At most this many different problems of a site are logged."""
 
 Heard = tuple[str, Reported | None]
 """A node, and what it said; None: it did not answer."""

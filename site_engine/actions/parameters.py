@@ -21,7 +21,7 @@ CONTINUE_ON_FAIL = "continue-on-fail"
 ALLOW_INTERMEDIATE = "allow-intermediate-commits"
 PARALLEL_GROUPS = "max_parallel_groups"
 MOST_PARALLEL_GROUPS = 16
-"""So many groups of one action can be at work at once: the limit of its DAG."""
+"""At most this many groups of one action run at once: the limit of its DAG."""
 
 _LARGEST_REVISION = 2**31 - 1
 _MOST_UNKNOWN = 100

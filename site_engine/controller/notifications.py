@@ -24,7 +24,7 @@ UNKNOWN_PAUSE: Final = timedelta(seconds=60)
 """The longest pause while Airflow or Slipway's API is away."""
 GIVEN_UP_AFTER: Final = timedelta(days=3)
 MOST_NAMED: Final = 10
-"""So many nodes are named in the headline of a report; all stand in its data."""
+"""The headline of a report names at most this many nodes; its data has all."""
 LONGEST_LOOK: Final = 10.0
 """Seconds that one look sends for at most: other jobs wait meanwhile."""
 

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("slipway.controller")
 
 MOST_READ: Final = 20_000
-"""So many nodes of a list are read in one look, and the others in the next ones."""
+"""At most this many nodes of a list are read in one look; the others follow."""
 MOST_JUDGED: Final = 5_000
-"""So many nodes are judged in one look."""
+"""At most this many nodes are judged in one look."""
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks whether there is anything to check."""
 TOLD_EVERY: Final = 60.0

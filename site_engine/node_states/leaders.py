@@ -39,7 +39,7 @@ ANSWER_TICK: Final = 0.1
 RENEWALS: Final = 3
 """So often a lease is renewed in its time."""
 MOST_WATCHED: Final = 2
-"""So many sites have their nodes checked at once."""
+"""At most this many sites have their nodes checked at once."""
 
 
 @dataclass(slots=True)

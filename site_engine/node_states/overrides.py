@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _NAMED: Final = 12
-"""So many groups, racks or nodes are all named where a name is none of them."""
+"""An error names all groups, racks or nodes up to this many."""
 
 
 class UnknownNodes(EngineError):

@@ -29,7 +29,7 @@ SITE_DEPTH = 1
 ACTION_DEPTH = 3
 """Levels below an action down to the phases of its groups; their nodes are one further down."""
 MOST_LEAVES = 1000
-"""So many nodes are in a tree at most, the worst of each group first, unless the whole is asked for."""
+"""At most this many nodes are in a tree, the worst of each group first, unless the whole is asked for."""
 WHOLE = 1 << 60
 """More than there are of anything."""
 

@@ -47,9 +47,9 @@ from strategy_lib.status.node_row import NodeRow
 MOST_COUNTED = 1000
 """A total is counted up to this, and no further."""
 MOST_NODES = 1000
-"""So many nodes are in a page at most."""
+"""At most this many nodes are in a page."""
 _KEPT = 64
-"""So many statements are kept for queries that are asked again: a page that is looked at renews itself every 2.5 s."""
+"""At most this many statements are kept for repeated queries: an open page renews itself every 2.5 s."""
 
 
 class SiteNodes(Repository):

@@ -45,7 +45,7 @@ from strategy_lib.phase import Phase
 REFUSED = "refused"
 """The result of an operation that the provisioner did not take."""
 MOST_REPORTS = 1000
-"""So many reports are in an answer or a notification at most; the others follow."""
+"""At most this many reports are in an answer or a notification; the others follow."""
 ERROR_FACTS = (*(column.name for column in node_error.c), "wanted_now", "newest_op", "newest_action")
 """What an error is judged by."""
 _FAILED = (TaskStatus.ERROR, TaskStatus.UNKNOWN)

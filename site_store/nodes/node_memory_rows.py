@@ -20,7 +20,7 @@ _HISTORY = tuple(one.name for one in fields(NodeHistory))
 _CHANGED = tuple(column.name for column in node_view.c if not column.primary_key)
 _READ = ("word", "power", "state", "reason", "since", "user_since")
 _MANY_ALIKE = 100
-"""So many nodes of which the same object is known are one statement; of fewer each has its row."""
+"""At least this many nodes with the same object are one statement; fewer have a row each."""
 
 
 def write_memory(tx: Connection, site: str, memory: Mapping[str, NodeMemory]) -> None:

@@ -22,7 +22,7 @@ TROUBLED: Final = (str(Status.ERROR), str(Status.UNDEFINED))
 GONE: Final = "gone"
 """What is said of a node that the site does not know any more."""
 MOST_TOLD: Final = 1000
-"""So many edges are in one notification; the others are in the next."""
+"""At most this many edges are in one notification; the others are in the next."""
 
 
 class NodeTroubles(Repository):

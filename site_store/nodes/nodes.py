@@ -18,7 +18,7 @@ from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow
 
-# So many nodes are written by one statement, which must end within the database's bound.
+# At most this many nodes are written by one statement, which must end within the database's time limit.
 _AT_ONCE = 50_000
 
 

@@ -23,7 +23,7 @@ from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.status.watching import SHORTEST_SILENCE
 
-# So many nodes are changed by one statement, which must end within the database's bound.
+# At most this many nodes are changed by one statement, which must end within the database's time limit.
 _AT_ONCE = 10_000
 _HEAD = select(provisioner_list.c.connection, provisioner_list.c.digest, provisioner_list.c.read_at)
 

@@ -117,7 +117,7 @@ def _orphaned(site: ColumnElement[str] | str, since: datetime) -> tuple[ColumnEl
 
 
 _NEWEST = 60
-"""So many operations tell how long the next ones take."""
+"""The next duration is estimated from this many operations."""
 
 
 def newest_ended(site: Any, phases: Collection[Phase]) -> Select[Any]:

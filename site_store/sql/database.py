@@ -42,7 +42,7 @@ ANSWER_SECONDS = 75
 """So long an answer is waited for: a server that is silent does not end its statements either."""
 _FEW_ROWS = 1000
 _KEPT_CONNECTIONS = 8
-"""So many connections at most stay open in a process that had so many at once: to open one costs several reads."""
+"""At most this many idle connections stay open in a process: to open one costs several reads."""
 _RETRIED_SQLSTATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock
 _LIMIT_EXCEEDED = "54"
 _ENDED_FOR_SILENCE = "25P03"

@@ -25,7 +25,7 @@ from strategy_lib.status.words import Status
 OWNER = "reporter:"
 """Begins the name of every reporter as an owner, so that none speaks for another kind of owner."""
 MOST_LEAVES = 10_000
-"""So many leaves a reporter has in one site or action."""
+"""A reporter has at most this many leaves in one site or action."""
 SHORTEST_PAUSE = timedelta(seconds=1)
 """Between two requests of a reporter."""
 NOT_STARTED = "it was declared, and has not reported yet"

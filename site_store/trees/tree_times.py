@@ -13,7 +13,7 @@ from site_store.tables import action, action_step, node, operation, site_group_n
 MOST_NODES = 10_000
 """Of a site with more nodes the times of groups are those of their tasks: all nodes would have to be looked at."""
 LOOKED_AT = 10
-"""So many of the first and of the last actions of a large site are looked at for them."""
+"""They are read from this many of the first and of the last actions of a large site."""
 MEMBER = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
 """Joins nodes to the groups that they are in."""
 

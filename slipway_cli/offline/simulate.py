@@ -63,7 +63,7 @@ Outcomes = dict[Phase, dict[str, NodeOutcome]]
     default=1,
     metavar="NUMBER",
     show_default=True,
-    help="So many groups run at the same time, in rounds.",
+    help="At most NUMBER groups run at the same time, in rounds.",
 )
 @strategy_option
 @output_option

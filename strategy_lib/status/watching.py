@@ -16,7 +16,7 @@ SHORTEST_SILENCE: Final = 60.0
 NOT_YET: Final = "not looked at yet"
 """Said of a site that nobody need have looked at so far."""
 SILENT_ROUNDS: Final = 3
-"""So many times the seconds between two questions an answer counts."""
+"""An answer counts for this many times the seconds between two questions."""
 
 UNLED: Final = "no controller runs; start `slipway controller`"
 """Why nobody is asked anything."""

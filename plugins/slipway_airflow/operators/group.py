@@ -151,7 +151,8 @@ class DeployGroupOperator(WaitingOperator):
             else:
                 if record_answer(store, asked, event).answer is None:
                     self.log.warning(
-                        "Answered by somebody who may not: %s may. Asking again.", ", ".join(asked.approvers)
+                        "The answer came from a person who may not approve. Asking again: %s may approve.",
+                        ", ".join(asked.approvers),
                     )
             return self._run(context, store, resumed=False)
 

@@ -23,7 +23,7 @@ LARGE = 1024 * 1024
 LARGE_AT_ONCE = 4
 """Bodies of more than `LARGE` bytes, or of an unknown size, that are in memory at once, in one process."""
 LARGE_OF_ONE_USER = 2
-"""So many of them are one user's: however slowly one sends, there is room for others."""
+"""At most this many of them are one user's: a slow sender leaves room for others."""
 LONGEST_WAIT = 120.0
 LONGEST_SENDING = 300.0
 

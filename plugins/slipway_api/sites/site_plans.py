@@ -91,7 +91,7 @@ class UsedEdge(BaseModel):
 class ShownSchedule(BaseModel):
     """When groups run, if every submitted node succeeds."""
 
-    max_parallel_groups: int = Field(examples=[8], description="So many run side by side.")
+    max_parallel_groups: int = Field(examples=[8], description="At most this many groups run at the same time.")
     waves: list[list[str]] = Field(
         examples=[[["control"], ["rack-7", "rack-8"]]],
         description="The rounds. Groups with nothing to submit, and those behind a failed one, are in none.",

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 FRESH: Final = 10.0
 """Seconds for which a look at a machine counts: when its turn comes later, somebody else may have it."""
 _NEWEST: Final = 100
-"""So many of a machine's newest events are looked at for the reason of a status that it had before our task."""
+"""How many of a machine's newest events are searched for the reason of a status from before our task."""
 _NOT_DEPLOYABLE: Final = 400
 """What MAAS refuses so of a deploy does not change by itself: an image, a network or a root file system is missing."""
 _WITH_A_CAUSE: Final = (409, 500)

@@ -14,7 +14,7 @@ from provisioner_client.maas.tasks.task_tag import ACTIONS, Settled, TaskTag
 from strategy_lib.phase import Phase
 
 OVERLAP: Final = 100
-"""So many numbers before the newest event are read again: MAAS gives out numbers before it writes events down."""
+"""How many numbers before the newest event are read again: MAAS gives out numbers before it writes events."""
 
 _NOTHING: Final = Progress()
 

@@ -65,7 +65,7 @@ def _override_options(command: Callable[..., None]) -> Callable[..., None]:
     "--max-parallel-groups",
     type=click.IntRange(1, 16),
     metavar="NUMBER",
-    help="So many groups run at the same time.  [the site's settings]",
+    help="At most NUMBER groups run at the same time.  [the site's settings]",
 )
 @click.option("--force", is_flag=True, help="All of --redo-done, --ignore-older-tasks, --below-criteria.")
 @_override_options

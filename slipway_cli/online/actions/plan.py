@@ -42,7 +42,12 @@ from strategy_lib.phase import Verdict
     "--target-node", "-n", "targets", multiple=True, type=NODES, metavar="NODE", help="Only this node; or a,b."
 )
 @click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
-@click.option("--max-parallel-groups", type=click.IntRange(1, 16), metavar="NUMBER", help="So many groups at once.")
+@click.option(
+    "--max-parallel-groups",
+    type=click.IntRange(1, 16),
+    metavar="NUMBER",
+    help="At most NUMBER groups run at the same time.",
+)
 @click.option("--redo-done", is_flag=True, help="Also nodes that are as wanted.")
 @click.option("--allow-redeploy", is_flag=True, help="Also nodes that are deployed in another design.")
 @click.option("--many-redeploys", is_flag=True, help="More of these than the site's settings allow.")

@@ -88,7 +88,7 @@ def get_actions(server: SiteServer, output: str, limit: int) -> None:
             )
         _print(result, actions, f"site {server.where.site} has no action yet")
 
-    # How each stands is told of so many at once.
+    # The server answers with the status of at most this many at once.
     answer = server.get("/actions", limit=min(limit, _MOST_WITH_STATUS), status=True)
     if limit <= _MOST_WITH_STATUS or "next" not in answer.links:
         show_answer(answer, output, rows)
