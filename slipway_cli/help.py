@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from slipway_cli.embedded.settings import default_dags_folder
 from slipway_cli.options import examples
 
 TOPICS = {
@@ -107,4 +106,6 @@ def dags_path() -> None:
 
     Point Airflow's dags_folder at it, or the path of a DAG bundle, on every machine that runs a part of Airflow.
     """
+    from slipway_cli.embedded.settings import default_dags_folder
+
     click.echo(default_dags_folder())

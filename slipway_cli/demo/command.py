@@ -31,11 +31,11 @@ from slipway_cli.demo.simulated_provisioner import (
     disconnect,
     forget,
 )
-from slipway_cli.embedded.credentials import write_private
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.home import Runtime, make_home
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.output import OutputFormat, console, output_option, print_problems
+from slipway_cli.private_files import write_private
 from slipway_cli.terminal.follow import WAIT, Absence, Clock, follow, open_tree_view, show_end
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from provisioner_client.node_agent.keys import FILE_VARIABLE
 from provisioner_client.node_agent.proxy import PROXY_VARIABLE
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from slipway_cli.embedded.component import open_log, tail
-from slipway_cli.embedded.credentials import PRIVATE_UMASK, write_private
 from slipway_cli.embedded.errors import with_log
 from slipway_cli.embedded.launcher import tied_command
 from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port, environment_port
+from slipway_cli.private_files import PRIVATE_UMASK, write_private
 
 _GREETING = b"listening on "
 

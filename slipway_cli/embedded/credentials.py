@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli.private_files import write_private
 from slipway_cli.service_account import DEFAULT_USER, PASSWORD_VARIABLE
 
 ROLES = {"admin": "admin", "viewer": "viewer"}
@@ -37,26 +36,6 @@ class Credentials:
 
     def __repr__(self) -> str:
         return f"Credentials(users={sorted(self.passwords)})"
-
-
-PRIVATE_UMASK = 0o077
-"""Of every process that works in a home: what it makes there is its owner's alone, whatever the caller's umask is."""
-
-
-def open_private(path: Path) -> BinaryIO:
-    """Open a file for appending; what is made for it, its folder too, only its owner can read."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering=0)
-
-
-def write_private(path: Path, text: str) -> None:
-    """Replace a file atomically with one of mode 0600."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.unlink(missing_ok=True)
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-        out.write(text)
-    temporary.replace(path)
 
 
 def _read(path: Path) -> dict[str, str]:

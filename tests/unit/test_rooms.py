@@ -201,6 +201,37 @@ def test_a_backend_is_known_to_the_factory_alone() -> None:
     assert knowing == {"provisioner_client/factory.py"}
 
 
+LOADED_WHEN_CALLED = ("provisioner_client.simulator", "slipway_cli.embedded", "slipway_cli.demo")
+# The command `slipway up`, which is imported when it is called.
+MAY_LOAD_THEM = (*LOADED_WHEN_CALLED, "slipway_cli.up")
+
+
+def test_simulators_and_the_embedded_server_are_loaded_by_the_commands_that_need_them() -> None:
+    """Imports inside functions are free: what counts is what an import of the module loads."""
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for room in ORDER
+        for path in sorted((ROOT / ROOMS[room]).rglob("*.py"))
+        if not is_within(module_name(room, path), MAY_LOAD_THEM)
+        for name in imported_at_once(tree_of(path).body)
+        if is_within(name, LOADED_WHEN_CALLED)
+    }
+    assert wrong == set()
+
+
+def is_within(module: str, packages: tuple[str, ...]) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+def imported_at_once(statements: list[ast.stmt]) -> Iterator[str]:
+    """Yield the whole names of what these statements import, those inside of others left out."""
+    for statement in statements:
+        if isinstance(statement, ast.Import):
+            yield from (alias.name for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            yield from (f"{statement.module}.{alias.name}" for alias in statement.names)
+
+
 def test_what_is_decided_is_decided_by_the_clock_of_the_database() -> None:
     asked = {
         path.name

@@ -15,7 +15,7 @@ import yaml
 
 from api_client.session import token_expiry
 from slipway_cli import SlipwayCliError
-from slipway_cli.embedded.credentials import write_private
+from slipway_cli.private_files import write_private
 from strategy_lib.did_you_mean import suggestion
 
 _TOO_OPEN = stat.S_IRWXG | stat.S_IRWXO

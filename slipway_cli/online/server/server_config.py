@@ -10,8 +10,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from slipway_cli import SlipwayCliError
-from slipway_cli.embedded.home import find_running
-from slipway_cli.embedded.settings import DEFAULT_HOME
 from slipway_cli.online.server.profiles import Folder, Profile
 from slipway_cli.output import listed
 
@@ -112,6 +110,9 @@ def _named(profile: str | None, env: Mapping[str, str], folder: Folder) -> _Name
         said = f"The server is that of profile {current}, which is in use"
         others = "--profile, `slipway profile use` or SLIPWAY_URL name another"
         return _Named(profiles[current], said, others, current)
+    from slipway_cli.embedded.home import find_running
+    from slipway_cli.embedded.settings import DEFAULT_HOME
+
     home = Path(env.get("SLIPWAY_HOME") or DEFAULT_HOME).expanduser()
     running = find_running(home)
     if running is None:
