@@ -166,10 +166,8 @@ def _site_leaders(
 ) -> tuple[SiteLeaders, AgentListener]:
     """Return what leads sites beside the other jobs, and what asks their nodes for it."""
     from provisioner_client.errors import ProvisionerError
-    from provisioner_client.node_agent.keys import read_site_key
     from provisioner_client.node_agent.listener import AgentListener
-    from provisioner_client.node_agent.networks import read_networks
-    from provisioner_client.node_agent.proxy import read_proxy
+    from provisioner_client.node_agent.settings import read_networks, read_proxy, read_site_key
     from site_engine.extensions import installed_checks
     from site_engine.node_states.leaders import SiteLeaders
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from provisioner_client.node_agent.asking import SiteAsker
-from provisioner_client.node_agent.keys import UnusableKey, read_site_key
+from provisioner_client.node_agent.settings import UnusableNodeSetting, read_site_key
 from site_engine.actions.kinds import Override
 from site_engine.actions.parameters import parameters_of
 from site_engine.errors import StepError
@@ -105,5 +105,5 @@ def _require_key(site: str, group: str) -> None:
     """Make sure that nodes can be asked, before anything is submitted. Raises `StepError`: they cannot."""
     try:
         read_site_key(os.environ, site)
-    except UnusableKey as error:
+    except UnusableNodeSetting as error:
         raise StepError(f"group {group} is to be ready, and its nodes cannot be asked from Airflow: {error}") from error

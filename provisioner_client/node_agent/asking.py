@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from provisioner_client.node_agent.keys import read_site_key
 from provisioner_client.node_agent.listener import connections_left
-from provisioner_client.node_agent.networks import read_networks
-from provisioner_client.node_agent.proxy import read_proxy
 from provisioner_client.node_agent.request import AgentSilent, Asker, OutOfSockets, ask
+from provisioner_client.node_agent.settings import read_networks, read_proxy, read_site_key
 from strategy_lib.node_states.reported import Reported
 
 Answer = Reported | str
@@ -58,7 +56,7 @@ class SiteAsker:
     async def __call__(self, site: str, urls: Mapping[str, str], most: int) -> Mapping[str, Answer]:
         """Ask these nodes of a site once.
 
-        Raises `UnusableKey`, `UnusableProxy` or `UnusableNetworks`: nobody can be asked.
+        Raises `UnusableNodeSetting`: nobody can be asked.
         """
         key = await asyncio.to_thread(read_site_key, self._environ, site)
         proxy, networks = read_proxy(self._environ), read_networks(self._environ)

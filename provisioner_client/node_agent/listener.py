@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 from typing import Final
 
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.node_agent.proxy import Proxy
 from provisioner_client.node_agent.request import AgentSilent, Asker, OutOfSockets, ask
+from provisioner_client.node_agent.settings import Proxy
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks
 

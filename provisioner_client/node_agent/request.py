@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.node_agent.proxy import PROXY_VARIABLE, Proxy
+from provisioner_client.node_agent.settings import PROXY_VARIABLE, Proxy
 from strategy_lib.node_states.reported import Reported, read_word
 from strategy_lib.parsing.bounded_json import read_json
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks

@@ -14,7 +14,7 @@ import yaml
 from click.core import ParameterSource
 
 from provisioner_client.finite_range import FiniteRange
-from provisioner_client.node_agent.keys import FILE_VARIABLE, UnusableKey, read_site_key
+from provisioner_client.node_agent.settings import FILE_VARIABLE, UnusableNodeSetting, read_site_key
 from provisioner_client.simulator.errors import BadAdminRequest, SimulatorError
 from provisioner_client.simulator.http.server import SimulatorServer, serve_in_background
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY, DEFAULT_USER, parse_key
@@ -175,7 +175,7 @@ def main(
         agents_key = None if node_key is None else read_site_key({FILE_VARIABLE: str(node_key)}, "")
         scripts = [*_read_scripts(script_file, form), *(parse_fail_option(fail, form) for fail in fails)]
         users = [parse_key(key) for key in api_keys] + [parse_key(key, is_admin=False) for key in user_keys]
-    except (BadAdminRequest, UnusableKey) as error:
+    except (BadAdminRequest, UnusableNodeSetting) as error:
         raise click.UsageError(str(error).replace(FILE_VARIABLE, "--node-key")) from error
     settings = Settings(
         speed=speed,

@@ -14,8 +14,7 @@ from typing import IO, Any, Final, Self
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiUnreachable
-from provisioner_client.node_agent.keys import FILE_VARIABLE
-from provisioner_client.node_agent.proxy import PROXY_VARIABLE
+from provisioner_client.node_agent.settings import FILE_VARIABLE, PROXY_VARIABLE
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from slipway_cli.embedded.component import open_log, tail
 from slipway_cli.embedded.errors import with_log

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from provisioner_client.node_agent.keys import FILE_VARIABLE, SHORTEST_KEY
+from provisioner_client.node_agent.settings import FILE_VARIABLE, SHORTEST_KEY
 from site_engine.actions.kinds import DEPLOY_GROUP
 from site_engine.process import STOP
 from site_engine.provisioners import ProvisionerConnection

@@ -12,8 +12,8 @@ import requests
 
 from provisioner_client.errors import ProvisionerError
 from provisioner_client.node_agent.asking import SiteAsker
-from provisioner_client.node_agent.proxy import UnusableProxy, read_proxy
 from provisioner_client.node_agent.request import AgentSilent, Asker, ask
+from provisioner_client.node_agent.settings import UnusableNodeSetting, read_proxy
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from tests.integration.provisioner_client.simulator.conftest import StartSimulator
@@ -91,7 +91,7 @@ def test_without_a_key_it_says_which_option_is_missing(start_simulator: StartSim
 
 @pytest.mark.parametrize("named", ["https://127.0.0.1:1", "127.0.0.1:9000", "http://h", "http://u:p@h:1", "http://h:x"])
 def test_a_proxy_that_is_none_says_what_would_be_right(named: str) -> None:
-    with pytest.raises(UnusableProxy, match="write http://HOST:PORT"):
+    with pytest.raises(UnusableNodeSetting, match="write http://HOST:PORT"):
         read_proxy({"SLIPWAY_NODE_PROXY": named})
-    assert issubclass(UnusableProxy, ProvisionerError)
+    assert issubclass(UnusableNodeSetting, ProvisionerError)
     assert read_proxy({}) is None
