@@ -154,9 +154,11 @@ def tree_changes(root: Data, before: dict[tuple[str, ...], str]) -> Iterator[str
         said = str(status)
         if status == Status.ERROR.value and (entry.get("group") or {}).get("state") == "success":
             said += ", the group succeeded"
-        if before.get(path) == said:
+        # Who is to blame is known once the group has its verdict, after its first node has failed.
+        known = said + str((entry.get("blame") or {}).get("message", ""))
+        if before.get(path) == known:
             continue
-        before[path] = said
+        before[path] = known
         words = [*_numbers(entry), *(_first_words(entry) if not entry.get("children") or entry.get("blame") else ())]
         yield printable(": ".join([" / ".join(path) or str(entry["name"]), said, *filter(None, ["; ".join(words)])]))
 

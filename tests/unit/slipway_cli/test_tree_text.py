@@ -269,6 +269,13 @@ def test_without_a_terminal_changes_are_told_once() -> None:
     assert list(tree_changes(TREE, before)) == []
 
 
+def test_without_a_terminal_who_is_to_blame_is_told_once_it_is_known() -> None:
+    before: dict[tuple[str, ...], str] = {}
+    assert list(tree_changes(FAILED | {"blame": None}, before))[0:1] == ["control: error"]
+    told = list(tree_changes(FAILED, before))
+    assert told == ["control: error: deploy: minimum_successful_nodes needed 2, actual 1; no PXE answer"]
+
+
 def test_without_a_terminal_what_waits_is_not_told_and_a_forgiven_failure_is() -> None:
     before: dict[tuple[str, ...], str] = {}
     for status in ("pending", "processing", "pending", "processing"):
