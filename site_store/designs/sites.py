@@ -13,9 +13,11 @@ from site_store.errors import VersionNotFound
 from site_store.nodes.repair_switches import ALL_SITES, RepairSwitch, switch_of
 from site_store.records import ActionState
 from site_store.sql.database import Repository
-from site_store.sql.postgresql import by_code_point
+from site_store.sql.postgresql import by_code_point, json_rows
+from site_store.sql.rows import json_list, json_value
 from site_store.tables import action, buffer, repair_switch, revision
 from site_store.tables import site as site_table
+from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 
 _ENDS = tuple(state for state in ActionState if state.is_end)
 _MISSING = {
@@ -158,3 +160,15 @@ def newest_settings(site: Any) -> Select[Any]:
     """Select the settings of a site, by its newest revision of which they are known."""
     known = select(revision.c.settings).where(revision.c.site == site, revision.c.settings.is_not(None))
     return known.order_by(revision.c.number.desc()).limit(1)
+
+
+def settings_column(site: Any) -> ColumnElement[str]:
+    """Return a column with the settings of a site, as `settings_in` reads them."""
+    settings = newest_settings(site).subquery()
+    return json_rows(select(settings.c.settings)).label("settings")
+
+
+def settings_in(value: Any) -> SiteSettings:
+    """Return the settings in such a column; those of a site that has none."""
+    known = next((settings for (settings,) in json_list(value)), None)
+    return DEFAULT_SETTINGS if known is None else parse_site_settings(json_value(known))

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, exists, func, literal, or_, select
 
-from site_store.designs.sites import newest_settings
+from site_store.designs.sites import settings_column, settings_in
 from site_store.node_table.node_facts import NodeEvent, NodePast, NodePastFacts, PastStates, RepairFacts
 from site_store.node_table.state_rows import is_there, state_columns, state_note, state_notes, state_row, with_states
 from site_store.nodes.node_errors import ERROR_FACTS, NodeErrorRecord, error_record, errors_of_node
@@ -37,7 +37,6 @@ from site_store.tables import (
 )
 from site_store.trees.tree_rows import reported_facts
 from strategy_lib.node_states.publication import Version
-from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 from strategy_lib.phase import GROUP_PHASES
 
 
@@ -61,7 +60,7 @@ def past_columns(given_clock: bool) -> list[ColumnElement[Any]]:
 def past_states(row: Row[*tuple[Any, ...]]) -> PastStates:
     """Return the columns of `past_columns`."""
     newest = next((Version(*version) for version in json_list(row.newest)), None)
-    judge = _settings(row).min_available_percent > 0
+    judge = settings_in(row.settings).min_available_percent > 0
     return PastStates(
         states=next((state_row(item) for item in json_list(row.states)), None),
         notes=[state_note(item) for item in sorted(json_list(row.notes), reverse=True)],
@@ -72,10 +71,9 @@ def past_states(row: Row[*tuple[Any, ...]]) -> PastStates:
 def repair_columns(given_clock: bool) -> list[ColumnElement[Any]]:
     """Return columns as `repair_facts` reads them. A parameter: `now` where a clock of tests is given."""
     now = bindparam("now", type_=user_state.c.until.type) if given_clock else clock()
-    settings = newest_settings(_SITE).subquery()
     held = in_force(now).where(user_state.c.site == _SITE, user_state.c.node == _NAME)
     return [
-        json_rows(select(settings.c.settings)).label("settings"),
+        settings_column(_SITE),
         exists().where(repair_switch.c.site.in_((_SITE, ALL_SITES))).label("repair_stopped"),
         held.with_only_columns(user_state.c.state).scalar_subquery().label("user_state"),
     ]
@@ -83,12 +81,7 @@ def repair_columns(given_clock: bool) -> list[ColumnElement[Any]]:
 
 def repair_facts(row: Row[*tuple[Any, ...]]) -> RepairFacts:
     """Return the columns of `repair_columns`."""
-    return RepairFacts(_settings(row).repair, bool(row.repair_stopped), row.user_state)
-
-
-def _settings(row: Row[*tuple[Any, ...]]) -> SiteSettings:
-    known = next((json_value(settings) for (settings,) in json_list(row.settings)), None)
-    return DEFAULT_SETTINGS if known is None else parse_site_settings(known)
+    return RepairFacts(settings_in(row.settings).repair, bool(row.repair_stopped), row.user_state)
 
 
 MOST_REPORTED = 10_000

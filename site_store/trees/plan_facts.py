@@ -9,16 +9,16 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Select, bindparam, select
 
-from site_store.designs.sites import is_known, newest_settings
+from site_store.designs.sites import is_known, settings_column, settings_in
 from site_store.nodes.provisioner_lists import left_column, left_words
 from site_store.nodes.user_states import in_force, reasons_to_leave_out
 from site_store.operations.operation_rows import newest_ended, usual_times
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock, json_rows
-from site_store.sql.rows import json_list, json_value
+from site_store.sql.rows import json_list
 from site_store.status.status_records import ProvisionerListRecord
 from site_store.tables import node, provisioner_list, user_state
-from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
+from strategy_lib.parsing.site_settings import SiteSettings
 from strategy_lib.phase import Phase
 
 TIMED: Final = (Phase.PREPARE, Phase.DEPLOY)
@@ -61,13 +61,12 @@ class PlanFactsOfSites(Repository):
             listed = None
             if row.connection is not None:
                 listed = ProvisionerListRecord(site, row.connection, row.read_at, row.nodes, row.digest)
-            known = next((settings for (settings,) in json_list(row.settings)), None)
             return PlanFacts(
                 bool(row.known),
                 listed,
                 left_words(json_list(row.left)),
                 reasons_to_leave_out(kind, json_list(row.users)),
-                DEFAULT_SETTINGS if known is None else parse_site_settings(json_value(known)),
+                settings_in(row.settings),
                 usual_times(json_list(row.ended)),
             )
 
@@ -79,13 +78,13 @@ def _facts(given_clock: bool) -> Select[Any]:
     """Select the facts. Parameters of the statement: `site`; `now` where a clock of tests is given."""
     now = bindparam("now", type_=user_state.c.until.type) if given_clock else clock()
     here = select(_SITE.label("site")).subquery()
-    settings, ended = newest_settings(_SITE).subquery(), newest_ended(_SITE, TIMED).subquery()
+    ended = newest_ended(_SITE, TIMED).subquery()
     columns = (provisioner_list.c[name] for name in ("connection", "read_at", "nodes", "digest"))
     return select(
         *columns,
         is_known(_SITE).label("known"),
         left_column(_SITE, provisioner_list.c.read_at).label("left"),
         json_rows(in_force(now).where(user_state.c.site == _SITE)).label("users"),
-        json_rows(select(settings.c.settings)).label("settings"),
+        settings_column(_SITE),
         json_rows(select(*ended.c)).label("ended"),
     ).select_from(here.outerjoin(provisioner_list, provisioner_list.c.site == here.c.site))

@@ -27,18 +27,17 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from site_store.designs.sites import is_known, newest_settings
+from site_store.designs.sites import is_known, settings_column, settings_in
 from site_store.nodes.site_views import SiteViewRecord
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among_parameter, clock, json_rows
-from site_store.sql.rows import json_list, json_value, moment
+from site_store.sql.rows import json_list, moment
 from site_store.status.counting import changes
 from site_store.status.leases import lease_of
 from site_store.tables import lease, site_view, site_view_change
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import PublishedState, Version
-from strategy_lib.parsing.site_settings import parse_site_settings
 
 Changes = Mapping[str, tuple[str | None, str | None, str]]
 """Node to its state before and after, and why; None where there was or is none."""
@@ -115,7 +114,6 @@ def _view(is_next: bool) -> Select[Any]:
     """
     newest = select(*(site_view.c[name] for name in _NEWEST)).where(site_view.c.site == _SITE)
     held = select(lease.c.owner, lease.c.epoch, lease.c.expires_at)
-    settings = newest_settings(_SITE).subquery()
     log = _log(is_next).subquery()
     this = select(literal(1).label("one")).subquery()
     return (
@@ -124,7 +122,7 @@ def _view(is_next: bool) -> Select[Any]:
             changes("", _SITE).label("touched"),
             json_rows(newest).label("newest"),
             json_rows(held.where(lease.c.name == bindparam("lease", type_=lease.c.name.type))).label("held"),
-            json_rows(select(settings.c.settings)).label("settings"),
+            settings_column(_SITE),
             clock().label("now"),
             *log.c,
         )
@@ -156,7 +154,6 @@ def _published(site: str, rows: Sequence[Row[*tuple[Any, ...]]], now: datetime) 
     newest = next((_record(site, *item) for item in json_list(about.newest)), None)
     held = next((Lease(lease_of(site), owner, epoch, moment(at)) for owner, epoch, at in json_list(about.held)), None)
     leader = held if held is not None and held.expires_at > now else None
-    settings = next((json_value(settings) for (settings,) in json_list(about.settings)), None)
     version = "" if newest is None else f"{newest.version.epoch}.{newest.version.number}"
     leads = "" if leader is None else f"{leader.epoch} {leader.owner}"
     logged = [row for row in rows if row.epoch is not None]
@@ -165,7 +162,7 @@ def _published(site: str, rows: Sequence[Row[*tuple[Any, ...]]], now: datetime) 
         read_at=now,
         newest=newest,
         leader=leader,
-        groups_take_down=settings is not None and bool(parse_site_settings(settings).min_available_percent),
+        groups_take_down=settings_in(about.settings).min_available_percent > 0,
         log=[SiteVersion(Version(row.epoch, row.number), row.published_at, row.owner) for row in logged],
         changes={
             Version(row.epoch, row.number): {

@@ -10,13 +10,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, select
 
-from site_store.designs.sites import newest_settings
+from site_store.designs.sites import settings_column, settings_in
 from site_store.nodes.repair_switches import ALL_SITES, RepairSwitch, stopping
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import json_rows
-from site_store.sql.rows import json_list, json_value, moment
+from site_store.sql.rows import json_list, moment
 from site_store.tables import repair_switch, revision
-from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
+from strategy_lib.parsing.site_settings import SiteSettings
 
 _SITE = bindparam("site", type_=revision.c.site.type)
 _LIMIT = bindparam("most", type_=revision.c.number.type)
@@ -59,14 +59,13 @@ class SiteCards(Repository):
 
         def work(tx: Connection) -> SiteCard:
             row = tx.execute(_card(before is not None), given).one()
-            known = next((settings for (settings,) in json_list(row.settings)), None)
             switches = {
                 name: RepairSwitch(moment(at), by, reason, name == ALL_SITES)
                 for name, at, by, reason in json_list(row.switches)
             }
             listed = [_listed(*item) for item in json_list(row.revisions)]
             return SiteCard(
-                DEFAULT_SETTINGS if known is None else parse_site_settings(json_value(known)),
+                settings_in(row.settings),
                 stopping(switches, site),
                 sorted(listed, key=lambda one: -one.number),
             )
@@ -82,11 +81,10 @@ def _card(is_next: bool) -> Select[Any]:
         listed = listed.where(revision.c.number < bindparam("before", type_=revision.c.number.type))
     page = listed.order_by(revision.c.number.desc()).limit(_LIMIT).subquery()
     switches = select(*(repair_switch.c[name] for name in _SWITCH)).where(repair_switch.c.site.in_((_SITE, ALL_SITES)))
-    settings = newest_settings(_SITE).subquery()
     card: list[ColumnElement[Any]] = [
         json_rows(select(*page.c)).label("revisions"),
         json_rows(switches).label("switches"),
-        json_rows(select(settings.c.settings)).label("settings"),
+        settings_column(_SITE),
     ]
     return select(*card)
 
