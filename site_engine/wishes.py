@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from site_engine.actions.admission import set_up_command
+from site_engine.admission import set_up_command
 from site_engine.errors import EngineError
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.outcome import NodeCondition
@@ -14,7 +14,7 @@ from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
-    from site_engine.plans.node_lists import NodeList
+    from site_engine.node_lists import NodeList
     from site_store import SiteStore
 
 

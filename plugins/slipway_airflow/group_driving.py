@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from provisioner_client.node_agent.asking import SiteAsker
 from provisioner_client.node_agent.settings import UnusableNodeSetting, read_site_key
-from site_engine.actions.kinds import Override
-from site_engine.actions.parameters import parameters_of
 from site_engine.errors import StepError
 from site_engine.groups.groups import GroupRequest, GroupSubject, StillBeside
+from site_engine.kinds import Override
 from site_engine.operations.readiness import ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.wait import StillRunning
+from site_engine.parameters import parameters_of
 from site_store import ApprovalRecord, GroupRecord
 from slipway_airflow.operators.waiting import phase_times
 from strategy_lib.phase import SUBMITTED_PHASES, Phase

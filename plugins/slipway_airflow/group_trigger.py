@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from site_engine.actions.parameters import parameters_of
 from site_engine.groups.groups import StillBeside, is_final, submitted
 from site_engine.groups.pause import hold_group_back
 from site_engine.groups.turns import LOOK_AGAIN, turn_by_store
@@ -27,6 +26,7 @@ from site_engine.monitoring.measurements import use_sink
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning, intervals
+from site_engine.parameters import parameters_of
 from site_engine.process import SharedClock, Stopping
 from site_engine.redaction import RedactedLog, redact_for_action
 from site_engine.shared_lists import SHORT_PATIENCE, shared_by

@@ -26,7 +26,7 @@ class StatusTreeLink(BaseOperatorLink):
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
         """Return the address of the task's entry; "" for a task of another DAG."""
-        from site_engine.actions.kinds import KINDS
+        from site_engine.kinds import KINDS
 
         if ti_key.dag_id not in KINDS:
             return ""

@@ -10,7 +10,7 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, BaseOperator, Param, XComArg, chain
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 
-from site_engine.actions.kinds import (
+from site_engine.kinds import (
     AFTER_SUCCESS,
     BEGIN_ACTION,
     BY_NAME_ALONE,
@@ -27,7 +27,7 @@ from site_engine.actions.kinds import (
     task_of,
     tasks_of,
 )
-from site_engine.actions.parameters import MOST_PARALLEL_GROUPS, PARALLEL_GROUPS
+from site_engine.parameters import MOST_PARALLEL_GROUPS, PARALLEL_GROUPS
 from slipway_airflow.operators.action import ReleaseSiteOperator, ReportOperator
 from slipway_airflow.operators.after_success import AfterSuccessOperator
 from slipway_airflow.operators.begin_action import CONFIGURATION_KEY, BeginActionOperator
@@ -122,7 +122,7 @@ def site_dag(dag_id: str, *, doc_md: str) -> DAG:
 
     Parameters
     ----------
-    dag_id : the kind of its actions (`site_engine.actions.kinds`).
+    dag_id : the kind of its actions (`site_engine.kinds`).
     doc_md : text for Airflow's pages.
 
     Raises
@@ -131,7 +131,7 @@ def site_dag(dag_id: str, *, doc_md: str) -> DAG:
     """
     kind = KINDS.get(dag_id)
     if kind is None:
-        raise KeyError(f"there is no kind of action {dag_id!r}: give it a row in site_engine/actions/kinds.py")
+        raise KeyError(f"there is no kind of action {dag_id!r}: give it a row in site_engine/kinds.py")
     with DAG(
         dag_id,
         description=kind.description,

@@ -20,7 +20,7 @@ from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from site_engine.actions.kinds import KINDS
+from site_engine.kinds import KINDS
 from site_engine.provisioners import DEFAULT_CONNECTION
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import checked_in_thread

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import KINDS
 from site_engine.errors import StepError
+from site_engine.kinds import KINDS
 from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from site_engine.actions.admission import busy_site
+from site_engine.admission import busy_site
 from site_engine.errors import AirflowRefused, StepError
 from site_engine.monitoring.measurements import measure_abandoned, measure_action, measure_group
 from site_engine.process import STOP

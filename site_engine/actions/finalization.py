@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
-from site_engine.actions.kinds import Override, kind_of
-from site_engine.actions.parameters import parameters_of
 from site_engine.actions.reports import NodeStepStatus, StepTasks, make_dry_run_report, make_report
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.groups.groups import interrupt_group
+from site_engine.kinds import Override, kind_of
 from site_engine.monitoring.measurements import measure_action
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import OperationRun
+from site_engine.parameters import parameters_of
 from site_engine.plans.planning import simulate_plan
 from site_engine.plans.site_plans import plan_of_run
 from site_engine.process import SharedClock
@@ -46,7 +46,7 @@ def finalize_action(
 
     Parameters
     ----------
-    step_states : Airflow's state of each of the action's steps (`site_engine.actions.kinds.ActionKind.steps`).
+    step_states : Airflow's state of each of the action's steps (`site_engine.kinds.ActionKind.steps`).
     provisioners : leads to the provisioner that is asked for late results.
     stopping : of the task that reports.
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from site_engine.actions.kinds import kind_of
-from site_engine.actions.parameters import parameters_of
+from site_engine.kinds import STEP_FAILED, STEP_WARNING, kind_of
+from site_engine.parameters import parameters_of
+from site_engine.plans.plan import dry_run_verdict
 from site_store import OperationStatus
 from site_store.status.events import EventKind
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState, TaskStatus
-from strategy_lib.phase import GroupState, Phase, Reason, Verdict
+from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.reports.report import (
     FailedStep,
     Report,
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from site_engine.plans.planning import DryRun
     from site_store import ActionRecord, EventRecord, GroupRecord, NodeTasks, ReportInput, TaskRecord
 
-
-STEP_FAILED = "step_failed"
-STEP_WARNING = "step_warning"
 
 _MOST_LATE = 100
 
@@ -115,38 +113,6 @@ def make_dry_run_report(
     return Report(
         action, verdict, text, nodes=withheld, failed_steps=tuple(failed), notes=notes, rehearsal=tuple(shown)
     )
-
-
-def dry_run_verdict(
-    rehearsal: DryRun, failed: Sequence[FailedStep] = (), *, planned: bool = True, groups: bool, withheld: bool
-) -> tuple[Verdict, str]:
-    """Return the verdict of a dry run, and why, in a sentence.
-
-    Parameters
-    ----------
-    failed : steps before the groups that failed.
-    planned : there is a plan, or the kind needs none.
-    groups : the plan has groups.
-    withheld : some nodes would not be submitted though they are not as wanted.
-    """
-    judged = rehearsal.judgement
-    would_fail = groups and judged.verdict is Verdict.FAILURE
-    verdict = Verdict.FAILURE if failed or not planned or would_fail else Verdict.SUCCESS
-    text = "dry run: nothing was submitted"
-    if failed:
-        text = f"dry run: {', '.join(step.step for step in failed)} failed"
-    elif not planned:
-        text = "dry run: there is no plan"
-    elif would_fail and judged.nothing:
-        text = f"dry run: {judged.nothing}, so nothing would be deployed"
-    elif would_fail:
-        roots = [name for name in judged.critical if name not in judged.blocked]
-        some = f"critical group{'s' if len(roots or judged.critical) > 1 else ''}"
-        text = f"dry run: {some} {', '.join(roots or judged.critical)} would {'fail' if roots else 'be blocked'}"
-    elif not any(submission.nodes for submission in rehearsal.submissions):
-        text = "dry run: nothing would be submitted"
-        text += "" if withheld else ", as every node is as wanted already"
-    return verdict, text
 
 
 def _action(action: ActionRecord, ended: datetime) -> ReportedAction:

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
-from site_engine.actions.kinds import KINDS
 from site_engine.controller.controller import Job
 from site_engine.errors import AccountRefused, AirflowApiError
+from site_engine.kinds import KINDS
 from site_engine.monitoring.owners import AIRFLOW_INTERVAL, PROVISIONER, airflow_owner
 
 if TYPE_CHECKING:

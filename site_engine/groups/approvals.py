@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from site_engine.actions.parameters import parameters_of
 from site_engine.errors import AirflowRefused, EngineError
+from site_engine.parameters import parameters_of
 from site_engine.process import CONTROL
 from site_store import ApprovalAnswer
 

@@ -16,7 +16,7 @@ from design_rendering.kinds.stated_nodes import stated_nodes
 from site_engine.controller.controller import Job
 from site_engine.designs import read_revision
 from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused, EngineError
-from site_engine.plans.node_lists import last_conditions, nodes_without_power
+from site_engine.node_lists import last_conditions, nodes_without_power
 from site_store.nodes.repairs import BegunRepair
 from site_store.nodes.tries import jitter_of
 from strategy_lib.errors import StrategyLibError

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
 from site_engine import log_messages
-from site_engine.actions.reports import STEP_WARNING
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
+from site_engine.kinds import STEP_WARNING
 from site_engine.monitoring.measurements import measure_operation
+from site_engine.node_lists import read_list
 from site_engine.operations.judging import outcome_of
 from site_engine.operations.run import LOOK_AGAIN, is_leased
 from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning, last_in_flight
-from site_engine.plans.node_lists import read_list
 from site_store import OperationStatus
 from strategy_lib.outcome import Evidence, NodeCondition
 from strategy_lib.phase import Phase

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import Override
+from site_engine.kinds import Override
 from site_engine.log_messages import count, names
 from site_engine.plans.site_rehearsals import UPDATE
 

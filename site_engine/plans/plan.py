@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.reports import dry_run_verdict
-from site_engine.groups.releases import erased_first
 from site_engine.log_messages import Level, LogLine, by_reason, count, names
 from site_engine.plans.differences import NodeDifference
+from site_engine.plans.releases import erased_first
 from site_engine.plans.site_rehearsals import UPDATE, SiteRehearsal
 from strategy_lib.goals.change_words import Deed, summary
 from strategy_lib.goals.update import Change
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from design_rendering.changes.document_changes import DocumentChange
+    from site_engine.plans.planning import DryRun
+    from strategy_lib.reports.report import FailedStep
 
 MOST_FIELDS = 20_000
 """Differing fields in one answer; of the documents after them only the names are given."""
@@ -237,3 +238,35 @@ def _unchanged(name: str, version: int | None, revision: int | None) -> dict[str
         "wanted": done,
         "documents": [],
     }
+
+
+def dry_run_verdict(
+    rehearsal: DryRun, failed: Sequence[FailedStep] = (), *, planned: bool = True, groups: bool, withheld: bool
+) -> tuple[Verdict, str]:
+    """Return the verdict of a dry run, and why, in a sentence.
+
+    Parameters
+    ----------
+    failed : steps before the groups that failed.
+    planned : there is a plan, or the kind needs none.
+    groups : the plan has groups.
+    withheld : some nodes would not be submitted though they are not as wanted.
+    """
+    judged = rehearsal.judgement
+    would_fail = groups and judged.verdict is Verdict.FAILURE
+    verdict = Verdict.FAILURE if failed or not planned or would_fail else Verdict.SUCCESS
+    text = "dry run: nothing was submitted"
+    if failed:
+        text = f"dry run: {', '.join(step.step for step in failed)} failed"
+    elif not planned:
+        text = "dry run: there is no plan"
+    elif would_fail and judged.nothing:
+        text = f"dry run: {judged.nothing}, so nothing would be deployed"
+    elif would_fail:
+        roots = [name for name in judged.critical if name not in judged.blocked]
+        some = f"critical group{'s' if len(roots or judged.critical) > 1 else ''}"
+        text = f"dry run: {some} {', '.join(roots or judged.critical)} would {'fail' if roots else 'be blocked'}"
+    elif not any(submission.nodes for submission in rehearsal.submissions):
+        text = "dry run: nothing would be submitted"
+        text += "" if withheld else ", as every node is as wanted already"
+    return verdict, text

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from site_engine.actions.kinds import ActionKind, Override
-from site_engine.actions.parameters import ActionParameters
+from site_engine.kinds import ActionKind, Override
+from site_engine.parameters import ActionParameters
 from site_engine.plans.differences import NodeDifference, left_to_others, node_differences, why_kept
 from strategy_lib.goals.update import Change
 from strategy_lib.outcome import NodeCondition

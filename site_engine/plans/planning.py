@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from site_engine.actions.kinds import ActionKind, Override
-from site_engine.actions.parameters import ActionParameters
+from site_engine.kinds import ActionKind, Override
+from site_engine.parameters import ActionParameters
 from site_engine.plans.differences import NodeDifference, is_done_as, left_to_others, node_differences
 from site_engine.plans.planned_differences import NOBODY, planned_differences
 from site_store import IdleGroup, PlannedGroup

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from design_rendering.design import read_design
-from site_engine.actions.kinds import Override
-from site_engine.actions.parameters import parameters_of
 from site_engine.designs import read_revision
+from site_engine.kinds import Override
+from site_engine.parameters import parameters_of
 from site_engine.provisioners import token_of_address
 from strategy_lib.groups.waves import find_node_cycles
 from strategy_lib.phase import GroupState, Phase

@@ -14,15 +14,15 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from site_engine.actions.kinds import Override, kind_of
-from site_engine.actions.parameters import parameters_of
-from site_engine.groups.releases import releases_of
+from site_engine.kinds import Override, kind_of
+from site_engine.node_lists import conditions_of, last_conditions
+from site_engine.parameters import parameters_of
 from site_engine.plans.design_changes import DesignUnreadable, documents_between
 from site_engine.plans.differences import LEFT_ALONE, NodeDifference, node_difference, why_kept
-from site_engine.plans.node_lists import conditions_of, last_conditions
 from site_engine.plans.plan import Edge, GroupChanges, PlannedNode, SitePlan
 from site_engine.plans.planned_differences import leave_out, planned_differences
 from site_engine.plans.planning import plan_action, strategy_of
+from site_engine.plans.releases import releases_of
 from site_engine.plans.schedules import WaitingGroup, rounds_of
 from site_engine.plans.site_rehearsals import (
     UPDATE,
@@ -44,9 +44,9 @@ from strategy_lib.status.node_row import NodeRow
 if TYPE_CHECKING:
     from design_rendering.changes.document_changes import DocumentChange
     from design_rendering.design import Design
-    from site_engine.actions.kinds import ActionKind
-    from site_engine.actions.parameters import ActionParameters
-    from site_engine.plans.node_lists import NodeList
+    from site_engine.kinds import ActionKind
+    from site_engine.node_lists import NodeList
+    from site_engine.parameters import ActionParameters
     from site_engine.plans.planning import DryRun
     from site_store import ActionRecord, PlannedGroup, SiteStore
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from site_engine.actions.admission import judge_redeploys
-from site_engine.actions.kinds import Override, kind_of
-from site_engine.actions.parameters import ActionParameters
-from site_engine.groups.releases import releases_of
+from site_engine.admission import judge_redeploys
+from site_engine.kinds import Override, kind_of
+from site_engine.node_lists import nodes_of
+from site_engine.parameters import ActionParameters
 from site_engine.plans.differences import left_to_others
-from site_engine.plans.node_lists import nodes_of
 from site_engine.plans.planning import (
     DryRun,
     Known,
@@ -22,6 +21,7 @@ from site_engine.plans.planning import (
     redeployable_nodes,
     simulate_plan,
 )
+from site_engine.plans.releases import releases_of
 from strategy_lib.goals.update import TO_DO
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
@@ -32,8 +32,8 @@ from strategy_lib.verdict import verdict_on
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
-    from site_engine.actions.admission import Refusal
-    from site_engine.actions.kinds import ActionKind
+    from site_engine.admission import Refusal
+    from site_engine.kinds import ActionKind
     from site_engine.plans.differences import NodeDifference
     from site_engine.plans.planning import Plan
     from site_store import GroupGoal, PlannedGroup, SiteGoals, SiteStore

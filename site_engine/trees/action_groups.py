@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import DEPLOY_GROUP
+from site_engine.kinds import DEPLOY_GROUP
 from site_engine.trees.action_steps import LEFT_OUT, PENDING, Steps
 from site_engine.trees.action_tasks import JUDGED, Tasks, cause_of, stored_status
 from site_engine.trees.batches import batches_of, batches_to_dict

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from site_engine.actions.kinds import RELEASE, REPORT, STEPS, kind_of
+from site_engine.kinds import RELEASE, REPORT, STEPS, kind_of
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_store import ActionState, StepState
 from strategy_lib.status.entry import Entry, EntryKind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import DEPLOY_GROUP
+from site_engine.kinds import DEPLOY_GROUP
 from site_engine.trees.action import judges_of
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import SEPARATOR, Reports

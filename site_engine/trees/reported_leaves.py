@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from site_engine.actions.kinds import DEPLOY_GROUP, kind_of
+from site_engine.kinds import DEPLOY_GROUP, kind_of
 from site_engine.trees.reported import SEPARATOR
 from site_engine.trees.status_trees import action_tree, site_tree
 from strategy_lib.status.entry import EntryKind

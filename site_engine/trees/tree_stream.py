@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import DEPLOY_GROUP
+from site_engine.kinds import DEPLOY_GROUP
 from site_engine.trees.action import judges_of, reports_of_action
 from site_engine.trees.owners import Owners
 from site_engine.trees.reported import SEPARATOR, Reports, by_parent

@@ -23,7 +23,7 @@ from sqlalchemy import update as sql_update
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from provisioner_client.protocol import ListedNode
-from site_engine.plans.node_lists import keep_list
+from site_engine.node_lists import keep_list
 from site_engine.plans.site_plans import MOST_EXPLAINED, plan_site
 from site_store import PlannedGroup, SiteStore
 from site_store.tables import node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.groups.retry import retry_action
+from site_engine.actions.retry import retry_action
 from site_engine.trees.status_trees import action_tree
 from strategy_lib.status.words import Status
 from tests.e2e.conftest import SOFTWARE_DAG, StartSimulator

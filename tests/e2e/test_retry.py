@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.groups.retry import RETRY, retry_action
+from site_engine.actions.retry import RETRY, retry_action
 from tests.e2e.conftest import StartSimulator
 from tests.e2e.running import DAG, HANGS, RunningSlipway
 from tests.support.sites import group, node, site

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from site_engine.actions.kinds import KINDS, RELEASE, REPORT, kind_of
-from site_engine.actions.parameters import known_in_run
 from site_engine.designs import ADDRESSES, INGESTER
+from site_engine.kinds import KINDS, RELEASE, REPORT, kind_of
+from site_engine.parameters import known_in_run
 from site_store import ActionState, SiteStore, StepState
 from slipway_airflow import trigger_waits
 from tests.support.dag_runs import Runs

@@ -8,9 +8,9 @@ import pytest
 import requests
 
 from site_engine.actions.finalization import finalize_action
+from site_engine.node_lists import read_list
 from site_engine.node_states.checks import CheckedNode, check_as_left
 from site_engine.plans.differences import node_difference
-from site_engine.plans.node_lists import read_list
 from site_engine.trees.nodes import node_history, site_nodes
 from slipway_airflow import connections
 from strategy_lib.phase import GroupState

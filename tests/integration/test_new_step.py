@@ -13,9 +13,9 @@ from airflow.api.common.delete_dag import delete_dag
 # The fixture of runs replaces it where it is looked up later.
 from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 
-from site_engine.actions import kinds
-from site_engine.actions.kinds import ActionKind, Step
+from site_engine import kinds
 from site_engine.errors import StepError
+from site_engine.kinds import ActionKind, Step
 from site_engine.trees.status_trees import action_tree
 from site_store import SiteStore
 from slipway_airflow import site_dag

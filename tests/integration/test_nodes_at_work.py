@@ -9,9 +9,9 @@ from typing import NoReturn
 
 import pytest
 
-from site_engine.actions.kinds import DEPLOY_GROUP, kind_of
 from site_engine.actions.reports import make_report
 from site_engine.controller.follow import Followed, follow_site
+from site_engine.kinds import DEPLOY_GROUP, kind_of
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, OperationStatus
 from site_store.operations.tasks import Tasks

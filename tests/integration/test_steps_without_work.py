@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from site_engine.actions.kinds import DEPLOY_GROUP, KINDS, REPORT, kind_of, tasks_of
+from site_engine.kinds import DEPLOY_GROUP, KINDS, REPORT, kind_of, tasks_of
 from site_store import SiteStore, StepState
 from slipway_airflow.operators.steps import SiteStepsOperator
 from strategy_lib.phase import Phase

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import DEPLOY_GROUP_BESIDE, KINDS, kind_of
+from site_engine.kinds import DEPLOY_GROUP_BESIDE, KINDS, kind_of
 from site_store import ActionRecord, SiteStore
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator

@@ -14,14 +14,14 @@ from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.protocol import Provisioner, TaskState
-from site_engine.actions.kinds import kind_of
 from site_engine.actions.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVerdict
-from site_engine.actions.parameters import ActionParameters, parse_parameters
 from site_engine.groups.groups import GroupRequest, GroupSubject, StillBeside
+from site_engine.kinds import kind_of
 from site_engine.operations.readiness import Answer, AskNodes, ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.parameters import ActionParameters, parse_parameters
 from site_engine.plans.planning import Known, make_plan, plan_action
 from site_engine.process import Clock
 from site_store import ActionRecord, ApprovalRecord, GroupRecord, SiteStore

@@ -9,8 +9,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRuntimeError
 
 from site_engine.actions.dead_actions import close_without_report
 from site_engine.actions.finalization import finalize_action, finalize_dry_run
-from site_engine.actions.kinds import REPORT, kind_of
 from site_engine.controller.upkeep import EVENTS_KEPT
+from site_engine.kinds import REPORT, kind_of
 from site_store import SiteStore
 from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, step_states, task_states

@@ -24,10 +24,9 @@ from airflow.sdk.log import mask_secret
 
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
-from site_engine.actions.kinds import RELEASE, states_of_steps, tasks_of
-from site_engine.actions.reports import STEP_FAILED
 from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
+from site_engine.kinds import RELEASE, STEP_FAILED, states_of_steps, tasks_of
 from site_engine.monitoring.measurements import use_sink
 from site_engine.monitoring.owners import AIRFLOW_INTERVAL, PROCESS, ProvisionerObserver, airflow_owner
 from site_engine.process import Stopping
@@ -125,7 +124,7 @@ class SiteOperator(BaseOperator):
         """Carry the step out; what it returns is the task's result."""
 
     def step_name(self) -> str:
-        """Return the step that the task carries out now (`site_engine.actions.kinds`)."""
+        """Return the step that the task carries out now (`site_engine.kinds`)."""
         return self._step or self.task_id
 
     def step_group(self) -> str | None:

@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 from design_rendering.design import read_design
 from design_rendering.kinds.nodes import nodes_from_documents
-from site_engine.actions.admission import (
+from site_engine.actions.dead_actions import reconcile, take_site
+from site_engine.actions.skipped_steps import steps_without_work
+from site_engine.admission import (
     Refusal,
     judge_critical_groups,
     judge_design,
     judge_out_of_use,
     judge_parameters,
 )
-from site_engine.actions.dead_actions import reconcile, take_site
-from site_engine.actions.kinds import kind_of
-from site_engine.actions.parameters import (
+from site_engine.designs import DesignCheck, check_design, refusal_stays
+from site_engine.errors import StepError
+from site_engine.kinds import kind_of
+from site_engine.log_messages import count
+from site_engine.monitoring.owners import ProvisionerObserver
+from site_engine.node_lists import read_list
+from site_engine.parameters import (
     ParameterError,
     known_in_run,
     parameters_of,
     read_checked,
     unknown_parameters,
 )
-from site_engine.designs import DesignCheck, check_design, refusal_stays
-from site_engine.errors import StepError
-from site_engine.log_messages import count
-from site_engine.monitoring.owners import ProvisionerObserver
-from site_engine.plans.node_lists import read_list
 from site_engine.plans.planning import strategy_of
-from site_engine.plans.skipped_steps import steps_without_work
 from site_engine.redaction import exposed_in
 from site_engine.shared_lists import shared_by
 from slipway_airflow import connections
@@ -59,7 +59,7 @@ class BeginActionOperator(SiteOperator):
 
     Parameters
     ----------
-    kind : a kind of action (`site_engine.actions.kinds`), such as ``deploy_site``.
+    kind : a kind of action (`site_engine.kinds`), such as ``deploy_site``.
     steps : those of its steps that this task carries out.
     """
 

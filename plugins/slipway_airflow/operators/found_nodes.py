@@ -10,17 +10,16 @@ from airflow.sdk.log import mask_secret
 
 from design_rendering.design import read_design
 from site_engine.actions.dead_actions import take_site
-from site_engine.actions.kinds import BEGIN_ACTION, kind_of
 from site_engine.actions.node_steps import NodeStepSubject, NodeStepVerdict
-from site_engine.actions.parameters import parameters_of
-from site_engine.actions.reports import STEP_WARNING
 from site_engine.errors import StepError
 from site_engine.groups.pause import hold_back
+from site_engine.kinds import BEGIN_ACTION, STEP_WARNING, kind_of
 from site_engine.log_messages import count, names
+from site_engine.node_lists import read_list
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.wait import StillRunning
-from site_engine.plans.node_lists import read_list
+from site_engine.parameters import parameters_of
 from site_engine.plans.planning import plan_action
 from site_engine.plans.removals import nodes_to_remove, removal_of, why_no_removal
 from slipway_airflow.operators.action import run_states

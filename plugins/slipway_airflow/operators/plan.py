@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any
 from airflow.configuration import conf
 
 from design_rendering.design import read_design
-from site_engine.actions.admission import judge_redeploys
-from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, Override, kind_of
-from site_engine.actions.parameters import parameters_of
-from site_engine.actions.reports import STEP_WARNING
+from site_engine.actions.skipped_steps import DRY_RUN, site_steps_without_work
+from site_engine.admission import judge_redeploys
 from site_engine.errors import StepError
-from site_engine.groups.releases import releases_of
+from site_engine.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, STEP_WARNING, Override, kind_of
 from site_engine.log_messages import by_reason, count, names, withheld
 from site_engine.monitoring.measurements import measure_group
 from site_engine.monitoring.owners import ProvisionerObserver
+from site_engine.node_lists import read_list
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
-from site_engine.plans.node_lists import read_list
+from site_engine.parameters import parameters_of
 from site_engine.plans.planning import Plan, idle_groups, plan_action, simulate_plan
-from site_engine.plans.skipped_steps import DRY_RUN, site_steps_without_work
+from site_engine.plans.releases import releases_of
 from site_engine.process import SharedClock
 from site_engine.shared_lists import shared_by
 from slipway_airflow import connections

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from design_rendering.design import read_design
 from site_engine.actions import site_steps
 from site_engine.actions.dead_actions import take_site
-from site_engine.actions.kinds import Override
 from site_engine.actions.node_steps import NodeStepRequest, NodeStepSubject
-from site_engine.actions.parameters import parameters_of
 from site_engine.errors import StepError
 from site_engine.groups.pause import hold_back
+from site_engine.kinds import Override
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
+from site_engine.parameters import parameters_of
 from site_store import SiteStore, StepState
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address

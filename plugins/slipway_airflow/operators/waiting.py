@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
 
 from site_engine.actions.finalization import finalize_action
-from site_engine.actions.kinds import REPORT, kind_of
+from site_engine.actions.skipped_steps import DRY_RUN
 from site_engine.groups.turns import OVER
+from site_engine.kinds import REPORT, kind_of
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
-from site_engine.plans.skipped_steps import DRY_RUN
 from site_engine.process import SharedClock, Stopping
 from site_engine.shared_lists import shared_by
 from slipway_airflow import connections

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
+from site_engine.actions.retry import RetryPlan, plan_retry, retry_action
 from site_engine.groups.approvals import answer_gate, require_approver, waiting_approval
-from site_engine.groups.retry import RetryPlan, plan_retry, retry_action
 from site_store import ApprovalRecord
 from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import ActionId, find_action, take_version

@@ -6,8 +6,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from site_engine.actions.dead_actions import close_without_report, reconcile
-from site_engine.actions.kinds import kind_of
 from site_engine.errors import AirflowApiError
+from site_engine.kinds import kind_of
 from site_engine.process import CONTROL, STOP
 from site_store import ActionState
 from slipway_api.actions.view import dag_status, is_paused

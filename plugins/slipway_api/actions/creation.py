@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import ProvisionerError
-from site_engine.actions.admission import busy_site, judge_design
-from site_engine.actions.kinds import ActionKind, Override
-from site_engine.actions.parameters import CONTINUE_ON_FAIL, ActionParameters
+from site_engine.admission import busy_site, judge_design
 from site_engine.errors import AirflowApiError, AirflowRefused, SettingsError
+from site_engine.kinds import ActionKind, Override
+from site_engine.parameters import CONTINUE_ON_FAIL, ActionParameters
 from site_store import ActionState, SiteBusy
 from slipway_api.actions.dry_run import judged_plan
 from slipway_api.actions.request import (
@@ -35,7 +35,7 @@ from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
-    from site_engine.plans.node_lists import NodeList
+    from site_engine.node_lists import NodeList
     from site_store import ActionRecord, SiteStore
     from slipway_api.actions.request import ActionRequest
     from slipway_api.airflow_access import Caller

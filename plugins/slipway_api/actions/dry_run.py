@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from site_engine.actions.admission import judge_critical_groups, judge_design
-from site_engine.plans.node_lists import last_list
+from site_engine.admission import judge_critical_groups, judge_design
+from site_engine.node_lists import last_list
 from site_engine.plans.site_plans import plan_request
 from slipway_api import airflow_access as access
 from slipway_api.actions.request import (
@@ -37,9 +37,9 @@ from strategy_lib.warnings import NO_GROUPS, group_count_problem
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
     from design_rendering.design import Design
-    from site_engine.actions.kinds import ActionKind
-    from site_engine.actions.parameters import ActionParameters
-    from site_engine.plans.node_lists import NodeList
+    from site_engine.kinds import ActionKind
+    from site_engine.node_lists import NodeList
+    from site_engine.parameters import ActionParameters
     from site_engine.plans.plan import SitePlan
     from site_store import SiteStore
     from slipway_api.airflow_access import Caller

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, Field
 
 from site_engine.actions.dead_actions import has_unrecorded_end
-from site_engine.actions.kinds import DEPLOY_GROUP
 from site_engine.actions.reports import reported_node
+from site_engine.kinds import DEPLOY_GROUP
 from site_engine.trees.status_trees import ACTION_DEPTH, action_tree
 from site_engine.trees.waiting import waits_for_person
 from slipway_api.actions.notes import NODE

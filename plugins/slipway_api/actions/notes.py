@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
-from site_engine.actions.kinds import DEPLOY_GROUP, STEPS
+from site_engine.kinds import DEPLOY_GROUP, STEPS
 from site_store import EventNotFound, NotFound
 from site_store.status.events import EventKind
 from slipway_api import airflow_access as access

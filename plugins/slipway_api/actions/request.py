@@ -11,7 +11,8 @@ from fastapi import Depends, Query, Request
 from pydantic import BaseModel, Field, ValidationError
 
 from design_rendering.design import read_design
-from site_engine.actions.admission import (
+from site_engine.actions.dead_actions import reconcile
+from site_engine.admission import (
     Ground,
     Refusal,
     judge_out_of_use,
@@ -20,10 +21,9 @@ from site_engine.actions.admission import (
     passed_over,
     requested_kind,
 )
-from site_engine.actions.dead_actions import reconcile
-from site_engine.actions.parameters import ActionParameters, ParameterError, parse_parameters
 from site_engine.designs import read_revision
 from site_engine.errors import AirflowApiError, StepError
+from site_engine.parameters import ActionParameters, ParameterError, parse_parameters
 from slipway_api.http.api_errors import ApiError, plain_message
 from slipway_api.http.bodies import JsonObject
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName
@@ -35,7 +35,7 @@ from strategy_lib.node_states.publication import Version as SiteVersion
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
     from design_rendering.design import Design
-    from site_engine.actions.kinds import ActionKind
+    from site_engine.kinds import ActionKind
     from site_store import SiteStore
 
 log = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
-from site_engine.actions.kinds import BEGIN_ACTION, DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT, SITE_STEPS
-from site_engine.actions.kinds import task_of as task_of_step
-from site_engine.actions.parameters import parameters_of
 from site_engine.errors import AirflowApiError, AirflowRefused
+from site_engine.kinds import BEGIN_ACTION, DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT, SITE_STEPS
+from site_engine.kinds import task_of as task_of_step
+from site_engine.parameters import parameters_of
 from site_store import ActionState, StepState
 from slipway_api.actions.notes import Note, notes_by_subject
 from slipway_api.http.answers import EXAMPLE_ID, Moment

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, Field
 
 from site_engine.actions.dead_actions import LIVE, action_for_display, has_unrecorded_end
-from site_engine.actions.parameters import ALLOW_INTERMEDIATE, parameters_of
 from site_engine.errors import AirflowApiError
+from site_engine.parameters import ALLOW_INTERMEDIATE, parameters_of
 from site_engine.trees.status_trees import action_trees
 from site_store import ActionState
 from slipway_api.actions.groups import ShownGroup, ShownNode, action_nodes, shown_groups

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from site_engine.actions.admission import skipped_commits
+from site_engine.admission import skipped_commits
 from site_engine.plans.next_steps import FIRST, NextStep, next_step
 from site_engine.plans.planning import committed_groups, racks_of
 from site_engine.plans.site_plans import plan_site

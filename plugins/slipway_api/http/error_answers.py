@@ -16,10 +16,10 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
+from site_engine.actions.retry import RetryRefused
 from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError
 from site_engine.extensions import ExtensionError
 from site_engine.groups.approvals import MayNotAnswer, NotAsked
-from site_engine.groups.retry import RetryRefused
 from site_store import (
     BufferChanged,
     BufferEmpty,

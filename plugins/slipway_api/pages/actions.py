@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, kind_of, task_of
-from site_engine.actions.parameters import parameters_of
+from site_engine.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, kind_of, task_of
+from site_engine.parameters import parameters_of
 from site_engine.trees.reported import SEPARATOR
 from site_engine.trees.status_trees import action_tree_with_group, whole_action
 from slipway_api import airflow_access as access

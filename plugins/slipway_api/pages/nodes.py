@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from site_engine.actions.kinds import KINDS
+from site_engine.kinds import KINDS
 from site_engine.node_states.shown import taken_down_by_groups
 from site_engine.trees.nodes import past_to_dict, site_nodes
 from site_store import NodeQuery, SiteStore, ValueRefused

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from site_engine.actions.kinds import KINDS
+from site_engine.kinds import KINDS
 from site_engine.plans.next_steps import next_kind
 from site_engine.trees.status_trees import newest_action_trees, site_tree, site_trees
 from slipway_api import airflow_access as access

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from site_engine.actions.kinds import KINDS
+from site_engine.kinds import KINDS
 from slipway_api import airflow_access as access
 from slipway_api.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers

@@ -11,9 +11,9 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from provisioner_client.errors import ProvisionerUnavailable
+from site_engine import node_lists
 from site_engine.monitoring.owners import ProvisionerObserver
-from site_engine.plans import node_lists
-from site_engine.plans.node_lists import NodeList, ObservedList
+from site_engine.node_lists import NodeList, ObservedList
 from site_engine.redaction import redact_for_site
 from site_engine.shared_lists import SHORT_PATIENCE, shared_by
 from slipway_api import airflow_access as access

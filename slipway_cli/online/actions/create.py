@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from api_client.slipway import VALIDATION_TIMEOUT
-from site_engine.actions.kinds import KINDS, ActionKind, Override, kind_of
+from site_engine.kinds import KINDS, ActionKind, Override, kind_of
 from slipway_cli.online.actions.trees import follow_to_the_end
 from slipway_cli.online.documents.configdocs import create_configdocs
 from slipway_cli.online.server.completion import NODES

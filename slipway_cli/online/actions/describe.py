@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from site_engine.actions.kinds import REPORT
+from site_engine.kinds import REPORT
 from slipway_cli.online.actions.trees import ALL, DEPTH, describe_site, follow_to_the_end, show_tree
 from slipway_cli.online.server.completion import ACTION, STEP
 from slipway_cli.online.server.online_command import (

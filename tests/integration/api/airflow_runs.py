@@ -10,7 +10,7 @@ from airflow.models.taskinstance import TaskInstance
 from airflow.utils.session import create_session
 from sqlalchemy import update
 
-from site_engine.actions.kinds import task_of
+from site_engine.kinds import task_of
 from site_store import PlannedGroup, SiteStore
 from strategy_lib.strategy import Group, SuccessCriteria
 from tests.conftest import AIRFLOW_HOME

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from site_engine.actions.reports import STEP_WARNING
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.groups.approvals import (
     APPROVE,
@@ -23,6 +22,7 @@ from site_engine.groups.approvals import (
     waiting_approval,
 )
 from site_engine.groups.groups import submitted
+from site_engine.kinds import STEP_WARNING
 from site_store import ApprovalAnswer, ApprovalRecord, GroupRecord
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving

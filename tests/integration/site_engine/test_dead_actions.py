@@ -12,7 +12,6 @@ from typing import Any, cast
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-from site_engine.actions.admission import busy_site
 from site_engine.actions.dead_actions import (
     GONE_TIME,
     TRIGGER_TIME,
@@ -22,6 +21,7 @@ from site_engine.actions.dead_actions import (
     reconcile_all,
     take_site,
 )
+from site_engine.admission import busy_site
 from site_engine.errors import AirflowRefused, StepError
 from site_engine.monitoring import measurements
 from site_engine.monitoring.metrics import (

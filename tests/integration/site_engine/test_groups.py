@@ -7,7 +7,8 @@ import re
 import pytest
 
 from provisioner_client.designs import DesignSource
-from site_engine.actions.reports import STEP_WARNING, reported_node
+from site_engine.actions.reports import reported_node
+from site_engine.kinds import STEP_WARNING
 from site_engine.operations.wait import StillRunning
 from site_store import ActionState, GroupRecord, StoreError
 from strategy_lib.phase import GroupState, Phase, Reason

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from site_engine.actions.kinds import kind_of, tasks_of
+from site_engine.actions.retry import RETRY, RetryRefused, Task, plan_retry, retry_action
 from site_engine.errors import AirflowApiError, AirflowRefused
-from site_engine.groups.retry import RETRY, RetryRefused, Task, plan_retry, retry_action
+from site_engine.kinds import kind_of, tasks_of
 from site_store import ActionState, NotFound, SiteStore, StepState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.phase import Phase

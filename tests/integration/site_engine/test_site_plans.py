@@ -13,13 +13,13 @@ from design_rendering.design import read_design
 from design_rendering.documents import load_documents
 from provisioner_client.protocol import ListedNode
 from site_engine.actions.finalization import finalize_dry_run
-from site_engine.actions.kinds import KINDS
-from site_engine.actions.parameters import ActionParameters
-from site_engine.groups.releases import releases_of
+from site_engine.kinds import KINDS
+from site_engine.node_lists import keep_list
+from site_engine.parameters import ActionParameters
 from site_engine.plans.next_steps import next_step
-from site_engine.plans.node_lists import keep_list
 from site_engine.plans.plan import SitePlan
 from site_engine.plans.planning import plan_action, simulate_plan
+from site_engine.plans.releases import releases_of
 from site_engine.plans.site_plans import plan_of_run, plan_site
 from site_store import ActionState, PlannedGroup, SiteStore
 from site_store.tables import node as node_table

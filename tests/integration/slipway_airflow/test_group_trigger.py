@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from provisioner_client.node_agent.settings import FILE_VARIABLE, SHORTEST_KEY
-from site_engine.actions.kinds import DEPLOY_GROUP
+from site_engine.kinds import DEPLOY_GROUP
 from site_engine.process import STOP
 from site_engine.provisioners import ProvisionerConnection
 from site_engine.shared_lists import SHORT_PATIENCE

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from site_engine.errors import AirflowApiError
-from site_engine.plans.node_lists import keep_list
+from site_engine.node_lists import keep_list
 from site_store import ActionState, SiteStore
 from slipway_api.actions import creation
 from slipway_api.actions.creation import create

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from provisioner_client.protocol import ListedNode, NodeChanges, Provisioner
-from site_engine.plans.node_lists import (
+from site_engine.node_lists import (
     ObservedList,
     keep_list,
     last_conditions,

@@ -10,9 +10,9 @@ import pytest
 
 from design_rendering.changes.digests import VERSION
 from design_rendering.design import Design
-from site_engine.actions.admission import judge_out_of_use
-from site_engine.actions.kinds import KINDS
-from site_engine.actions.parameters import parse_parameters
+from site_engine.admission import judge_out_of_use
+from site_engine.kinds import KINDS
+from site_engine.parameters import parse_parameters
 from site_engine.plans.planned_differences import NOBODY, considered_differences
 from site_engine.plans.planning import (
     Deployed,

@@ -9,8 +9,8 @@ import pytest
 
 from design_rendering.design import read_design
 from design_rendering.documents import load_documents
-from site_engine.actions.kinds import KINDS
-from site_engine.actions.parameters import parse_parameters
+from site_engine.kinds import KINDS
+from site_engine.parameters import parse_parameters
 from site_engine.plans.planning import Plan, plan_action, simulate_plan
 from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.node import NodeState

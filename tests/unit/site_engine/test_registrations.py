@@ -17,10 +17,10 @@ from provisioner_client.drydock.connection import connect_drydock
 from provisioner_client.factory import ProvisionerFactory
 from provisioner_client.protocol import Provisioner
 from provisioner_client.redacting import Redact
-from site_engine.actions.kinds import KINDS, STEPS, ActionKind, Step, table
 from site_engine.controller.controller import Controller, Job
 from site_engine.errors import EngineError
 from site_engine.extensions import CHECKS, POLICIES, WATCHERS, check_set, policy_set, watcher_set
+from site_engine.kinds import KINDS, STEPS, ActionKind, Step, table
 from site_engine.node_states.checks import AS_LEFT
 from site_store import SiteStore
 from strategy_lib.actors import WEBHOOK

@@ -10,8 +10,8 @@ import pytest
 
 from design_rendering.design import Design, read_design
 from design_rendering.documents import load_documents
-from site_engine.actions.kinds import kind_of
-from site_engine.actions.parameters import ActionParameters, parse_parameters
+from site_engine.kinds import kind_of
+from site_engine.parameters import ActionParameters, parse_parameters
 from site_engine.plans.planning import Plan, plan_action, strategy_of
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.node_row import NodeRow

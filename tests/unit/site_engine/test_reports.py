@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from site_engine.actions.kinds import kind_of
-from site_engine.actions.reports import STEP_FAILED, NodeStepStatus, make_dry_run_report, make_report, reported_node
+from site_engine.actions.reports import NodeStepStatus, make_dry_run_report, make_report, reported_node
+from site_engine.kinds import STEP_FAILED, kind_of
 from site_engine.plans.planning import simulate_plan
 from site_store import ActionRecord, ActionState, EventRecord, Operation, OperationStatus, PlannedGroup, TaskRecord
 from site_store.groups.reports import ReportInput

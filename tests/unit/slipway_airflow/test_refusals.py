@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from site_engine.actions.admission import Ground, Refusal
+from site_engine.admission import Ground, Refusal
 from site_engine.errors import StepError
 from slipway_airflow.operators.begin_action import _require_none
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from site_engine.actions.kinds import kind_of
 from site_engine.errors import AirflowApiError
+from site_engine.kinds import kind_of
 from site_store import ActionState, StepRecord, StepState
 from slipway_api.actions import steps as steps_module
 from slipway_api.actions.steps import (

@@ -14,10 +14,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from provisioner_client.errors import ProvisionerError
-from site_engine.actions.kinds import KINDS
-from site_engine.actions.parameters import PARALLEL_GROUPS
+from site_engine.actions.retry import RETRY, RetryRefused, plan_retry, retry_action
 from site_engine.errors import ConnectionLookupFailed, SettingsError
-from site_engine.groups.retry import RETRY, RetryRefused, plan_retry, retry_action
+from site_engine.kinds import KINDS
+from site_engine.parameters import PARALLEL_GROUPS
 from site_engine.plans.next_steps import next_step
 from site_engine.plans.site_plans import plan_site
 from site_engine.process import STOP
@@ -41,7 +41,7 @@ from strategy_lib.phase import Verdict
 from strategy_lib.strategy import ApprovalMoment
 
 if TYPE_CHECKING:
-    from site_engine.groups.retry import RetryPlan
+    from site_engine.actions.retry import RetryPlan
     from site_store import ActionRecord, SiteStore
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)

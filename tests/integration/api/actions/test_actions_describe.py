@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from site_engine.actions.kinds import DEPLOY_GROUP_BESIDE, KINDS, VERDICT, kind_of, tasks_of
+from site_engine.kinds import DEPLOY_GROUP_BESIDE, KINDS, VERDICT, kind_of, tasks_of
 from site_store import ActionState, SiteStore, StepState
 from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan, run_of

@@ -15,7 +15,7 @@ import yaml
 
 from provisioner_client.protocol import ListedNode
 from site_engine.designs import ADDRESSES, INGESTER, REFUSAL_STAYS
-from site_engine.plans.node_lists import keep_list
+from site_engine.node_lists import keep_list
 from site_store import SiteStore
 from slipway_api.documents.reading import READ_ONCE, SMALL
 from slipway_api.sites import provisioner_check

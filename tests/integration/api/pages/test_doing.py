@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from provisioner_client.protocol import ListedNode
-from site_engine.plans.node_lists import keep_list
+from site_engine.node_lists import keep_list
 from site_store import SiteStore
 from strategy_lib.outcome import NodeCondition
 from tests.integration.api.airflow_runs import commit, create, plan

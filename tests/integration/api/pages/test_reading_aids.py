@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from provisioner_client.protocol import ListedNode
-from site_engine.plans.node_lists import keep_list
+from site_engine.node_lists import keep_list
 from site_store import SiteStore
 from site_store.status.reporters import NewLeaf
 from strategy_lib.outcome import NodeCondition

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from provisioner_client.protocol import ListedNode
-from site_engine.plans.node_lists import keep_list
+from site_engine.node_lists import keep_list
 from site_store import SiteStore
 from slipway_cli.main import main
 from strategy_lib.outcome import NodeCondition

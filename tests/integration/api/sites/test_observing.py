@@ -19,9 +19,9 @@ import yaml
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from site_engine.errors import EngineError
+from site_engine.node_lists import last_list
 from site_engine.node_states.leaders import SiteLeaders
 from site_engine.node_states.polls import POLL_SECONDS
-from site_engine.plans.node_lists import last_list
 from site_store import Lease, SiteStore
 from tests.integration.api.conftest import PASSWORD
 from tests.integration.site_engine.node_states.test_leaders import AtOnce

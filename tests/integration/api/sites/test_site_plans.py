@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from provisioner_client.protocol import ListedNode
-from site_engine.plans.node_lists import keep_list
+from site_engine.node_lists import keep_list
 from site_store import SiteStore
 from strategy_lib.goals.change_words import Deed
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition

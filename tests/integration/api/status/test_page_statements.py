@@ -7,7 +7,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from provisioner_client.protocol import ListedNode
-from site_engine.plans.node_lists import keep_list
+from site_engine.node_lists import keep_list
 from site_store import ActionRecord, SiteStore
 from slipway_api.pages.routes import router
 from strategy_lib.outcome import NodeCondition

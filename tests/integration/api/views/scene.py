@@ -21,14 +21,14 @@ from design_rendering.design import read_design
 from design_rendering.documents import load_documents
 from provisioner_client.protocol import Provisioner
 from site_engine.actions.finalization import finalize_action
-from site_engine.actions.kinds import kind_of
-from site_engine.actions.parameters import parse_parameters
 from site_engine.controller.controller import Controller
 from site_engine.controller.notifications import report_nodes
 from site_engine.controller.owner_jobs import check_owners, watch_owners
+from site_engine.kinds import kind_of
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.node_states.leader import SiteLeader
+from site_engine.parameters import parse_parameters
 from site_engine.plans.planning import plan_action, strategy_of
 from site_engine.process import SharedClock
 from site_engine.redaction import redact_for_action

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from provisioner_client.protocol import ListedNode
+from site_engine.node_lists import keep_list
 from site_engine.node_states.leader import LONGEST_UNSEEN, SiteLeader
-from site_engine.plans.node_lists import keep_list
 from site_store import LeaseLost, SiteStore, StoreUnavailable
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability

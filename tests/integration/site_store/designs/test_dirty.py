@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 
 from design_rendering.changes.digests import VERSION
 from provisioner_client.protocol import ListedNode
-from site_engine.plans.node_lists import keep_list
+from site_engine.node_lists import keep_list
 from site_engine.plans.site_plans import plan_site
 from site_store import SiteStore
 from strategy_lib import plan_update

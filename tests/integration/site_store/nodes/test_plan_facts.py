@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from sqlalchemy import update
 
-from site_engine.plans.node_lists import keep_list
+from site_engine.node_lists import keep_list
 from site_store import PlannedGroup, SiteStore
 from site_store.designs.site_groups import write_site_groups
 from site_store.tables import node

@@ -6,7 +6,7 @@ import pytest
 
 from design_rendering.design import Design, read_design
 from design_rendering.documents import load_documents
-from site_engine.actions.admission import (
+from site_engine.admission import (
     Ground,
     Refusal,
     judge_critical_groups,
@@ -17,8 +17,8 @@ from site_engine.actions.admission import (
     requested_kind,
     skipped_commits,
 )
-from site_engine.actions.kinds import Override, kind_of
-from site_engine.actions.parameters import ActionParameters
+from site_engine.kinds import Override, kind_of
+from site_engine.parameters import ActionParameters
 from site_store import Version
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.user_state import UserState

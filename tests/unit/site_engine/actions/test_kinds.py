@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.actions.kinds import KINDS, ActionKind, kind_of, states_of_steps, tasks_of
+from site_engine.kinds import KINDS, ActionKind, kind_of, states_of_steps, tasks_of
 
 _BEGIN = ("acquire", "load_design", "validate_design")
 

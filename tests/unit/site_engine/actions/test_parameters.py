@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from site_engine.actions.kinds import BY_NAME_ALONE, Override, kind_of
-from site_engine.actions.parameters import ActionParameters, ParameterError, parse_parameters, read_checked
+from site_engine.kinds import BY_NAME_ALONE, Override, kind_of
+from site_engine.parameters import ActionParameters, ParameterError, parse_parameters, read_checked
 
 SITE, SERVER = kind_of("deploy_site"), kind_of("redeploy_server")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from site_engine.actions.admission import Ground, judge_parameters, judge_redeploys
-from site_engine.actions.kinds import KINDS, Override
-from site_engine.actions.parameters import ActionParameters
+from site_engine.admission import Ground, judge_parameters, judge_redeploys
+from site_engine.kinds import KINDS, Override
+from site_engine.parameters import ActionParameters
 from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings
 
 UPDATE = KINDS["update_site"]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from site_engine.actions.kinds import KINDS, ActionKind, Override
-from site_engine.actions.parameters import TARGET_NODES, ActionParameters
+from site_engine.kinds import KINDS, ActionKind, Override
+from site_engine.parameters import TARGET_NODES, ActionParameters
 from site_store import Version
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.groups.disruption import shortfalls

@@ -27,6 +27,10 @@ SITE_STEPS = "site_steps"
 """Airflow's task of the steps that the provisioner carries out for the whole site."""
 VERDICT = "verdict"
 """A task of each DAG that is no step: it runs nothing, and is green only behind a green report."""
+STEP_FAILED = "step_failed"
+"""The kind of the event that says that a step has failed."""
+STEP_WARNING = "step_warning"
+"""The kind of the event that says that a step succeeded with a warning."""
 
 
 class _Row(Protocol):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from site_engine.actions.kinds import BY_NAME_ALONE, DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, ActionKind, Override
 from site_engine.errors import EngineError
+from site_engine.kinds import BY_NAME_ALONE, DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, ActionKind, Override
 from strategy_lib.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from site_engine.actions.admission import busy_site, set_up_command
 from site_engine.actions.dead_actions import reconcile
-from site_engine.actions.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, VERDICT, kind_of, tasks_of
-from site_engine.actions.parameters import parameters_of
+from site_engine.admission import busy_site, set_up_command
 from site_engine.errors import AirflowApiError, AirflowRefused, EngineError
 from site_engine.groups.turns import OVER
+from site_engine.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, VERDICT, kind_of, tasks_of
+from site_engine.parameters import parameters_of
 from site_engine.process import CONTROL
 from site_store import NotFound, StepState, Version
 from strategy_lib.did_you_mean import did_you_mean

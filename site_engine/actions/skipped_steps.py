@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from site_engine.actions.after_success import why_no_stage
-from site_engine.actions.kinds import AFTER_SUCCESS, DEPLOY_GROUP, PLAN_GROUPS, STEPS, kind_of
 from site_engine.actions.site_steps import GOOD_RESULTS
+from site_engine.kinds import AFTER_SUCCESS, DEPLOY_GROUP, PLAN_GROUPS, STEPS, kind_of
 from site_engine.plans.differences import node_differences
 from site_engine.plans.removals import nodes_to_remove, why_not_asked
 from strategy_lib.goals.update import Change
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from design_rendering.design import Design
-    from site_engine.actions.kinds import ActionKind
+    from site_engine.kinds import ActionKind
     from site_store import ActionRecord, SiteStore
     from strategy_lib.status.node_row import NodeRow
 
