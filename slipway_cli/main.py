@@ -3,7 +3,7 @@
 import click
 
 from slipway_cli.command_group import LazyCommand, LazyGroup
-from slipway_cli.options import shared_options
+from slipway_cli.online.server.shared_options import shared_options
 
 SERVER, HERE, FILES, MORE = "Operate sites", "Run Slipway here", "Work on files alone", "More"
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli import SlipwayCliError
-from slipway_cli.terminal.folding_table import FoldingTable, whole_lines
+from slipway_cli.folding_table import FoldingTable, whole_lines
 from strategy_lib.errors import Problem
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"

@@ -14,16 +14,25 @@ from site_engine.groups.groups import GroupRequest, GroupSubject, StillBeside
 from site_engine.kinds import Override
 from site_engine.operations.readiness import ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver
-from site_engine.operations.wait import StillRunning
+from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.parameters import parameters_of
 from site_store import ApprovalRecord, GroupRecord
-from slipway_airflow.operators.waiting import phase_times
 from strategy_lib.phase import SUBMITTED_PHASES, Phase
 
 if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
-    from site_engine.provisioners import ProvisionerConnection
+    from site_engine.provisioners import ConnectionSettings, ProvisionerConnection
     from site_store import ActionRecord, GroupTurn
+
+_SETTINGS = {
+    Phase.VERIFY_SITE: "verify",
+    Phase.PREPARE_SITE: "prepare_site",
+    Phase.PREPARE: "prepare_node",
+    Phase.DEPLOY: "deploy",
+    Phase.RELEASE: "destroy",
+    Phase.DESTROY: "destroy",
+    Phase.RELABEL: "relabel_nodes",
+}
 
 Driven = GroupRecord | ApprovalRecord | StillRunning | StillAsking | StillBeside
 """How far a group has come: its verdict, or what it waits for."""
@@ -107,3 +116,9 @@ def _require_key(site: str, group: str) -> None:
         read_site_key(os.environ, site)
     except UnusableNodeSetting as error:
         raise StepError(f"group {group} is to be ready, and its nodes cannot be asked from Airflow: {error}") from error
+
+
+def phase_times(phase: Phase, configuration: Mapping[str, Any], settings: ConnectionSettings) -> PhaseTimes:
+    """Return interval and timeout of a phase from the design's settings; the connection has the longest interval."""
+    interval, timeout = (float(configuration[f"{_SETTINGS[phase]}_{name}"]) for name in ("interval", "timeout"))
+    return PhaseTimes(min(interval, settings.poll_interval), timeout, settings.queue_timeout)

@@ -33,10 +33,10 @@ from site_engine.shared_lists import SHORT_PATIENCE, shared_by
 from site_store import PlaceTaken, SiteStore
 from slipway_airflow.airflow_stats import emit
 from slipway_airflow.group_driving import GroupTask, drive_group
-from slipway_airflow.operators.base import marker
 from slipway_airflow.trigger_waits import (
     GROUPS_CHANGED,
     connection_of_id,
+    marker,
     redact_in_trigger,
     stay_quiet,
     until_groups,

@@ -174,3 +174,8 @@ async def until_groups(is_over: Callable[[SiteStore], bool], log: TaskLog) -> bo
     finally:
         await asyncio.to_thread(store.close)
     return False
+
+
+def marker(action: ActionRecord) -> str:
+    """Return the name under which the provisioner logs what is done for an action."""
+    return action.context_marker or action.id

@@ -35,6 +35,7 @@ from site_engine.shared_lists import shared_by
 from site_store import RevisionNotFound, SiteStore, StepState, StoreError
 from slipway_airflow import connections
 from slipway_airflow.airflow_stats import emit
+from slipway_airflow.trigger_waits import marker
 from strategy_lib.actors import Actor
 from strategy_lib.errors import StrategyLibError
 
@@ -293,8 +294,3 @@ def masked_token(store: SiteStore, action: ActionRecord) -> str:
     token = store.revisions.get(action.site, action.revision).design_token
     mask_secret(token)
     return token
-
-
-def marker(action: ActionRecord) -> str:
-    """Return the name under which the provisioner logs what is done for an action."""
-    return action.context_marker or action.id

@@ -34,7 +34,8 @@ from site_engine.redaction import exposed_in
 from site_engine.shared_lists import shared_by
 from slipway_airflow import connections
 from slipway_airflow.operators.action import run_states
-from slipway_airflow.operators.base import SiteOperator, marker, masked_token, skip_tasks
+from slipway_airflow.operators.base import SiteOperator, masked_token, skip_tasks
+from slipway_airflow.trigger_waits import marker
 from strategy_lib.strategy import strategy_to_data
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from site_engine.plans.releases import releases_of
 from site_engine.process import SharedClock
 from site_engine.shared_lists import shared_by
 from slipway_airflow import connections
-from slipway_airflow.operators.base import SiteOperator, marker, skip_tasks
+from slipway_airflow.operators.base import SiteOperator, skip_tasks
+from slipway_airflow.trigger_waits import marker
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition

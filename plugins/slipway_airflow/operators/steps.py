@@ -18,9 +18,10 @@ from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
 from site_engine.parameters import parameters_of
 from site_store import SiteStore, StepState
+from slipway_airflow.group_driving import phase_times
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address
-from slipway_airflow.operators.waiting import WaitingOperator, phase_times
+from slipway_airflow.operators.waiting import WaitingOperator
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:

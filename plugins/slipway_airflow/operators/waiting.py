@@ -18,20 +18,18 @@ from site_engine.kinds import REPORT, kind_of
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.run import OperationRun
-from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.operations.wait import StillRunning
 from site_engine.process import SharedClock, Stopping
 from site_engine.shared_lists import shared_by
 from slipway_airflow import connections
-from slipway_airflow.operators.base import SiteOperator, marker, step_states, task_states
+from slipway_airflow.operators.base import SiteOperator, step_states, task_states
+from slipway_airflow.trigger_waits import marker
 from slipway_airflow.triggers import NodesReadyTrigger, ProvisionerTaskTrigger
-from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from airflow.sdk import Context
 
-    from site_engine.provisioners import ConnectionSettings, ProvisionerConnection
+    from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, SiteStore
 
 # A task that comes back from the triggerer finds its provisioner task over, or nearly so.
@@ -39,15 +37,6 @@ _PATIENCE_AFTER_DEFERRAL = 5.0
 
 
 # How the design's settings call the times of a phase.
-_SETTINGS = {
-    Phase.VERIFY_SITE: "verify",
-    Phase.PREPARE_SITE: "prepare_site",
-    Phase.PREPARE: "prepare_node",
-    Phase.DEPLOY: "deploy",
-    Phase.RELEASE: "destroy",
-    Phase.DESTROY: "destroy",
-    Phase.RELABEL: "relabel_nodes",
-}
 
 
 class WaitingOperator(SiteOperator):
@@ -154,9 +143,3 @@ class WaitingOperator(SiteOperator):
 def connection_of(store: SiteStore, op: int) -> str | None:
     """Return the connection over which an operation is asked about: that of its own action, maybe an older one."""
     return store.actions.get(store.operations.get(op).action_id).connection
-
-
-def phase_times(phase: Phase, configuration: Mapping[str, Any], settings: ConnectionSettings) -> PhaseTimes:
-    """Return interval and timeout of a phase from the design's settings; the connection has the longest interval."""
-    interval, timeout = (float(configuration[f"{_SETTINGS[phase]}_{name}"]) for name in ("interval", "timeout"))
-    return PhaseTimes(min(interval, settings.poll_interval), timeout, settings.queue_timeout)

@@ -20,7 +20,7 @@ from rich.syntax import Syntax
 
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.server.server_config import server_config
-from slipway_cli.options import shared_options
+from slipway_cli.online.server.shared_options import shared_options
 from slipway_cli.output import OutputFormat, console
 
 Command = TypeVar("Command", bound=Callable[..., object])

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from slipway_cli.terminal.folding_table import FoldingTable
+from slipway_cli.folding_table import FoldingTable
 
 ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 VERDICT = "critical group control-nodes failed; non-critical group compute-nodes-1 failed too"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.text import Text
 
-from slipway_cli.terminal.folding_table import longest_word, whole_lines
+from slipway_cli.folding_table import longest_word, whole_lines
 
 
 def lines(text: str, width: int) -> list[str]:

@@ -179,7 +179,7 @@ def test_an_action_from_its_creation_to_its_end(
     store.actions.close(identity, ActionState.CANCELLED, "stopped")
     assert "cannot stop action" in committed("stop", identity, status=1).stderr
     followed = committed("describe", identity, "--follow", status=1)
-    assert "cancelled: stopped" in followed.stdout
+    assert "CANCELLED: stopped" in followed.stdout
 
 
 def test_what_a_reader_may_not(committed: Slipway) -> None:
@@ -239,6 +239,6 @@ def test_a_site_that_is_misspelt(committed: Slipway, tmp_path: Path) -> None:
 
 def test_what_an_action_would_do(committed: Slipway) -> None:
     said = committed("plan", "update_site", "--fresh").stdout
-    assert "update_site of site default, revision 1\n" in said
+    assert "update_site of site default, revision 1: erases 0 " in said
     assert re.search(r"1  control  yes +2 +prepare 2, deploy 2", said), said
     assert committed("plan", "deploy_site", "-o", "json").data["listed"]["age"] >= 0

@@ -78,7 +78,7 @@ def test_no_get_writes(op: httpx.Client, store: SiteStore, dead: str, monkeypatc
     assert op.delete("/api/v1.0/configdocs").status_code == 500
 
 
-@pytest.mark.parametrize("path", ["actions", "actions/{}", "runs/deploy_site/default__{}"])
+@pytest.mark.parametrize("path", ["actions", "actions/{}"])
 def test_a_dead_action_is_shown_as_over_and_stays_as_it_is(
     path: str, viewer: httpx.Client, store: SiteStore, dead: str
 ) -> None:
