@@ -12,10 +12,10 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from design_rendering.changes.objects import ObjectKey, kind_of
 from design_rendering.design import used_strategies
-from design_rendering.documents import Document
 from design_rendering.kinds.nodes import NODE_MAKERS, nodes_from_documents
+from design_rendering.kinds.objects import ObjectKey, kind_of
+from design_rendering.reading.documents import Document
 from design_rendering.rendering import RenderedDocument, Rendering
 from strategy_lib.actors import NoEnd, ScopedPolicy, apply_policies
 from strategy_lib.errors import Problem, StrategyLibError

@@ -12,12 +12,12 @@ from design_rendering.deckhand.document_graph import DocumentGraph, DocumentGrap
 from design_rendering.deckhand.layering import LayeringError, carry_out, read_layers
 from design_rendering.deckhand.secret_paths import SecretPaths
 from design_rendering.deckhand.substitution import SubstitutionError, put, take
-from design_rendering.diagnostics import Diagnostics
-from design_rendering.documents import Document
 from design_rendering.reading.budget import Budget, TooMuchError
 from design_rendering.reading.copy_on_write import CopyOnWrite
-from design_rendering.secrets import is_secret, secret_values
-from design_rendering.yaml_writer import DocumentWriter
+from design_rendering.reading.diagnostics import Diagnostics
+from design_rendering.reading.documents import Document
+from design_rendering.reading.yaml_writer import DocumentWriter
+from design_rendering.redaction import is_secret, secret_values
 from strategy_lib.did_you_mean import Hints
 from strategy_lib.errors import Problem, extend
 
@@ -268,7 +268,7 @@ def design_text(rendering: Rendering) -> str:
 
     A document that rendering left alone is there as it was written, comments included; the others are written anew, and
     so are those in which a key stands twice.
-    Secrets are in it: see `secrets.py` for what may be shown to everybody.
+    Secrets are in it: see `redaction.py` for what may be shown to everybody.
     """
     writer = DocumentWriter()
     parts = []

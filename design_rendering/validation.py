@@ -8,20 +8,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from design_rendering import slipway_kinds
-from design_rendering.changes.objects import ObjectKey
 from design_rendering.design import Design, read_design, unused_strategies, used_strategies
-from design_rendering.diagnostics import RenderingError
-from design_rendering.documents import Document, find_document, find_documents
 from design_rendering.drydock_kinds import PASSED_ON, READ
 from design_rendering.kinds.drydock_nodes import missing_parts
 from design_rendering.kinds.health_urls import refused_addresses
 from design_rendering.kinds.node_limits import node_limit_problems
 from design_rendering.kinds.nodes import NODE_SCHEMAS, has_nodes, missing_makers, nodes_from_documents
+from design_rendering.kinds.objects import ObjectKey
 from design_rendering.kinds.provisioner_kinds import provisioner_problems
 from design_rendering.kinds.slipway_nodes import shape_problems
 from design_rendering.policies import NO_POLICIES, DesignPolicy, PolicyError, police
+from design_rendering.reading.diagnostics import RenderingError
+from design_rendering.reading.documents import Document, find_document, find_documents
+from design_rendering.redaction import PLACEHOLDER, is_secret
 from design_rendering.rendering import RenderedDocument, Rendering, render
-from design_rendering.secrets import PLACEHOLDER, is_secret
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import Problem, Step, StrategyLibError, path_of
 from strategy_lib.node import Node

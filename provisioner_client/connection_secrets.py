@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
-from design_rendering.redaction import url_logins
-from design_rendering.secrets import is_secret_key
+from design_rendering.redaction import is_secret_key, url_logins
 
 if TYPE_CHECKING:
     from provisioner_client.connection import ConnectionValues

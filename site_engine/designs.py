@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.errors import DesignEmpty, DesignUnreadable
 from provisioner_client.protocol import Provisioner
@@ -22,7 +22,7 @@ from site_engine.log_messages import names
 from strategy_lib.strategy import Selector
 
 if TYPE_CHECKING:
-    from design_rendering.documents import Document
+    from design_rendering.reading.documents import Document
     from site_store import RevisionRecord, SiteStore
 
 

@@ -17,7 +17,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
-from design_rendering.changes.objects import OBJECT_KINDS
+from design_rendering.kinds.objects import OBJECT_KINDS
 from design_rendering.policies import DesignPolicy, every_node_has_a_group
 from site_engine.errors import EngineError
 from site_engine.node_states.checks import OWN_CHECKS, NodeCheck

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
 
-from design_rendering.diagnostics import RenderingError
-from design_rendering.documents import DocumentError, load_documents
-from design_rendering.redaction import Redactor
+from design_rendering.reading.diagnostics import RenderingError
+from design_rendering.reading.documents import DocumentError, load_documents
+from design_rendering.redaction import Redactor, may_hide_secrets, secret_values
 from design_rendering.rendering import render, secret_texts
-from design_rendering.secrets import may_hide_secrets, secret_values
 from design_rendering.validation import exposed_secrets
 from provisioner_client.redacting import redacted_or_not_shown
 from site_engine.designs import read_revision
@@ -29,7 +28,7 @@ from site_store import RevisionNotFound
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from design_rendering.documents import Document
+    from design_rendering.reading.documents import Document
     from provisioner_client.redacting import Redact
     from site_engine.process import TaskLog
     from site_store import ActionRecord, CollectionRecord, RevisionRecord, SiteStore

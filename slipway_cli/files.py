@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from design_rendering.documents import Document, DocumentError, load_documents
+from design_rendering.reading.documents import Document, DocumentError, load_documents
 from design_rendering.reading.yaml_reader import Limits
 from strategy_lib.errors import Problem
 

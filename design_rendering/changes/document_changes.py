@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from design_rendering.documents import Document
-from design_rendering.secrets import PLACEHOLDER, redacted
+from design_rendering.reading.documents import Document
+from design_rendering.redaction import PLACEHOLDER, redacted
 from strategy_lib.errors import Step, path_of
 
 _Key = tuple[str, str | None, str]

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from design_rendering.changes.document_changes import Change, DocumentChange, FieldChange, document_changes
-from design_rendering.changes.objects import ObjectKey, design_objects, kind_of, parts_of_nodes
-from design_rendering.documents import Document, load_documents
 from design_rendering.kinds.nodes import NODE_SCHEMAS, nodes_from_documents
-from design_rendering.secrets import PLACEHOLDER
+from design_rendering.kinds.objects import ObjectKey, design_objects, kind_of, parts_of_nodes
+from design_rendering.reading.documents import Document, load_documents
+from design_rendering.redaction import PLACEHOLDER
 
 Hide = Callable[[Any], Any]
 """Takes the secrets out of a value."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from design_rendering.deckhand.directives import Directives, Label
 from design_rendering.deckhand.layering import Layers
-from design_rendering.diagnostics import Diagnostics
-from design_rendering.documents import READ_KINDS, Document
+from design_rendering.reading.diagnostics import Diagnostics
+from design_rendering.reading.documents import READ_KINDS, Document
 
 _SELECTOR = "$.metadata.layeringDefinition.parentSelector"
 _REPLACEMENT = "$.metadata.replacement"

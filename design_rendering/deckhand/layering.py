@@ -8,10 +8,10 @@ from typing import Any
 
 from design_rendering.deckhand.directives import Action, Method, is_control
 from design_rendering.deckhand.secret_paths import SecretPaths
-from design_rendering.diagnostics import Diagnostics
-from design_rendering.documents import DEFAULT_LAYERS, Document
 from design_rendering.reading.budget import Budget
 from design_rendering.reading.copy_on_write import CopyOnWrite, PlaceError
+from design_rendering.reading.diagnostics import Diagnostics
+from design_rendering.reading.documents import DEFAULT_LAYERS, Document
 from design_rendering.reading.traversal import MISSING, found_at
 from strategy_lib.errors import path_of
 

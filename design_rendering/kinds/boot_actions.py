@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from design_rendering.documents import Document
+from design_rendering.reading.documents import Document
 from strategy_lib.node import Node, label_text
 
 _LISTS = ("node_names", "node_tags", "rack_names")

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from design_rendering.documents import Document, find_documents
 from design_rendering.drydock_kinds import (
     HARDWARE_SCHEMA,
     LINK_SCHEMA,
@@ -18,6 +17,7 @@ from design_rendering.drydock_kinds import (
     placed_parts,
 )
 from design_rendering.kinds.node_metadata import depends_on_nodes
+from design_rendering.reading.documents import Document, find_documents
 from strategy_lib.did_you_mean import Hints, suggestion
 from strategy_lib.errors import InventoryError, Problem, path_of
 from strategy_lib.node import NO_LABELS, NO_TAGS, Node, label_text

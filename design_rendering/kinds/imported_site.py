@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from design_rendering.secrets import is_secret_at
+from design_rendering.redaction import is_secret_at
 from design_rendering.slipway_kinds import NODE_SCHEMA, NODE_SET_SCHEMA, SITE_SCHEMA
 from strategy_lib.node import NO_LABELS, NO_TAGS
 from strategy_lib.parsing.configuration import DEFAULT_STRATEGY_NAME

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from design_rendering.documents import Document
 from design_rendering.drydock_kinds import NODE_SCHEMA
 from design_rendering.kinds.nodes import node_documents
 from design_rendering.kinds.stated_nodes import OWN_ADDRESS, stated_nodes
+from design_rendering.reading.documents import Document
 from strategy_lib.errors import Problem, StrategyLibError
 
 LONGEST_HOST_NAME: Final = 32

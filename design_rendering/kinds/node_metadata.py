@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from design_rendering.documents import Document
+from design_rendering.reading.documents import Document
 from strategy_lib.errors import Problem
 from strategy_lib.parsing.strategy_parser import choice_problems, node_choices
 from strategy_lib.strategy import NodeChoice

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from design_rendering import drydock_kinds, slipway_kinds
-from design_rendering.documents import Document, find_documents
 from design_rendering.kinds import drydock_nodes
 from design_rendering.kinds.node_metadata import depends_on_nodes
 from design_rendering.kinds.slipway_nodes import slipway_nodes
+from design_rendering.reading.documents import Document, find_documents
 from strategy_lib.errors import InventoryError, Problem
 from strategy_lib.node import Node
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from design_rendering import drydock_kinds, slipway_kinds
-from design_rendering.documents import Document, find_document
 from design_rendering.kinds.slipway_nodes import site_provisioner
+from design_rendering.reading.documents import Document, find_document
 from strategy_lib.errors import Problem, StrategyLibError
 
 DRYDOCK: Final = "drydock"

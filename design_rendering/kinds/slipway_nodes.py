@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from design_rendering.documents import Document, DocumentError, find_document, find_documents
+from design_rendering.reading.documents import Document, DocumentError, find_document, find_documents
 from design_rendering.slipway_kinds import (
     NODE_MAKERS,
     NODE_SCHEMA,

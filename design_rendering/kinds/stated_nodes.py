@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from design_rendering import slipway_kinds
-from design_rendering.documents import Document, find_documents
 from design_rendering.drydock_kinds import NETWORK_SCHEMA, NODE_SCHEMA
 from design_rendering.kinds.node_metadata import is_monitored
 from design_rendering.kinds.slipway_nodes import stated_address
+from design_rendering.reading.documents import Document, find_documents
 
 OWN_ADDRESS: Final = ""
 """Stands for a network where a node has one address, and its network has no name."""

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
-from design_rendering.documents import load_documents
 from design_rendering.drydock_kinds import BOOT_ACTION_SCHEMA
+from design_rendering.reading.documents import load_documents
 from provisioner_client.designs import DesignSource
 from provisioner_client.protocol import ListedNode
 from strategy_lib.errors import StrategyLibError

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from design_rendering.documents import load_documents
 from design_rendering.kinds.slipway_nodes import SlipwayNode, read_slipway_nodes
+from design_rendering.reading.documents import load_documents
 from provisioner_client.designs import DesignMessage, DesignSource, DesignValidation
 from provisioner_client.errors import DesignUnreadable
 from provisioner_client.maas.machine import Machine

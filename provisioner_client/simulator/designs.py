@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from provisioner_client.simulator.errors import DesignUnresolvable, FilterCrash
 
 if TYPE_CHECKING:
-    from design_rendering.documents import Document
+    from design_rendering.reading.documents import Document
 
 
 _TYPES = ("union", "intersection")
@@ -214,7 +214,7 @@ def read_design(text: bytes, source: str) -> SiteDesign:
     Raises `DesignUnresolvable` if the text is no list of documents.
     """
     # Imported on first use: the domain brings NetworkX and JSON Schema along, and the simulator starts without them.
-    from design_rendering.documents import DocumentError, find_documents, load_documents
+    from design_rendering.reading.documents import DocumentError, find_documents, load_documents
     from strategy_lib.errors import StrategyLibError
     from strategy_lib.garbage import garbage_put_off
 

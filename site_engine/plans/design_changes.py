@@ -9,8 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from design_rendering.changes.node_changes import node_changes
-from design_rendering.redaction import Redactor
-from design_rendering.secrets import PLACEHOLDER
+from design_rendering.redaction import PLACEHOLDER, Redactor
 from site_engine.errors import EngineError
 from strategy_lib.errors import StrategyLibError
 

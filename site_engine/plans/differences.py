@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from design_rendering.changes.digests import differ_in_labels_alone
+from design_rendering.kinds.digests import differ_in_labels_alone
 from strategy_lib.goals.update import TO_DO, Change, Difference, Done, Wanted, difference
 from strategy_lib.node_states.repair import POWER_IS_OFF
 from strategy_lib.outcome import LISTED_TWICE, NEEDS_REDEPLOY, NodeCondition, left_alone, whose

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, delete, select
 
-from design_rendering.documents import Document
+from design_rendering.reading.documents import Document
 from site_store.design_records import BufferMode, BufferRecord, CollectionRecord, DocumentKey
 from site_store.designs.contents import (
     EMPTY,

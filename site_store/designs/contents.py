@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, select, update
 
-from design_rendering.documents import Document
+from design_rendering.reading.documents import Document
 from site_store.design_records import CollectionRecord
 from site_store.sql.storable import plain, require_text
 from site_store.tables import buffer, buffer_collection, content, document, revision, revision_collection

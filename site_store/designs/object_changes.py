@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, case, delete, func, select, update
 
-from design_rendering.changes.objects import ObjectKey
+from design_rendering.kinds.objects import ObjectKey
 from site_store.designs.objects import ObjectChange
 from site_store.records import Lease
 from site_store.sql.database import Repository

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, literal, select, tuple_
 
-from design_rendering.changes.objects import DesignObject, ObjectKey
+from design_rendering.kinds.objects import DesignObject, ObjectKey
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
 from site_store.tables import design_object

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, delete, select
 from sqlalchemy import insert as plain_insert
 
-from design_rendering.documents import Document
+from design_rendering.reading.documents import Document
 from site_store.design_records import DocumentRecord, KeptDesign, RevisionRecord, RevisionSecrets
 from site_store.designs import contents
 from site_store.designs.buffers import clear, lock_documents, require_empty, require_version
@@ -75,7 +75,7 @@ class Revisions(Repository):
         forced, problems : whether problems were overridden, and which.
         rollback_of : the revision that is brought back; the buffer must be empty.
         hidden : what of it must not be seen; None where that is not known.
-        digests : the digest of each node's design (`design_rendering.changes.digests.node_digests`): from now on these
+        digests : the digest of each node's design (`design_rendering.kinds.digests.node_digests`): from now on these
             nodes are wanted, and no others. None where the design cannot be read: what was wanted before stays.
         notifications : who is told what (`strategy_lib.parsing.notifications.Notifications.to_data`). None where the
             design cannot be read: who was told before still is.

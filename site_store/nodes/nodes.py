@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, exists, func, literal, or_, select, true, update
 
-from design_rendering.changes.digests import VERSION as DIGEST_VERSION
+from design_rendering.kinds.digests import VERSION as DIGEST_VERSION
 from site_store.nodes.node_status import provisioner_owner
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, by_code_point, insert, pairs, pairs_of

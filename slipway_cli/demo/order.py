@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
-from design_rendering.documents import Document, find_documents, load_documents
 from design_rendering.kinds.nodes import nodes_from_documents
 from design_rendering.kinds.provisioner_kinds import provisioner_of, provisioner_problems
+from design_rendering.reading.documents import Document, find_documents, load_documents
 from design_rendering.rendering import rendered_documents
 from design_rendering.slipway_kinds import SITE_SCHEMA
 from design_rendering.validation import validate

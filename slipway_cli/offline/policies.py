@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from design_rendering.changes.objects import ObjectKey
+from design_rendering.kinds.objects import ObjectKey
 from design_rendering.policies import DesignPolicy
 from site_engine.extensions import ExtensionError, installed_policies
 from slipway_cli.output import printable

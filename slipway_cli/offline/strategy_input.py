@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 import click
 
 from design_rendering.design import read_design, unused_strategies
-from design_rendering.documents import Document, find_document, find_documents
 from design_rendering.kinds.nodes import missing_makers, nodes_from_documents
 from design_rendering.policies import police
+from design_rendering.reading.documents import Document, find_document, find_documents
 from design_rendering.reading.line_marks import LineMarks
 from design_rendering.reading.yaml_reader import Limits, YamlReader
 from design_rendering.rendering import RenderedDocument, Rendering

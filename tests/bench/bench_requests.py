@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from design_rendering.rendering import design_text, render
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.designs import DesignSource

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import design_text, render, secret_texts
 from site_store import RevisionSecrets, SiteStore

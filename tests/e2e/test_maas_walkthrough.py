@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA
 from tests.conftest import ROOT
 from tests.e2e.walking import SLIPWAY, Walker, two_terminals

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from design_rendering.design import read_design
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from tests.bench.bench_parallel import PLACES, shape
 from tests.bench.bench_parallel_airflow import Stint, design, judge, own_path
 

@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from design_rendering.design import read_design
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from site_engine.operations.reconcile import list_nodes
 from site_store import ActionState, GroupRecord, SiteStore
 from strategy_lib.phase import GroupState, Phase, Reason

@@ -12,7 +12,7 @@ import pytest
 
 import site_store.operations.operations as operations_module
 from design_rendering.design import read_design
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from site_engine.actions.node_steps import NodeStepVerdict
 from site_engine.operations import run as operation_run
 from site_engine.operations.readiness import Answer

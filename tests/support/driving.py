@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from design_rendering.design import read_design
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy

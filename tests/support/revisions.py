@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from design_rendering.changes.objects import design_objects
 from design_rendering.design import read_design
-from design_rendering.documents import Document, load_documents
+from design_rendering.kinds.objects import design_objects
+from design_rendering.reading.documents import Document, load_documents
+from design_rendering.redaction import secret_values
 from design_rendering.rendering import render
-from design_rendering.secrets import secret_values
 from design_rendering.validation import exposed_secrets
 from site_engine.plans.planning import committed_groups, racks_of
 from site_store import CommittedObjects, RevisionRecord, RevisionSecrets, SiteStore

@@ -78,9 +78,46 @@ FLOORS = {
         "errors",
         "design_records node_records records tables",
     ),
+    "site_engine": (
+        "extensions",
+        "node_states",
+        "controller",
+        "actions trees",
+        "groups",
+        "operations",
+        "plans redaction",
+        "designs shared_lists wishes",
+        "admission log_messages monitoring shared_locks",
+        "parameters process provisioners",
+        "errors kinds node_lists watchers",
+    ),
+    "slipway_cli": (
+        "__main__",
+        "main offline up",
+        "demo online",
+        "command_group help terminal",
+        "controller embedded output",
+        "courier files folding_table options private_files service_account",
+    ),
+    "slipway_airflow": (
+        "notify_dag site_dag",
+        "operators",
+        "group_trigger triggers",
+        "hook plugin trigger_waits",
+        "airflow_stats connections group_driving links provider",
+    ),
+    "design_rendering": (
+        "validation",
+        "policies",
+        "changes design rendering",
+        "deckhand kinds",
+        "redaction",
+        "reading",
+        "drydock_kinds slipway_kinds",
+    ),
     "api_client": ("airflow airflow_health slipway", "log_lines session webhook"),
 }
-MOST_FLOORS = {"site_store": 11}
+MOST_FLOORS = {"site_store": 11, "site_engine": 11}
 FRAMEWORKS = {"airflow", "fastapi", "starlette", "sqlalchemy", "alembic"}
 MAY_USE = {
     "slipway_dags": {"airflow"},

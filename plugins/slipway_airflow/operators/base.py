@@ -42,7 +42,7 @@ from strategy_lib.errors import StrategyLibError
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from design_rendering.documents import Document
+    from design_rendering.reading.documents import Document
     from provisioner_client.protocol import Provisioner
     from provisioner_client.redacting import Redact
     from site_engine.provisioners import ProvisionerConnection

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from design_rendering.documents import Document
+    from design_rendering.reading.documents import Document
     from provisioner_client.protocol import Provisioner
     from site_engine.process import TaskLog
     from site_engine.provisioners import ProvisionerConnection

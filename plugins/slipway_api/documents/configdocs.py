@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
-from design_rendering.documents import DocumentError
+from design_rendering.reading.documents import DocumentError
 from design_rendering.validation import unknown_kinds
 from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore
 from slipway_api import airflow_access as access

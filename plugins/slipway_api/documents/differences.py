@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from design_rendering.changes.document_changes import Change, DocumentChange, SecretPaths, document_changes
-from design_rendering.changes.objects import ObjectKey, kind_of
-from design_rendering.documents import Document
+from design_rendering.kinds.objects import ObjectKey, kind_of
+from design_rendering.reading.documents import Document
 from site_store import SiteStore, Version
 from slipway_api.documents.site_documents import documents_of, policed_rendering_of, texts_or_empty
 from slipway_api.documents.versions import read_or_empty

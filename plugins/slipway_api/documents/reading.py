@@ -10,8 +10,8 @@ import hashlib
 import threading
 from collections.abc import Sequence
 
-from design_rendering.documents import Document, DocumentError, load_documents
-from design_rendering.secrets import PLACEHOLDER
+from design_rendering.reading.documents import Document, DocumentError, load_documents
+from design_rendering.redaction import PLACEHOLDER
 from design_rendering.validation import duplicates, placeholders
 
 SMALL = 64 * 1024

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from design_rendering.changes.objects import ObjectKey, kind_of
-from design_rendering.diagnostics import RenderingError
-from design_rendering.documents import Document, load_documents
+from design_rendering.kinds.objects import ObjectKey, kind_of
 from design_rendering.policies import PolicedRendering, police
+from design_rendering.reading.diagnostics import RenderingError
+from design_rendering.reading.documents import Document, load_documents
+from design_rendering.redaction import redacted, redacted_text
 from design_rendering.rendering import RenderedDocument, Rendering, design_text, render
-from design_rendering.secrets import redacted, redacted_text
 from site_engine.extensions import installed_policies
 from site_store import RevisionRecord, SiteStore, Version
 from slipway_api.documents.versions import read_or_empty, version_name

@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from design_rendering.changes.objects import design_objects
-from design_rendering.diagnostics import RenderingError
-from design_rendering.documents import Document, DocumentError, find_document
 from design_rendering.kinds.nodes import NODE_SCHEMAS
+from design_rendering.kinds.objects import design_objects
 from design_rendering.kinds.provisioner_kinds import provisioner_of
 from design_rendering.policies import PolicyError, police
-from design_rendering.redaction import Redactor
+from design_rendering.reading.diagnostics import RenderingError
+from design_rendering.reading.documents import Document, DocumentError, find_document
+from design_rendering.redaction import Redactor, secret_values
 from design_rendering.rendering import Rendering, design_text, render, secret_texts
-from design_rendering.secrets import secret_values
 from design_rendering.validation import duplicates, unrendered_problems, validate_rendering
 from site_engine.errors import ConnectionLookupFailed
 from site_engine.extensions import installed_policies

@@ -10,7 +10,7 @@ import yaml
 from sqlalchemy import update
 
 from design_rendering.design import read_design
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from provisioner_client.protocol import ListedNode
 from site_engine.actions.finalization import finalize_dry_run
 from site_engine.kinds import KINDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from design_rendering.design import read_design
-from design_rendering.documents import DocumentError, load_documents
+from design_rendering.reading.documents import DocumentError, load_documents
 from strategy_lib.errors import StrategyError, StrategyLibError
 from strategy_lib.selectors import resolve
 

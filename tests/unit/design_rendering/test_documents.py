@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from design_rendering.documents import (
+from design_rendering.reading.documents import (
     READ_KINDS,
     Document,
     DocumentError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from design_rendering.validation import validate
 from strategy_lib.errors import Problem
 

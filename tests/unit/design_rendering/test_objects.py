@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from design_rendering.changes.digests import differ_in_labels_alone, node_digests
-from design_rendering.changes.objects import DesignObject, ObjectKey, design_objects, parts_of_nodes
-from design_rendering.documents import load_documents
+from design_rendering.kinds.digests import differ_in_labels_alone, node_digests
 from design_rendering.kinds.drydock_nodes import nodes_from_documents
+from design_rendering.kinds.objects import DesignObject, ObjectKey, design_objects, parts_of_nodes
+from design_rendering.reading.documents import load_documents
 
 SITE = """
 schema: drydock/BaremetalNode/v1

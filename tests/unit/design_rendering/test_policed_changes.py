@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from design_rendering.documents import Document
 from design_rendering.policies import DesignPolicy, PolicedRendering, PolicyError, PolicyOfKinds, police
+from design_rendering.reading.documents import Document
 from design_rendering.rendering import RenderedDocument, Rendering
 
 SCHEMAS = {"node": "drydock/BaremetalNode/v1", "network": "drydock/Network/v1", "rack": "drydock/Rack/v1"}

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from design_rendering.changes.objects import ObjectKey
 from design_rendering.design import read_design
-from design_rendering.documents import Document, load_documents
+from design_rendering.kinds.objects import ObjectKey
 from design_rendering.policies import DesignPolicy, PolicyError, every_node_has_a_group, police
+from design_rendering.reading.documents import Document, load_documents
 from design_rendering.rendering import Rendering, design_text, render
 from strategy_lib.parsing.strategy_parser import strategy_problems
 from strategy_lib.selectors import resolve

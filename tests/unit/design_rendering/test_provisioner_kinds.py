@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from design_rendering.documents import load_documents
 from design_rendering.kinds.provisioner_kinds import provisioner_problems
+from design_rendering.reading.documents import load_documents
 
 SITE = "schema: slipway/Site/v1\nmetadata: {{name: s}}\ndata: {{provisioner: {0}}}\n---\n"
 OWN = "schema: slipway/Node/v1\nmetadata: {name: n1}\ndata: {}\n---\n"

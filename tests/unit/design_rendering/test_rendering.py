@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from design_rendering import design_text, load_documents, redacted_text, render
+from design_rendering.redaction import may_hide_secrets
 from design_rendering.rendering import secret_texts
-from design_rendering.secrets import may_hide_secrets
 from design_rendering.validation import validate
 from tests.support.designs import action, child, documents, layered, parent, substitution
 

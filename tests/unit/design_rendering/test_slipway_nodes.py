@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from design_rendering import is_secret, load_documents, redacted_text, rendered_documents, secret_values
-from design_rendering.documents import Document, DocumentError
 from design_rendering.kinds.slipway_nodes import SlipwayNode, read_slipway_nodes, site_provisioner, slipway_nodes
+from design_rendering.reading.documents import Document, DocumentError
 from design_rendering.slipway_kinds import SHAPES
 from strategy_lib.errors import InventoryError, StrategyLibError
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from design_rendering import render
-from design_rendering.documents import Document, load_documents
+from design_rendering.reading.documents import Document, load_documents
 from design_rendering.validation import Validation, exposed_secrets, validate, validate_rendering
 from strategy_lib.errors import Problem
 from tests.support.designs import child, documents, layered, parent, substitution

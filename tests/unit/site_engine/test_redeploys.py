@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from design_rendering.design import read_design
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from site_engine.kinds import KINDS
 from site_engine.parameters import parse_parameters
 from site_engine.plans.planning import Plan, plan_action, simulate_plan

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from design_rendering.design import Design, read_design
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from site_engine.kinds import kind_of
 from site_engine.parameters import ActionParameters, parse_parameters
 from site_engine.plans.planning import Plan, plan_action, strategy_of

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 import site_store.errors
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError
 from site_store import StoreError

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from design_rendering.documents import Document, DocumentError
+from design_rendering.reading.documents import Document, DocumentError
 from slipway_api.documents.reading import SMALL, ReadOnce
 
 LARGE = "schema: x/Y/v1\nmetadata: {name: n}\ndata:\n" + "  a: &a\n" + "  - some text\n" * (SMALL // 12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from design_rendering.documents import DocumentError, load_documents
+from design_rendering.reading.documents import DocumentError, load_documents
 from provisioner_client.connection import ConnectionValues
 from site_engine.errors import ConnectionLookupFailed
 from slipway_api.documents import validation

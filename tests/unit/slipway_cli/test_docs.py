@@ -10,8 +10,8 @@ import pytest
 import yaml
 from click.testing import Result
 
-from design_rendering.documents import load_documents
 from design_rendering.kinds.drydock_nodes import nodes_from_documents
+from design_rendering.reading.documents import load_documents
 from slipway_cli.command_group import LazyGroup
 from slipway_cli.main import COMMANDS, SERVER, main
 from strategy_lib import simulate

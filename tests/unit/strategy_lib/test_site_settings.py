@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from design_rendering.design import read_design
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from design_rendering.validation import validate
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.parsing.schema_check import schema

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from strategy_lib.errors import StrategyError
 from strategy_lib.parsing.strategy_parser import group_from_data, parse_label, parse_strategy
 from strategy_lib.strategy import (

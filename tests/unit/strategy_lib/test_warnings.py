@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from strategy_lib.node import Node
 from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.warnings import strategy_warnings

@@ -30,8 +30,8 @@ def read_site(file: Path) -> list[SiteMachine]:
     Raises `SimulatorError` if it cannot be read.
     """
     # Imported on first use: the domain brings libraries along that the simulator starts without.
-    from design_rendering.documents import load_documents
     from design_rendering.kinds.slipway_nodes import read_slipway_nodes
+    from design_rendering.reading.documents import load_documents
     from design_rendering.rendering import rendered_documents
     from strategy_lib.errors import StrategyLibError
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from design_rendering.documents import Document
+from design_rendering.reading.documents import Document
 from site_engine.extensions import ExtensionError, PolicySet, installed_policies
 from site_store import SiteStore
 from tests.support.configdocs import API, commit, committed, put, said

@@ -18,7 +18,7 @@ import httpx
 from sqlalchemy import text as sql
 
 from design_rendering.design import read_design
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from provisioner_client.protocol import Provisioner
 from site_engine.actions.finalization import finalize_action
 from site_engine.controller.controller import Controller

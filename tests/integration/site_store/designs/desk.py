@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from site_store import BufferMode, BufferRecord, RevisionRecord, SiteStore, Version
 from site_store.tables import content, document
 from tests.integration.site_store.scenario import SITE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from design_rendering.changes.objects import DesignObject, ObjectKey
-from design_rendering.documents import load_documents
+from design_rendering.kinds.objects import DesignObject, ObjectKey
+from design_rendering.reading.documents import load_documents
 from site_store import CommittedObjects, ObjectChange, SiteStore
 from site_store.designs.objects import write_objects
 from tests.support.revisions import commit_design

@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from design_rendering.documents import Document
 from design_rendering.kinds.drydock_nodes import nodes_from_documents
+from design_rendering.reading.documents import Document
 from provisioner_client.simulator.designs import compiled_traits, read_design, select_names
 from strategy_lib.node import Node
 from strategy_lib.selectors import NodeIndex

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from design_rendering.design import Design, read_design
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from site_engine.admission import (
     Ground,
     Refusal,

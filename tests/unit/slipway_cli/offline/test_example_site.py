@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from design_rendering.documents import Document, load_documents
 from design_rendering.kinds.drydock_nodes import nodes_from_documents
+from design_rendering.reading.documents import Document, load_documents
 
 
 @pytest.fixture(name="documents")

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from click.testing import Result
 
-from design_rendering.documents import Document, load_documents
 from design_rendering.policies import police
+from design_rendering.reading.documents import Document, load_documents
 from design_rendering.rendering import render
 from site_engine.extensions import ExtensionError, PolicySet, installed_policies
 from tests.support.sites import group, node, site

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from design_rendering.documents import load_documents
+from design_rendering.reading.documents import load_documents
 from slipway_cli.files import Source
 from slipway_cli.online.documents.collection_files import Collection, UploadCache, collection_of, joined, version_of
 from slipway_cli.online.server.server_config import ServerConfig

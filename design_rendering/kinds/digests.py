@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from design_rendering.documents import Document, find_documents
 from design_rendering.drydock_kinds import (
     BOOT_ACTION_SCHEMA,
     HARDWARE_SCHEMA,
@@ -26,6 +25,7 @@ from design_rendering.drydock_kinds import (
 from design_rendering.kinds.boot_actions import boot_actions_of_nodes
 from design_rendering.kinds.drydock_nodes import profile_chain
 from design_rendering.kinds.slipway_nodes import SlipwayNode, slipway_nodes
+from design_rendering.reading.documents import Document, find_documents
 from strategy_lib.node import Node
 
 VERSION = "3"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from design_rendering.documents import Document
+from design_rendering.reading.documents import Document
 from strategy_lib.errors import Problem, StrategyLibError
 
 _MOST = 1000

@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
-from design_rendering.diagnostics import RenderingError
-from design_rendering.documents import Document
 from design_rendering.reading.budget import Budget, TooMuchError
+from design_rendering.reading.diagnostics import RenderingError
+from design_rendering.reading.documents import Document
 from design_rendering.reading.traversal import CONTAINERS, items_of
 
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers

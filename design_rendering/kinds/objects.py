@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from design_rendering import slipway_kinds as own
-from design_rendering.documents import Document, find_documents
 from design_rendering.drydock_kinds import (
     BOOT_ACTION_SCHEMA,
     HARDWARE_SCHEMA,
@@ -26,6 +25,7 @@ from design_rendering.drydock_kinds import (
     route_domains,
 )
 from design_rendering.kinds.boot_actions import boot_actions_of_nodes
+from design_rendering.reading.documents import Document, find_documents
 from strategy_lib.node import Node
 from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA
 from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA
