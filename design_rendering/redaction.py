@@ -1,4 +1,4 @@
-"""What in a design is secret: showing the design without it, and taking it out of texts, however many secrets there are."""
+"""What in a design is secret: showing a design without it, and taking it out of texts, however many there are."""
 
 from __future__ import annotations
 

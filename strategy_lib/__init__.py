@@ -23,7 +23,7 @@ from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_str
 from strategy_lib.phase import Deploy, Finished, GroupState, Phase, Prepare, Reason, Verdict
 from strategy_lib.selectors import NodeIndex, resolve
 from strategy_lib.simulation import simulate
-from strategy_lib.status.words import roll_up, shown_status
+from strategy_lib.status.roll_up import roll_up, shown_status
 from strategy_lib.strategy import CriterionResult, Group, Label, Selector, Strategy, SuccessCriteria
 from strategy_lib.verdict import GroupCounts, counts_of
 from strategy_lib.warnings import strategy_warnings

@@ -20,8 +20,9 @@ from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, Role
 from strategy_lib.status.leaf import OwnerRecord, Shown, status_of_record, status_of_task, unknown_value
+from strategy_lib.status.roll_up import highest, in_order, status_of_parent
 from strategy_lib.status.tree import MOST_MESSAGES, earliest, latest, parent_entry, unrecorded_entry
-from strategy_lib.status.words import Status, highest, in_order, status_of_parent
+from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
     from site_store import ApprovalRecord, GroupFacts

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, Phase
-from strategy_lib.status.words import Status, in_order
+from strategy_lib.status.roll_up import in_order
+from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
     from site_engine.trees.action_tasks import Tasks

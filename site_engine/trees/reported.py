@@ -11,8 +11,9 @@ from site_engine.trees.owners import Owners
 from site_store.status.reporters import checks_in_as
 from strategy_lib.status.entry import Entry, EntryKind
 from strategy_lib.status.leaf import OwnerRecord, Shown
+from strategy_lib.status.roll_up import read_by_owner, status_of_parent
 from strategy_lib.status.tree import MOST_MESSAGES, earliest, latest, task_entry
-from strategy_lib.status.words import Status, read_by_owner, status_of_parent
+from strategy_lib.status.words import Status
 
 if TYPE_CHECKING:
     from site_store import ReportedLeaf

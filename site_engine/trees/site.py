@@ -18,6 +18,7 @@ from strategy_lib.groups.batch_words import batches_so_far
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, OwnerSeen
 from strategy_lib.status.leaf import OwnerRecord, Shown, status_in_site
 from strategy_lib.status.node_row import NodeRow
+from strategy_lib.status.roll_up import highest, in_order, status_of_parent
 from strategy_lib.status.serves import Serves, Serving
 from strategy_lib.status.tree import (
     MOST_MESSAGES,
@@ -29,7 +30,7 @@ from strategy_lib.status.tree import (
     unrecorded_entry,
 )
 from strategy_lib.status.watching import WATCHING, Watched, judge_watching
-from strategy_lib.status.words import Status, highest, in_order, status_from, status_of_parent
+from strategy_lib.status.words import Status, status_from
 
 if TYPE_CHECKING:
     from site_store import ActionBrief, GroupFacts, SiteFacts, StatusCount

@@ -9,7 +9,8 @@ from enum import StrEnum
 
 from strategy_lib.node import TaskStatus
 from strategy_lib.status.node_row import DRIFTED, NodeRow
-from strategy_lib.status.words import ENDED, Status, judged, status_from, status_of_parent
+from strategy_lib.status.roll_up import judged, status_of_parent
+from strategy_lib.status.words import ENDED, Status, status_from
 
 
 @dataclass(frozen=True, slots=True)

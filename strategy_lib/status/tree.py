@@ -11,8 +11,9 @@ from itertools import chain, islice
 from strategy_lib.phase import GroupState, Reason
 from strategy_lib.status.entry import Blame, Entry, EntryKind, EntryType, GroupDetails, OwnerSeen, Role
 from strategy_lib.status.leaf import OwnerRecord, blocked_by, status_of_record, status_of_records
+from strategy_lib.status.roll_up import highest, status_of_parent
 from strategy_lib.status.serves import Serves, serving_of_node
-from strategy_lib.status.words import Status, highest, status_from, status_of_parent
+from strategy_lib.status.words import Status, status_from
 
 MOST_MESSAGES = 10
 _COUNT_ONCE = frozenset(kind for kind in EntryKind if kind.type is EntryType.SUPERGOAL)

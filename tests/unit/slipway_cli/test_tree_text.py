@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from slipway_cli.terminal.tree_text import Sheet, tree_changes, tree_lines
-from strategy_lib.status.words import Status, roll_up
+from strategy_lib.status.roll_up import roll_up
+from strategy_lib.status.words import Status
 
 REF = "action/01ARZ3NDEKTSV4RRFFQ69G5FAV"
 

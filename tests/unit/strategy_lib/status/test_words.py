@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategy_lib import roll_up, shown_status
-from strategy_lib.status.words import Status, status_of_parent
+from strategy_lib.status.roll_up import status_of_parent
+from strategy_lib.status.words import Status
 
 ORDER = ["success", "deleted", "pending", "unresponsive", "processing", "error", "undefined"]
 words = st.sampled_from(ORDER)
