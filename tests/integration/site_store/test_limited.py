@@ -43,7 +43,15 @@ FEEDBACK = {
     *("questions.keep", "repairs.begin", "repairs.observe", "repairs.powered_on", "repairs.refused"),
     *("repairs.started", "reporters.admit", "reporters.create", "reporters.report", "reporters.revoke"),
     *("shared_lists.begin", "shared_lists.prune", "shared_lists.time_out"),
-    *("reports.save", "site_views.prune", "site_views.publish", "site_views.remember", "steps.begin", "steps.leave"),
+    *(
+        "reports.save",
+        "site_views.prune",
+        "site_views.publish",
+        "site_views.remember",
+        "steps.begin",
+        "steps.leave",
+        "steps.skip",
+    ),
     *("tasks.explain_pending", "tasks.fail_unsent", "tasks.plan_step", "tasks.settle_deployed", "waits.hold"),
     *("waits.wait", "wishes.adopt"),
 }
