@@ -136,7 +136,13 @@ def test_ctrl_c_while_a_server_does_not_answer_is_status_130_and_one_line(tmp_pa
         environ = {**os.environ, **nobody, "XDG_CONFIG_HOME": str(tmp_path)}
         command = [sys.executable, "-m", "slipway_cli", "get", "sites"]
         with subprocess.Popen(
-            command, env=environ, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command,
+            env=environ,
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # A test run in the background ignores Ctrl-C, and would hand that on.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         ) as process:
             asked, _ = silent.accept()
             process.send_signal(signal.SIGINT)
