@@ -97,7 +97,7 @@ def _document(schema: str, metadata: dict[str, Any], data: Any) -> Document:
     return Document(schema, metadata["name"], layer if isinstance(layer, str) else None, data, metadata)
 
 
-@pytest.mark.parametrize("number", [50, pytest.param(500, marks=pytest.mark.endurance)])
+@pytest.mark.parametrize("number", [50, pytest.param(500, marks=pytest.mark.soak)])
 def test_any_design_is_rendered_or_refused(number: int) -> None:
     settings(max_examples=number, deadline=None)(given(DESIGN)(rendered_or_refused))()
 
@@ -215,7 +215,6 @@ def test_a_very_long_circle_is_named_in_full_once() -> None:
     assert message.count(" -> ") == count
 
 
-@pytest.mark.endurance
 def test_very_many_with_the_same_labels() -> None:
     design = [layered(f"d{number}", "site", {}, labels={"a": "b"}) for number in range(2000)]
     design += [layered(f"c{n}", "site", {}, parent={"a": "b"}, actions=[action("merge", ".")]) for n in range(2000)]

@@ -88,9 +88,8 @@ def judge(
         return str(error)
 
 
-@pytest.mark.endurance
 @given(st.lists(st.tuples(designs, st.booleans()), min_size=2, max_size=5), sets, sets)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=60)
 def test_rule_43_what_changed_alone_comes_to_the_end_of_judging_all(
     commits: Sequence[tuple[Values, bool]], names: Sequence[str], others: Sequence[str]
 ) -> None:

@@ -55,7 +55,8 @@ def test_then_others_follow_it_with_their_headings(actions: FoldingTable) -> Non
     assert printed(30, actions)[2:4] == [ID, "  State: failed  Rev: 3"]
 
 
-@pytest.mark.parametrize("width", range(8, 140))
+# Both sides of each width at which a column goes below its row, or a cell folds.
+@pytest.mark.parametrize("width", [8, 9, 12, 15, 20, 25, 26, 27, 28, 34, 35, 36, 39, 40, 63, 64, 72, 89, 125, 126])
 def test_nothing_is_ever_lost(width: int, actions: FoldingTable) -> None:
     text = "".join("".join(printed(width, actions)).split())
     for word in (ID, ID[::-1], "failed", "running", "12"):

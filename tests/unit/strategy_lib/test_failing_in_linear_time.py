@@ -112,10 +112,7 @@ def fail_the_root(size: int, depends_on: Callable[[int], list[int]]) -> tuple[De
     return deployment, work.amount
 
 
-@pytest.mark.parametrize(
-    "depends_on",
-    [layers, pytest.param(chain, marks=pytest.mark.endurance), pytest.param(star, marks=pytest.mark.endurance)],
-)
+@pytest.mark.parametrize("depends_on", [layers, chain, star])
 def test_rule_09_each_group_below_fails_once_in_work_linear_in_the_graph(
     depends_on: Callable[[int], list[int]],
 ) -> None:

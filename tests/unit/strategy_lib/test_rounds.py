@@ -94,7 +94,7 @@ def compare(strategy: dict[str, Any], site: Site, fates: Fates, at_once: int) ->
     assert result["verdict"] == ("failure" if expected["failed"] else "success")
 
 
-@pytest.mark.parametrize("number", [40, pytest.param(4000, marks=pytest.mark.endurance)])
+@pytest.mark.parametrize("number", [40, pytest.param(4000, marks=pytest.mark.soak)])
 def test_rule_08_rounds_do_what_the_rules_say(number: int) -> None:
     @settings(max_examples=number, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(strategies(), nodes, outcomes, st.integers(1, 5))
@@ -114,7 +114,6 @@ def drive(deployment: Deployment, fates: Fates) -> tuple[list[Step], tuple[Group
     return steps, deployment.groups, deployment.verdict
 
 
-@pytest.mark.endurance
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(strategies(), nodes, outcomes)
 def test_rule_08_one_group_at_once_is_what_a_real_action_does(

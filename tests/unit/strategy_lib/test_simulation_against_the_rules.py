@@ -181,7 +181,7 @@ def by_the_rules(
     }
 
 
-@pytest.mark.parametrize("number", [100, pytest.param(1000, marks=pytest.mark.endurance)])
+@pytest.mark.parametrize("number", [100, pytest.param(1000, marks=pytest.mark.soak)])
 def test_rules_05_to_19_simulate_does_what_the_rules_say(number: int) -> None:
     @settings(max_examples=number, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(strategies(), nodes, outcomes)

@@ -26,16 +26,23 @@ Ask = Callable[[DrydockProvisioner], object]
 
 
 def asks() -> list[Any]:
-    """Everything that sends the address."""
-    return [
-        pytest.param(lambda drydock: drydock.validate_design(DESIGN), id="validate_design"),
-        pytest.param(lambda drydock: drydock.select_nodes(DESIGN, [Selector(node_tags=("t",))]), id="select_nodes"),
-        pytest.param(lambda drydock: drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref"), id="submit"),
-        pytest.param(lambda drydock: drydock.submit(Phase.VERIFY_SITE, DESIGN, None, "ref"), id="submit a site"),
-    ]
+    """Everything that sends the address, with each path to which it does."""
+    asks: dict[str, tuple[Ask, tuple[str, ...]]] = {
+        "validate_design": (lambda drydock: drydock.validate_design(DESIGN), ("validatedesign",)),
+        "select_nodes": (
+            lambda drydock: drydock.select_nodes(DESIGN, [Selector(node_tags=("t",))]),
+            ("validatedesign", "nodefilter"),
+        ),
+        "submit": (lambda drydock: drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref"), ("tasks",)),
+        "submit a site": (
+            lambda drydock: drydock.submit(Phase.VERIFY_SITE, DESIGN, None, "ref"),
+            ("validatedesign", "nodefilter", "tasks"),
+        ),
+    }
+    return [pytest.param(ask, path, id=f"{name}, {path}") for name, (ask, paths) in asks.items() for path in paths]
 
 
-@pytest.mark.parametrize("ask", asks())
+@pytest.mark.parametrize(("ask", "refusing"), asks())
 @pytest.mark.parametrize("status", [302, 400, 404, 500])
 @pytest.mark.parametrize(
     "echo",
@@ -48,7 +55,6 @@ def asks() -> list[Any]:
         pytest.param({"body": f"Unable to resolve {REF[:-5]}"}, id="cut short"),
     ],
 )
-@pytest.mark.parametrize("refusing", ["validatedesign", "nodefilter", "tasks"])
 def test_an_answer_that_echoes_the_address_is_not_repeated(
     http: responses.RequestsMock,
     drydock: DrydockProvisioner,
@@ -67,6 +73,7 @@ def test_an_answer_that_echoes_the_address_is_not_repeated(
         told = repr(ask(drydock))
     except ProvisionerError as error:
         told = "".join(traceback.format_exception(error)) + repr(error)
+    assert ("POST", f"{API}/{refusing}") in {(call.request.method, call.request.url) for call in http.calls}
     assert TOKEN[:8] not in told
     assert TOKEN[:8] not in caplog.text
 
