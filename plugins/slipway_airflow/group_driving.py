@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from site_engine.provisioners import ConnectionSettings, ProvisionerConnection
     from site_store import ActionRecord, GroupTurn
 
+# How the design's settings call the times of a phase.
 _SETTINGS = {
     Phase.VERIFY_SITE: "verify",
     Phase.PREPARE_SITE: "prepare_site",

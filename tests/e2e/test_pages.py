@@ -63,7 +63,7 @@ def test_a_deployment_is_started_followed_and_mended_in_the_pages(
         frame.get_by_role("link", name=SITE, exact=True).click()
         frame.get_by_role("link", name="Start deploy_site").click()
         frame.get_by_role("button", name="Show what it will do").click()
-        expect(frame.get_by_text("Nodes that are submitted: 3")).to_be_visible()
+        expect(frame.get_by_text("deploys 3, labels 0")).to_be_visible()
         expect(frame.get_by_text(re.compile("deploys 3,"))).to_be_visible()
         frame.get_by_role("button", name="Start deploy_site").click()
         expect(frame.get_by_role("heading", name=f"deploy_site of {SITE}", exact=True)).to_be_visible()

@@ -60,6 +60,8 @@ class SiteStepsOperator(WaitingOperator):
     ) -> Any:
         """Submit the step or re-join it, and see it to its end."""
         action, phase = self.action(store, context), Phase(self.step_name())
+        # The plan before it may have been cleared long after its run had given the site back (rule 23).
+        take_site(store, action.id, run_states(context["ti"]), self.log)
         request = site_steps.SiteStepRequest(
             action_id=action.id,
             site=action.site,

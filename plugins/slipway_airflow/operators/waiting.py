@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 _PATIENCE_AFTER_DEFERRAL = 5.0
 
 
-# How the design's settings call the times of a phase.
-
-
 class WaitingOperator(SiteOperator):
     """Base of the operators that submit provisioner tasks and wait for them."""
 
