@@ -154,8 +154,10 @@ def tree_changes(root: Data, before: dict[tuple[str, ...], str]) -> Iterator[str
         said = str(status)
         if status == Status.ERROR.value and (entry.get("group") or {}).get("state") == "success":
             said += ", the group succeeded"
-        # Who is to blame is known once the group has its verdict, after its first node has failed.
-        known = said + str((entry.get("blame") or {}).get("message", ""))
+        # Both are known only after its first node has failed: who is to blame, and how a phase's other nodes ended.
+        counts = entry.get("counts") or {} if entry.get("kind") == "phase" else {}
+        ended = not (counts.get(Status.PENDING.value) or counts.get(Status.PROCESSING.value))
+        known = f"{said} {ended} {(entry.get('blame') or {}).get('message', '')}"
         if before.get(path) == known:
             continue
         before[path] = known

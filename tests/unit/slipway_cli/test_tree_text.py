@@ -277,11 +277,20 @@ def test_without_a_terminal_who_is_to_blame_is_told_once_it_is_known() -> None:
     assert told == ["control: error: deploy: minimum_successful_nodes needed 2, actual 1; no PXE answer"]
 
 
+def test_without_a_terminal_a_phase_says_how_its_nodes_ended() -> None:
+    before: dict[tuple[str, ...], str] = {}
+    others = ("processing", "pending", "success")
+    phase = [parent("phase", "deploy", node("n1", "error"), node("n2", other)) for other in others]
+    told = [[line for line in tree_changes(each, before) if line.startswith("deploy")] for each in phase]
+    assert told == [["deploy: error: 1 error, 1 processing"], [], ["deploy: error: 1 error, 1 success"]]
+
+
 def test_without_a_terminal_what_waits_is_not_told_and_a_forgiven_failure_is() -> None:
     before: dict[tuple[str, ...], str] = {}
-    for status in ("pending", "processing", "pending", "processing"):
-        told = list(tree_changes(node("n1", status), before))
-    assert (told, before) == ([], {(): "processing"})
+    told = [
+        list(tree_changes(node("n1", status), before)) for status in ("pending", "processing", "pending", "processing")
+    ]
+    assert told == [[], ["n1: processing"], [], []]
     forgiven = parent("group", "racks", node("n1", "error", "no PXE"), group={"state": "success"})
     assert next(iter(tree_changes(forgiven, {}))) == "racks: error, the group succeeded"
 
