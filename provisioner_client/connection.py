@@ -1,16 +1,22 @@
-"""A connection to a provisioner as plain values, and how a backend reads the fields of its own."""
+"""A connection to a provisioner as plain values: what its backend reads of it, and what of it is secret."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeVar
+from urllib.parse import quote, quote_plus
 
-from provisioner_client.shared_lists import UNSHARED, Locks, SharedLists
+from design_rendering.redaction import is_secret_key, url_logins
+from provisioner_client.http_settings import HttpSettings, RetryPolicy, Timeouts
+from provisioner_client.redacting import Redact
+from provisioner_client.shared_lists import NOT_SHARED, Shared
 
 Fields = TypeVar("Fields")
 LONGEST: Final = 315_360_000.0
 """Ten years, in seconds: as far as times can be counted with."""
+_HURRIED: Final = Timeouts(3.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +31,7 @@ class ConnectionValues:
     extra : the fields that its backend and Slipway read, see `read_fields`.
     named_by : what it is kept in, for messages: ``Airflow connection 'slipway_provisioner'``. No secret.
     hurried : a person waits for the answer, so each request is sent once and has a time-out of a few seconds.
-    locks : gives the locks of all processes that share a store; None: there is no store.
-    lists : has long lists asked for by one of these processes at a time.
+    shared : with other processes.
     """
 
     type: str
@@ -39,8 +44,7 @@ class ConnectionValues:
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
     named_by: str | None = None
     hurried: bool = False
-    locks: Locks | None = field(default=None, repr=False, compare=False)
-    lists: SharedLists = field(default=UNSHARED, repr=False, compare=False)
+    shared: Shared = field(default=NOT_SHARED, repr=False, compare=False)
 
     @property
     def url(self) -> str:
@@ -50,6 +54,29 @@ class ConnectionValues:
             return ""
         url = host if "://" in host else f"{self.schema or 'http'}://{host}"
         return f"{url.rstrip('/')}:{self.port}" if self.port else url
+
+
+@dataclass(frozen=True, slots=True)
+class HttpFields:
+    """The fields of a connection's extra that every backend reads; times in seconds."""
+
+    connect_timeout: float = 5.0
+    read_timeout: float = 60.0
+    verify_tls: bool = True
+    ca_bundle: str | None = None
+
+    def settings(self, connection: ConnectionValues, redact: Redact) -> HttpSettings:
+        """Return how requests are sent. Raises `ValueError`: a timeout cannot be used."""
+        connect, read = self.connect_timeout, self.read_timeout
+        if connection.hurried:
+            connect, read = min(connect, _HURRIED.connect), min(read, _HURRIED.read)
+        return HttpSettings(
+            Timeouts(connect, read, max(300.0, 5 * read)),
+            RetryPolicy(attempts=1) if connection.hurried else RetryPolicy(),
+            (self.ca_bundle or True) if self.verify_tls else False,
+            connection.named_by,
+            redact,
+        )
 
 
 def read_fields(kind: type[Fields], extra: Mapping[str, Any]) -> Fields:
@@ -94,3 +121,33 @@ def _boolean(name: str, value: object) -> bool:
     if isinstance(value, str) and value.lower() in {"true", "false"}:
         return value.lower() == "true"
     raise ValueError(f"connection field {name} must be true or false")
+
+
+def secrets_of(connection: ConnectionValues) -> frozenset[str]:
+    """Return the secrets of a connection and their parts.
+
+    They are its password, with the parts of an API key; the fields of its extra that are secret by their names, such as
+    `auth_token`; and passwords within addresses. Each also as it stands in a URL, and as it is sent by basic auth.
+    """
+    return frozenset(form for user, secret in _logins(connection) for form in _forms(user, secret))
+
+
+def _logins(connection: ConnectionValues) -> Iterator[tuple[str, str]]:
+    password = connection.password.strip()
+    yield connection.login, connection.password
+    yield connection.login, password
+    for part in password.split(":"):
+        yield connection.login, part
+    yield from url_logins(connection.host)
+    for key, value in connection.extra.items():
+        if isinstance(value, str):
+            yield from url_logins(value)
+            if is_secret_key(key):
+                yield connection.login, value
+                yield connection.login, value.strip()
+
+
+def _forms(user: str, secret: str) -> Iterator[str]:
+    if secret:
+        yield from (secret, quote(secret), quote(secret, safe=""), quote_plus(secret))
+        yield b64encode(f"{user}:{secret}".encode()).decode()

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from provisioner_client.connection import ConnectionValues
-from provisioner_client.connection_secrets import secrets_of
+from provisioner_client.connection import ConnectionValues, secrets_of
 from provisioner_client.drydock.connection import connect_drydock
 from provisioner_client.maas.connection import connect_maas
 from provisioner_client.protocol import Provisioner

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import logging
-import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,17 +26,21 @@ from provisioner_client.errors import (
 )
 from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_errors import NO_MESSAGE, ErrorShape, ErrorText, from_transport, one_line, read_error
-from provisioner_client.redacting import Redact, nothing_is_secret, redacted_or_not_shown
-from provisioner_client.retry import RetryPolicy, parse_retry_after
-from provisioner_client.urls import checked_url, server_of
+from provisioner_client.http_settings import (
+    AS_SHIPPED,
+    HttpSettings,
+    Timeouts,
+    checked_url,
+    parse_retry_after,
+    server_of,
+)
+from provisioner_client.redacting import redacted_or_not_shown
 from strategy_lib.parsing.bounded_json import read_json
 
 log = logging.getLogger(__name__)
 
 LONGEST_ANSWER: Final = 256 * 1024 * 1024
 LONGEST_REQUEST: Final = 16 * 1024 * 1024
-LONGEST_WAIT: Final = 86400.0
-"""Seconds for a connection, or between two pieces of an answer, at most."""
 _BLOCK: Final = 64 * 1024
 _TRY_LATER: Final = frozenset({408, 425, 429})
 
@@ -78,19 +81,6 @@ class TokenSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds: for the connection, between two pieces of an answer, and for a whole answer."""
-
-    connect: float = 5.0
-    read: float = 60.0
-    total: float = 300.0
-
-    def __post_init__(self) -> None:
-        if not (0 < self.connect <= LONGEST_WAIT and 0 < self.read <= LONGEST_WAIT and self.total > 0):
-            raise ValueError("timeouts are seconds, above 0 and at most a day: nothing here may wait for ever")
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """A good answer: its status, its headers (lower case) and what its JSON says; of a wanted error, its text."""
 
@@ -105,18 +95,13 @@ class HttpSession:
     Parameters
     ----------
     base_url : `http://` or `https://`, without user and password.
+    settings : how they are sent.
     tokens : sent as `X-Auth-Token`; renewed once when refused with 401.
     secrets : gives what must never appear in a text; default: what `tokens` gives.
     headers : sent with every request.
-    named_by : what a person finds the address in, for messages: ``Airflow connection 'slipway_provisioner'``. No
-        secret.
-    verify : check the server's certificate, or the path of the CA file to check it with.
-    redact : takes secrets out of what the server says of an error, before that is shortened. Where it fails, nothing of
-        what the server says is shown.
     auth : signs each request; what a 401 says is not shown then, as it may quote what was signed with.
     is_own : tells an error of the server itself from one that something on the way has written.
     keeps_connections : False where the server closes a connection after its answer without saying so.
-    sleep, chance : wait for so many seconds; a number from 0 to 1. Given by tests.
 
     Raises
     ------
@@ -126,31 +111,21 @@ class HttpSession:
     def __init__(
         self,
         base_url: str,
+        settings: HttpSettings = AS_SHIPPED,
         *,
         tokens: TokenSource | None = None,
         secrets: Callable[[], tuple[str, ...]] | None = None,
-        timeouts: Timeouts | None = None,
-        retry: RetryPolicy | None = None,
-        verify: bool | str = True,
         headers: Mapping[str, str] | None = None,
-        named_by: str | None = None,
-        redact: Redact = nothing_is_secret,
         auth: AuthBase | None = None,
         is_own: Callable[[ErrorText], bool] = is_drydocks,
         keeps_connections: bool = True,
-        sleep: Callable[[float], None] = time.sleep,
-        chance: Callable[[], float] = random.random,
     ) -> None:
         self.base_url = checked_url(base_url)
-        self._server = server_of(self.base_url) + (f" ({named_by})" if named_by else "")
-        self.retry = retry or RetryPolicy()
-        self.timeouts = timeouts or Timeouts()
+        self._server = server_of(self.base_url) + (f" ({settings.named_by})" if settings.named_by else "")
+        self._settings = settings
+        self.retry, self.timeouts = settings.retry, settings.timeouts
         self._tokens = tokens
         self._secrets = secrets or (tokens.secrets if tokens else tuple)
-        self._sleep = sleep
-        self._chance = chance
-        self._verify = verify
-        self._redact = redact
         self._hidden: set[HiddenAddress] = set()
         self._repeats_slow = True
         self._session = requests.Session()
@@ -236,7 +211,8 @@ class HttpSession:
 
     def pause(self, attempt: int, trouble: ProvisionerError) -> None:
         """Wait as the retry policy says after this trouble of this attempt (from 1)."""
-        self._sleep(self.retry.wait(attempt, getattr(trouble, "retry_after", None), self._chance()))
+        wait = self.retry.wait(attempt, getattr(trouble, "retry_after", None), self._settings.chance())
+        self._settings.sleep(wait)
 
     def _repeat(
         self,
@@ -311,7 +287,7 @@ class HttpSession:
                 headers=headers,
                 timeout=(self.timeouts.connect, self.timeouts.read),
                 # Per request: $REQUESTS_CA_BUNDLE overrides what a session says, and rightly only the default here.
-                verify=self._verify,
+                verify=self._settings.verify,
                 # A redirect would carry the token to wherever it points.
                 allow_redirects=False,
                 stream=True,
@@ -388,7 +364,7 @@ class HttpSession:
 
     def _read_error(self, body: bytes) -> ErrorText:
         text = self._redacted(body.decode("utf-8", errors="replace"))
-        return read_error(text.encode(), lambda said: redacted_or_not_shown(self._redact, said))
+        return read_error(text.encode(), lambda said: redacted_or_not_shown(self._settings.redact, said))
 
     def _redacted(self, text: str) -> str:
         for secret in self._secrets():

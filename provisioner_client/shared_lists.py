@@ -46,14 +46,6 @@ class Unshared:
 UNSHARED: Final = Unshared()
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What a client shares with those of other processes."""
-
-    locks: Locks
-    lists: SharedLists
-
-
 class SharedLock(Protocol):
     """One lock, as one client sees it. None of its methods raises; in doubt the client does not have it."""
 
@@ -72,3 +64,17 @@ class SharedLock(Protocol):
 
 Locks: TypeAlias = Callable[[str], SharedLock]
 """Returns the lock of a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What a client shares with those of other processes.
+
+    `locks`: None: there is no store. `lists`: has long lists asked for by one of these processes at a time.
+    """
+
+    locks: Locks | None = None
+    lists: SharedLists = UNSHARED
+
+
+NOT_SHARED: Final = Shared()

@@ -122,7 +122,7 @@ class ProvisionerConnection:
         from provisioner_client.factory import FACTORY
 
         with _as_settings_error(self.id):
-            values = self.values if shared is None else replace(self.values, locks=shared.locks, lists=shared.lists)
+            values = self.values if shared is None else replace(self.values, shared=shared)
             return FACTORY.connect(values, redact, context_marker, observer)
 
     def design_address(self, token: str, fetch: int = 0) -> str:

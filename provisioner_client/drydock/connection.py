@@ -5,28 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from provisioner_client.connection import ConnectionValues, read_fields
+from provisioner_client.connection import ConnectionValues, HttpFields, read_fields
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.tokens import KeystoneAccount, KeystoneToken, NoToken, StaticToken
-from provisioner_client.http_session import Timeouts, TokenSource
-from provisioner_client.redacting import Redact
-from provisioner_client.retry import RetryPolicy
+from provisioner_client.http_session import TokenSource
+from provisioner_client.redacting import Redact, nothing_is_secret
 
 LONGEST_USER: Final = 16
-_HURRIED: Final = Timeouts(3.0, 8.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
-class DrydockFields:
-    """The fields of a connection's extra that this backend reads; times in seconds.
+class DrydockFields(HttpFields):
+    """The fields of a connection's extra that this backend reads.
 
     With `auth_url`, Keystone gives the connection's login a token; `auth_token` is a fixed one.
     """
 
-    connect_timeout: float = 5.0
-    read_timeout: float = 60.0
-    verify_tls: bool = True
-    ca_bundle: str | None = None
     auth_token: str | None = field(default=None, repr=False)
     auth_url: str | None = None
     project_name: str | None = None
@@ -42,23 +36,17 @@ def connect_drydock(
     Raises `ValueError` when the connection cannot be used, in a sentence without secrets.
     """
     given = read_fields(DrydockFields, connection.extra)
-    timeouts = _timeouts(connection, given)
     if not connection.url:
         raise ValueError("it has no Drydock URL")
     return DrydockProvisioner(
         connection.url,
         tokens_of(connection),
-        connect_timeout=timeouts.connect,
-        read_timeout=timeouts.read,
+        given.settings(connection, redact),
         # All processes wait for the same lists, also those that hurry.
         list_timeout=given.read_timeout,
-        lists=connection.lists,
-        retry=_retry(connection),
-        verify=_verify(given),
+        lists=connection.shared.lists,
         end_user=connection.login or None,
         context_marker=context_marker,
-        named_by=connection.named_by,
-        redact=redact,
     )
 
 
@@ -82,26 +70,4 @@ def tokens_of(connection: ConnectionValues) -> TokenSource:
         given.user_domain_name or "Default",
         given.project_domain_name or "Default",
     )
-    return KeystoneToken(
-        account,
-        timeouts=_timeouts(connection, given),
-        retry=_retry(connection),
-        verify=_verify(given),
-        named_by=connection.named_by,
-    )
-
-
-def _timeouts(connection: ConnectionValues, given: DrydockFields) -> Timeouts:
-    if not connection.hurried:
-        return Timeouts(given.connect_timeout, given.read_timeout)
-    return Timeouts(
-        min(given.connect_timeout, _HURRIED.connect), min(given.read_timeout, _HURRIED.read), _HURRIED.total
-    )
-
-
-def _retry(connection: ConnectionValues) -> RetryPolicy | None:
-    return RetryPolicy(attempts=1) if connection.hurried else None
-
-
-def _verify(given: DrydockFields) -> bool | str:
-    return (given.ca_bundle or True) if given.verify_tls else False
+    return KeystoneToken(account, given.settings(connection, nothing_is_secret))

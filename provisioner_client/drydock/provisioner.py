@@ -7,8 +7,6 @@ every call, nor the validate_design action, which always fails.
 from __future__ import annotations
 
 import logging
-import random
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -42,7 +40,8 @@ from provisioner_client.errors import (
     TaskNotFound,
 )
 from provisioner_client.hidden_address import HiddenAddress
-from provisioner_client.http_session import HttpSession, Timeouts, TokenSource
+from provisioner_client.http_session import HttpSession, TokenSource
+from provisioner_client.http_settings import AS_SHIPPED, HttpSettings, checked_url, identity_of
 from provisioner_client.listed_nodes import shared_nodes
 from provisioner_client.protocol import (
     LONG_AGO,
@@ -53,10 +52,7 @@ from provisioner_client.protocol import (
     TaskTree,
     unguarded,
 )
-from provisioner_client.redacting import Redact, nothing_is_secret
-from provisioner_client.retry import RetryPolicy
 from provisioner_client.shared_lists import UNSHARED, SharedLists
-from provisioner_client.urls import checked_url, identity_of
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -74,39 +70,27 @@ class DrydockProvisioner:
     ----------
     url : where Drydock listens, `http://host:9000`; a path before `/api/v1.0` is kept.
     tokens : see `tokens`.
-    connect_timeout, read_timeout : seconds. Drydock takes 30 s to say that a design file is missing, so `read_timeout`
-        should be above.
-    list_timeout, lists : seconds for lists of nodes and tasks [`read_timeout`]; how processes share them.
-    retry, submission : for requests that may be repeated (every GET, node filters and validations); for tasks.
-    verify : check the server's certificate, or the path of the CA file to check it with.
+    http : how requests are sent. Drydock takes 30 s to say that a design file is missing, so its read timeout should be
+        above.
+    list_timeout, lists : seconds for lists of nodes and tasks [the read timeout]; how processes share them.
+    submission : for tasks.
     end_user : who is behind the requests, for Drydock's log.
     context_marker : appears in Drydock's log with every request; any text, such as an action's id [a random one].
-    named_by : what its URL is kept in, for messages.
-    redact : takes a design's secrets out of what Drydock says of an error, which goes to the log here already.
-    sleep, chance, clock : wait for so many seconds; a number from 0 to 1; seconds since any moment. Given by tests.
 
-    Raises `ValueError` when the URL, a timeout or the end user cannot be used.
+    Raises `ValueError` when the URL or the end user cannot be used.
     """
 
     def __init__(
         self,
         url: str,
         tokens: TokenSource | None = None,
+        http: HttpSettings = AS_SHIPPED,
         *,
-        connect_timeout: float = 5.0,
-        read_timeout: float = 60.0,
         list_timeout: float | None = None,
         lists: SharedLists = UNSHARED,
-        retry: RetryPolicy | None = None,
         submission: SubmissionPolicy | None = None,
-        verify: bool | str = True,
         end_user: str | None = None,
         context_marker: str | None = None,
-        named_by: str | None = None,
-        redact: Redact = nothing_is_secret,
-        sleep: Callable[[float], None] = time.sleep,
-        chance: Callable[[], float] = random.random,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.url = checked_url(url).removesuffix(API).removesuffix("/api")
         self.context_marker = marker_of(context_marker)
@@ -116,27 +100,15 @@ class DrydockProvisioner:
                 raise ValueError("the end user cannot stand in a header")
             headers["X-End-User"] = end_user
         self._tokens = tokens or NoToken()
-        self._submission = submission or SubmissionPolicy(settle=read_timeout)
-        self._sleep = sleep
+        self._submission = submission or SubmissionPolicy(settle=http.timeouts.read)
+        self._sleep = http.sleep
         self._valid_designs: set[str] = set()
-        self._http = HttpSession(
-            self.url,
-            tokens=self._tokens,
-            timeouts=Timeouts(connect_timeout, read_timeout, max(300.0, 5 * read_timeout)),
-            retry=retry,
-            verify=verify,
-            headers=headers,
-            named_by=named_by,
-            redact=redact,
-            keeps_connections=False,
-            sleep=sleep,
-            chance=chance,
-        )
-        longest = list_timeout or read_timeout
-        place = f"Drydock at {identity_of(self.url)}{asked_by(self._tokens, named_by)}"
-        shared = (lists, f"list of nodes of {place}", longest, redact, self._http.slow_answers)
+        self._http = HttpSession(self.url, http, tokens=self._tokens, headers=headers, keeps_connections=False)
+        longest = list_timeout or http.timeouts.read
+        place = f"Drydock at {identity_of(self.url)}{asked_by(self._tokens, http.named_by)}"
+        shared = (lists, f"list of nodes of {place}", longest, http.redact, self._http.slow_answers)
         self._nodes = partial(shared_nodes, *shared, lambda: nodes_from(self._http.get(f"{API}/nodes").data))
-        self._list = TaskList(self._http, f"{API}/tasks", lists, f"list of tasks of {place}", longest, sleep, clock)
+        self._list = TaskList(self._http, lists, f"list of tasks of {place}", longest, http)
 
     def __repr__(self) -> str:
         return f"DrydockProvisioner({self.url!r}, {self._tokens!r})"

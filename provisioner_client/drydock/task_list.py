@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
@@ -29,6 +28,7 @@ from provisioner_client.errors import (
 )
 from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
+from provisioner_client.http_settings import HttpSettings
 from provisioner_client.protocol import ProvisionerTask
 from provisioner_client.shared_lists import SharedLists
 
@@ -127,27 +127,18 @@ class TaskList:
 
     Parameters
     ----------
-    http, path : where the list is.
+    http : where the list is.
     lists, name : how it is shared, and under which name.
     timeout : the seconds that it is waited for at least.
-    sleep, clock : wait for so many seconds; seconds since any moment. Given by tests.
+    settings : how to wait.
     """
 
     def __init__(
-        self,
-        http: HttpSession,
-        path: str,
-        lists: SharedLists,
-        name: str,
-        timeout: float,
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
+        self, http: HttpSession, lists: SharedLists, name: str, timeout: float, settings: HttpSettings
     ) -> None:
         self._http = http
-        self._path = path
         self._lists, self._name, self._timeout = lists, name, timeout
-        self._sleep = sleep
-        self._clock = clock
+        self._sleep, self._clock = settings.sleep, settings.clock
 
     def look(self, reference: str) -> Sighting:
         """Look once for the task with a reference (trap 10)."""
@@ -202,7 +193,7 @@ class TaskList:
         started = self._clock()
         try:
             with self._http.slow_answers(timeout):
-                data = self._http.get(self._path).data
+                data = self._http.get(f"{API}/tasks").data
         except ProvisionerUnavailable as trouble:
             if trouble.timed_out:
                 hint = (

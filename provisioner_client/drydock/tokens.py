@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import random
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from json import dumps
 from typing import Any
@@ -17,9 +14,8 @@ from keystoneauth1.access import AccessInfo
 from keystoneauth1.identity import v3
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerProtocolError, ProvisionerRefused
-from provisioner_client.http_session import HttpSession, Timeouts, TokenSource
-from provisioner_client.retry import RetryPolicy
-from provisioner_client.urls import checked_url, identity_of
+from provisioner_client.http_session import HttpSession, TokenSource
+from provisioner_client.http_settings import AS_SHIPPED, HttpSettings, checked_url, identity_of
 
 log = logging.getLogger(__name__)
 
@@ -89,21 +85,10 @@ class KeystoneToken:
     Parameters
     ----------
     account : KeystoneAccount
-    timeouts, retry, verify, named_by, sleep, chance : as for `HttpSession`. Asking twice does no harm, so that it is
-        repeated like a GET.
+    settings : how it is asked; asking twice does no harm, so that it is repeated like a GET.
     """
 
-    def __init__(
-        self,
-        account: KeystoneAccount,
-        *,
-        timeouts: Timeouts | None = None,
-        retry: RetryPolicy | None = None,
-        verify: bool | str = True,
-        named_by: str | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-        chance: Callable[[], float] = random.random,
-    ) -> None:
+    def __init__(self, account: KeystoneAccount, settings: HttpSettings = AS_SHIPPED) -> None:
         self._account = account
         self._plugin = v3.Password(
             checked_url(account.auth_url),
@@ -113,16 +98,7 @@ class KeystoneToken:
             project_name=account.project,
             project_domain_name=account.project_domain,
         )
-        self._http = HttpSession(
-            account.auth_url,
-            secrets=self.secrets,
-            timeouts=timeouts,
-            retry=retry,
-            verify=verify,
-            named_by=named_by,
-            sleep=sleep,
-            chance=chance,
-        )
+        self._http = HttpSession(account.auth_url, settings, secrets=self.secrets)
         self._session = _Transport(self._http)
 
     @property

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
-from provisioner_client.connection import ConnectionValues, read_fields
-from provisioner_client.http_session import Timeouts
+from provisioner_client.connection import ConnectionValues, HttpFields, read_fields
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.selection import LabelWords
-from provisioner_client.maas.tasks.driver import DriverSettings
+from provisioner_client.maas.tasks.driver import TaskSettings
 from provisioner_client.maas.tasks.operations import ERASE
 from provisioner_client.redacting import Redact
-from provisioner_client.retry import RetryPolicy
-
-_HURRIED: Final = Timeouts(3.0, 8.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
-class MaasFields:
-    """The fields of a connection's extra that this backend reads; times in seconds.
+class MaasFields(HttpFields):
+    """The fields of a connection's extra that this backend reads.
 
     The API key is the connection's password. `pool` and `tag` limit the site's part of MAAS. `label_sources` says which
     labels are no tags, as in ``zone=zone,arch=architecture``.
     """
 
-    connect_timeout: float = 5.0
     read_timeout: float = 120.0
-    verify_tls: bool = True
-    ca_bundle: str | None = None
     pool: str | None = None
     tag: str | None = None
     label_template: str = "{key}__{value}"
@@ -56,30 +48,21 @@ def connect_maas(connection: ConnectionValues, redact: Redact, context_marker: s
     if given.parallel_deploys < 1 or given.parallel_deploys != int(given.parallel_deploys):
         raise ValueError("connection field parallel_deploys must be a whole number, 1 or more")
     words = LabelWords.parse(given.label_template, given.label_sources or "", given.rack_source)
-    timeouts = Timeouts(given.connect_timeout, given.read_timeout)
-    if connection.hurried:
-        timeouts = Timeouts(min(given.connect_timeout, _HURRIED.connect), min(given.read_timeout, _HURRIED.read))
+    settings = TaskSettings(
+        parallel=int(given.parallel_deploys),
+        recommission=given.recommission,
+        # A request that a patient client has sent may still take effect for as long as that one waits.
+        settle=given.read_timeout,
+        words=words,
+        image=given.default_image or "",
+        erase=given.erase,
+    )
     return MaasProvisioner(
         connection.url,
         ApiKey.parse(connection.password),
         pool=(given.pool or "").strip(),
         tag=(given.tag or "").strip(),
-        settings=DriverSettings(
-            parallel=int(given.parallel_deploys),
-            recommission=given.recommission,
-            # A request that a patient client has sent may still take effect for as long as that one waits.
-            settle=given.read_timeout,
-            words=words,
-        ),
-        default_image=given.default_image or "",
-        erase=given.erase,
-        connect_timeout=timeouts.connect,
-        read_timeout=timeouts.read,
-        list_timeout=given.read_timeout,
-        retry=RetryPolicy(attempts=1) if connection.hurried else None,
-        verify=(given.ca_bundle or True) if given.verify_tls else False,
-        named_by=connection.named_by,
-        redact=redact,
-        locks=connection.locks,
-        lists=connection.lists,
+        settings=settings,
+        http=given.settings(connection, redact),
+        shared=connection.shared,
     )

@@ -6,7 +6,6 @@ How a task is kept and carried on is written in docs/provisioner.md.
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +21,8 @@ from provisioner_client.errors import (
     SubmissionRefused,
     TaskNotFound,
 )
-from provisioner_client.http_session import HttpSession, Timeouts
+from provisioner_client.http_session import HttpSession
+from provisioner_client.http_settings import AS_SHIPPED, HttpSettings, checked_url, identity_of
 from provisioner_client.listed_nodes import shared_nodes
 from provisioner_client.maas.access import check_access
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
@@ -34,17 +34,14 @@ from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.power import power_on
 from provisioner_client.maas.selection import select
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn
-from provisioner_client.maas.tasks.driver import Driver, DriverSettings
+from provisioner_client.maas.tasks.driver import Driver, TaskSettings
 from provisioner_client.maas.tasks.evidence import evidence_of, reasons, task_of, tree_of
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.next_step import Act, next_step
-from provisioner_client.maas.tasks.submission import Submission, SubmissionSettings
+from provisioner_client.maas.tasks.submission import Submission
 from provisioner_client.maas.tasks.task_tag import ACTIONS, Settled, TaskTag, is_tag_name
 from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskTree, unguarded
-from provisioner_client.redacting import Redact, nothing_is_secret
-from provisioner_client.retry import RetryPolicy
-from provisioner_client.shared_lists import UNSHARED, Locks, SharedLists, SharedLock
-from provisioner_client.urls import checked_url, identity_of
+from provisioner_client.shared_lists import NOT_SHARED, Locks, Shared, SharedLock
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -54,7 +51,7 @@ log = logging.getLogger(__name__)
 COMPARE_EVERY: Final = 60.0
 """Seconds between two looks at the machines of a task themselves; its events are read at every look."""
 _FRESH: Final = 30.0
-_FIRST_LOOK: Final = 1.0
+_AS_SHIPPED: Final = TaskSettings()
 
 
 class MaasProvisioner:
@@ -65,18 +62,14 @@ class MaasProvisioner:
     url : where MAAS listens, such as ``http://maas.example:5240/MAAS``.
     key : of an account that is an administrator.
     pool, tag : what limits the site's part of MAAS; at least one of them.
-    settings : how machines are acted on; `settle` is at least `read_timeout`.
-    default_image, erase : for nodes whose design names none; the latter is one of `operations.ERASE`.
-    connect_timeout, read_timeout : seconds. MAAS answers some requests only after a machine's power has changed.
-    list_timeout, lists : seconds for the list of all machines [`read_timeout`]; how processes share it.
-    retry, verify, named_by, redact, sleep, chance : as for `HttpSession`.
-    first_look : seconds before the first look after a lost answer; each further wait is twice as long.
-    locks : keep processes apart that deploy; None: each counts for itself.
-    clock, wall_clock : seconds since any moment; seconds since the epoch. Given by tests.
+    settings : how machines are acted on.
+    http : how requests are sent. MAAS answers some of them only after a machine's power has changed.
+    shared : locks that keep processes apart that deploy, and how they share the list of all machines.
+    wall_clock : seconds since the epoch. Given by tests.
 
     Raises
     ------
-    ValueError : when the URL, a timeout or what limits the site cannot be used.
+    ValueError : when the URL or what limits the site cannot be used.
     """
 
     def __init__(
@@ -86,58 +79,33 @@ class MaasProvisioner:
         *,
         pool: str = "",
         tag: str = "",
-        settings: DriverSettings | None = None,
-        default_image: str = "",
-        erase: str = "none",
-        connect_timeout: float = 5.0,
-        read_timeout: float = 120.0,
-        list_timeout: float | None = None,
-        lists: SharedLists = UNSHARED,
-        retry: RetryPolicy | None = None,
-        verify: bool | str = True,
-        named_by: str | None = None,
-        redact: Redact = nothing_is_secret,
-        first_look: float = _FIRST_LOOK,
-        locks: Locks | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-        chance: Callable[[], float] = random.random,
-        clock: Callable[[], float] = time.monotonic,
+        settings: TaskSettings = _AS_SHIPPED,
+        http: HttpSettings = AS_SHIPPED,
+        shared: Shared = NOT_SHARED,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self.url = checked_url(url).removesuffix(PATH).removesuffix("/api")
-        self._http = HttpSession(
-            self.url,
-            secrets=lambda: key.secrets,
-            timeouts=Timeouts(connect_timeout, read_timeout, max(300.0, 5 * read_timeout)),
-            retry=retry,
-            verify=verify,
-            named_by=named_by,
-            redact=redact,
-            auth=PlaintextAuth(key),
-            is_own=is_maas,
-            sleep=sleep,
-            chance=chance,
-        )
-        self._api = MaasApi(self._http, pool, tag)
+        self._http = HttpSession(self.url, http, secrets=lambda: key.secrets, auth=PlaintextAuth(key), is_own=is_maas)
+        self._api = api = MaasApi(self._http, pool, tag)
         self._tag = tag
-        self._settings = settings or DriverSettings(settle=read_timeout)
-        turn = DeployTurn(None if locks is None else lambda: self._lock(locks), self._settings.settle)
-        self._driver = Driver(self._api, self._settings, clock, turn)
+        self._settings = settings
+        locks = shared.locks
+        turn = DeployTurn(None if locks is None else lambda: self._lock(locks), settings.settle)
+        self._driver = Driver(api, settings, http.clock, turn)
         self._designs = DesignReader()
-        made = SubmissionSettings(default_image, erase, self._settings.settle, first_look)
-        self._submission = Submission(self._api, self._driver, self._designs, made, sleep, clock)
-        longest, api = list_timeout or read_timeout, self._api
+        self._submission = Submission(api, self._driver, self._designs, http.sleep, http.clock)
+        # Also those that hurry wait for the list as long as the others.
+        longest = max(settings.settle, http.timeouts.read)
 
         def machines() -> dict[str, ListedNode]:
             # Only MAAS knows whose key it is. Events are read before the list: it has to be newer than they are.
             name = f"list of machines of MAAS at {identity_of(api.http.base_url)}, {api.limits}, for {api.account}"
-            shared, slow = lists.from_now(), self._http.slow_answers
-            return shared_nodes(shared, name, longest, redact, slow, lambda: listed_nodes(api, api.machines()))
+            lists, slow = shared.lists.from_now(), self._http.slow_answers
+            return shared_nodes(lists, name, longest, http.redact, slow, lambda: listed_nodes(api, api.machines()))
 
         self._machines = machines
-        self._changes = SiteChanges(self._api, self.url, self._machines, wall_clock)
-        self._image = default_image
-        self._clock = clock
+        self._changes = SiteChanges(api, self.url, self._machines, wall_clock)
+        self._clock = http.clock
         self._ledgers: dict[str, Ledger] = {}
         self._seen: tuple[float, str, dict[str, list[Machine]]] | None = None
 
@@ -176,7 +144,7 @@ class MaasProvisioner:
         if read.problems or not read.nodes:
             return validation_of(read, (), (), self._api.limits)
         machines = [one for same in self._machines_of(read).values() for one in same]
-        return validation_of(read, machines, self._api.images(), self._api.limits, self._image)
+        return validation_of(read, machines, self._api.images(), self._api.limits, self._settings.image)
 
     def select_nodes(self, design: DesignSource, selectors: Sequence[Selector]) -> frozenset[str]:
         """Names of the nodes that the selectors choose among those that MAAS has (rules 5 and 6).

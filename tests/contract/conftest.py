@@ -24,12 +24,12 @@ from provisioner_client.drydock.connection import connect_drydock
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.factory import ProvisionerFactory
+from provisioner_client.http_settings import HttpSettings, RetryPolicy, Timeouts
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
-from provisioner_client.maas.tasks.driver import DriverSettings
+from provisioner_client.maas.tasks.driver import TaskSettings
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
 from provisioner_client.redacting import Redact, nothing_is_secret
-from provisioner_client.retry import RetryPolicy
 from strategy_lib.phase import Phase
 from tests.contract.in_use import BACKEND, DESIGNS, IMAGE, LISTEN, SECONDS, URL, client_in_use
 from tests.contract.servers import ContractDrydock, ContractMaas, listening_address
@@ -158,6 +158,10 @@ def _no_double_submissions(process: ContractDrydock) -> None:
     assert doubles["same_reference"] == []
 
 
+def _timeouts(read: float) -> Timeouts:
+    return Timeouts(read=read)
+
+
 @pytest.fixture
 def connect(backend: str) -> Iterator[Connect]:
     """Build clients of a second backend, through the factory, as a new one would be."""
@@ -177,11 +181,8 @@ def connect(backend: str) -> Iterator[Connect]:
             pool="default",
             tag=tag,
             wall_clock=wall_clock,
-            settings=DriverSettings(settle=settle),
-            read_timeout=read_timeout,
-            retry=_IMPATIENT,
-            redact=redact,
-            first_look=0.01,
+            settings=TaskSettings(settle=settle, first_look=0.01),
+            http=HttpSettings(_timeouts(read_timeout), _IMPATIENT, redact=redact),
         )
 
     def build(url: str, **options: Any) -> Provisioner:
@@ -193,11 +194,9 @@ def connect(backend: str) -> Iterator[Connect]:
             return DrydockProvisioner(
                 connection.url,
                 options.pop("tokens", None),
-                read_timeout=options.pop("read_timeout", 5.0),
-                retry=_IMPATIENT,
+                HttpSettings(_timeouts(options.pop("read_timeout", 5.0)), _IMPATIENT, redact=redact),
                 submission=SubmissionPolicy(attempts=4, look_delay=0.01, settle=options.pop("settle", 0.3)),
                 context_marker=context_marker,
-                redact=redact,
                 **options,
             )
 

@@ -20,7 +20,7 @@ from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
-from provisioner_client.maas.tasks.driver import DriverSettings
+from provisioner_client.maas.tasks.driver import TaskSettings
 from provisioner_client.protocol import Provisioner
 from site_store import GroupRecord, SiteStore
 from site_store.groups.groups import Groups
@@ -76,9 +76,9 @@ def at_maas(simulator: MaasSimulator) -> Provisioning:
     text = yaml.safe_dump_all([document("slipway/Site/v1", "site", of_site), *nodes, strategy], explicit_start=True)
 
     def connect(_: Driving) -> Provisioner:
-        settings = DriverSettings(settle=0.2)
+        settings = TaskSettings(settle=0.2, first_look=0.05)
         url, key = f"{simulator.url}/MAAS", ApiKey.parse(simulator.key)
-        return MaasProvisioner(url, key, pool="default", settings=settings, first_look=0.05)
+        return MaasProvisioner(url, key, pool="default", settings=settings)
 
     return Provisioning(simulator, connect, text)
 

@@ -18,7 +18,7 @@ from airflow.sdk import BaseHook, Connection
 
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.errors import ProvisionerRefused
-from provisioner_client.retry import RetryPolicy
+from provisioner_client.http_settings import RetryPolicy
 from site_engine.actions.finalization import finalize_action
 from site_engine.provisioners import ProvisionerConnection
 from site_store import ActionRecord, RevisionSecrets, SiteStore

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from io import BytesIO
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,15 +13,17 @@ import requests
 from urllib3 import HTTPResponse
 
 from provisioner_client.designs import DesignSource
+from provisioner_client.http_settings import HttpSettings, RetryPolicy
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
-from provisioner_client.maas.tasks.driver import DriverSettings
-from provisioner_client.retry import RetryPolicy
+from provisioner_client.maas.tasks.driver import TaskSettings
+from provisioner_client.shared_lists import Shared
 from provisioner_client.simulator.http.request import Request
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 
 URL = "http://maas.test/MAAS"
+_IMPATIENT = RetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.002, longest_retry_after=0.01)
 _DOCUMENT = """---
 schema: {schema}
 metadata: {{schema: metadata/Document/v1, name: {name}, layeringDefinition: {{abstract: false, layer: site}}}}
@@ -94,15 +96,19 @@ def wire(simulation: MaasSimulation, monkeypatch: pytest.MonkeyPatch) -> Wire:
 
 def client(key: str = DEFAULT_KEY, pool: str = "default", **options: Any) -> MaasProvisioner:
     """Return a client without patience, of a MAAS in which a lost request takes effect at once or never."""
-    settings = {name: options.pop(name) for name in ("parallel", "recommission", "words") if name in options}
+    given = {"settle": 0.002, "first_look": 0.001, "retry": _IMPATIENT, **options}
+    settings, http = (
+        {one.name: given.pop(one.name) for one in fields(kind) if one.name in given}
+        for kind in (TaskSettings, HttpSettings)
+    )
     return MaasProvisioner(
         URL,
         ApiKey.parse(key),
         pool=pool,
-        settings=DriverSettings(settle=options.pop("settle", 0.002), **settings),
-        retry=RetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.002, longest_retry_after=0.01),
-        first_look=0.001,
-        **options,
+        settings=TaskSettings(**settings),
+        http=HttpSettings(**http),
+        shared=Shared(given.pop("locks", None)),
+        **given,
     )
 
 

@@ -59,11 +59,11 @@ FLOORS = {
     "provisioner_client": (
         "factory",
         "drydock maas",
-        "http_session",
-        "connection_secrets http_errors listed_nodes",
-        "connection redacting simulator",
+        "connection http_session listed_nodes",
+        "http_errors http_settings",
+        "redacting simulator",
         "node_agent protocol shared_lists",
-        "designs errors finite_range hidden_address retry urls",
+        "designs errors finite_range hidden_address",
     ),
     "site_store": (
         "__main__",

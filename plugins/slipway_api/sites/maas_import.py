@@ -11,8 +11,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from design_rendering.kinds.imported_site import imported_files
-from provisioner_client.connection import ConnectionValues
-from provisioner_client.connection_secrets import secrets_of
+from provisioner_client.connection import ConnectionValues, secrets_of
 from provisioner_client.maas.connection import connect_maas
 from provisioner_client.redacting import nothing_is_secret, without
 from site_engine.errors import SettingsError

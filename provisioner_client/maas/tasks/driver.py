@@ -52,8 +52,8 @@ Nodes = Callable[[], Mapping[str, SlipwayNode]]
 
 
 @dataclass(frozen=True, slots=True)
-class DriverSettings:
-    """How machines are acted on.
+class TaskSettings:
+    """What a task is made of, how its machines are acted on, and how patiently.
 
     Parameters
     ----------
@@ -61,12 +61,17 @@ class DriverSettings:
     recommission : whether a machine that is Ready is commissioned again.
     settle : seconds for which a request whose answer was lost may still take effect.
     words : how labels are written as tags.
+    image, erase : for nodes whose design names none; the latter is one of `operations.ERASE`.
+    first_look : seconds before the first look after a lost answer; each further wait is twice as long.
     """
 
     parallel: int = 8
     recommission: bool = True
     settle: float = 120.0
     words: LabelWords = field(default_factory=LabelWords)
+    image: str = ""
+    erase: str = "none"
+    first_look: float = 1.0
 
 
 class Driver:
@@ -80,9 +85,9 @@ class Driver:
     turn : to deploy, among all processes.
     """
 
-    def __init__(self, api: MaasApi, settings: DriverSettings, now: Callable[[], float], turn: DeployTurn) -> None:
+    def __init__(self, api: MaasApi, settings: TaskSettings, now: Callable[[], float], turn: DeployTurn) -> None:
         self._api = api
-        self._settings = settings
+        self.settings = settings
         self._now = now
         self._turn = turn
         self._acts = MachineActs(api, turn)
@@ -165,7 +170,7 @@ class Driver:
                 log.info("%s: another process is sending deploys to MAAS; the next look goes on", ledger.tag.reference)
                 return
             # What was lost may be deployed in a moment.
-            places = self._settings.parallel - self._api.deploying() - (len(unsent) - len(queue))
+            places = self.settings.parallel - self._api.deploying() - (len(unsent) - len(queue))
             with suppress(TurnLost):
                 self._act_on_queue(ledger, phase, queue, places, nodes, self._turn.guarded(guard), settled)
 
@@ -341,7 +346,7 @@ class Driver:
         ):
             # What is left of a commissioning whose power action failed: it was tried, and is not tried again.
             return NextStep(Act.SETTLE, ok=False, why=doubt.said)
-        settings = self._settings
+        settings = self.settings
         known = ledger.progress(name)
         return next_step(phase, machine, known, self._api.account, recommission=settings.recommission)
 
@@ -367,7 +372,7 @@ class Driver:
             else:
                 wanted[name] = machines[name]
         self._mark(ledger, Phase.RELABEL, wanted, guard)
-        settled |= relabel(self._api, self._settings.words, wanted, nodes(), guard)
+        settled |= relabel(self._api, self.settings.words, wanted, nodes(), guard)
 
     def keep(self, ledger: Ledger, settled: Mapping[str, Settled], guard: Callable[[], None]) -> None:
         """Write down in the tag what needs no look at the ledger, so that every process says the same of it.

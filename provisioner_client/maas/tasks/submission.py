@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
 from provisioner_client.designs import DesignSource
@@ -33,30 +33,12 @@ _TURNS = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between looks at whether it is our turn to deploy: to send eight deploys takes MAAS about ten."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubmissionSettings:
-    """What a task is made of and how patiently it is sent.
-
-    Parameters
-    ----------
-    image, erase : for nodes whose design names none.
-    settle : seconds for which a request may still take effect after its answer was lost.
-    first_look : seconds before the first look after a lost answer; each further wait is twice as long.
-    """
-
-    image: str = ""
-    erase: str = "none"
-    settle: float = 120.0
-    first_look: float = 1.0
-
-
 class Submission:
     """Makes tasks, and gives their machines their turns.
 
     Parameters
     ----------
     api, driver, designs : of the site.
-    settings : see there.
     sleep, now : wait for so many seconds; seconds since any moment.
     """
 
@@ -65,11 +47,10 @@ class Submission:
         api: MaasApi,
         driver: Driver,
         designs: DesignReader,
-        settings: SubmissionSettings,
         sleep: Callable[[float], None],
         now: Callable[[], float],
     ) -> None:
-        self._api, self._driver, self._designs, self._settings = api, driver, designs, settings
+        self._api, self._driver, self._designs = api, driver, designs
         self._sleep, self._now = sleep, now
         self._sweeper = Sweeper(api, now)
         self._older_tags: set[str] = set()
@@ -105,7 +86,7 @@ class Submission:
         if found is not None and phase in _REPEATED and sent_ago is not None:
             # What an earlier process has sent may still take effect: a machine would be commissioned twice, or released
             # when it is deployed again.
-            self._look_until(ledger, self._settings.settle - sent_ago)
+            self._look_until(ledger, self._driver.settings.settle - sent_ago)
         self._drive(ledger, phase, design, guard)
         older, self._older_tags = self._older_tags - {reference}, set()
         self._sweeper.sweep_machines(older, guard)
@@ -147,12 +128,12 @@ class Submission:
     def _order(self, phase: Phase, machine: Machine, node: SlipwayNode | None) -> Order:
         order = Order(machine.system_id, machine.commissioning_result)
         if phase in (Phase.DESTROY, Phase.RELEASE):
-            return replace(order, erase=(node.erase if node is not None else None) or self._settings.erase)
+            return replace(order, erase=(node.erase if node is not None else None) or self._driver.settings.erase)
         if phase is not Phase.DEPLOY or node is None:
             return order
         return replace(
             order,
-            image=node.image or self._settings.image,
+            image=node.image or self._driver.settings.image,
             kernel=node.kernel or "",
             storage=node.storage_layout or "",
             network=node.network_layout or "",
@@ -219,7 +200,7 @@ class Submission:
 
     def _look_until(self, ledger: Ledger, seconds: float, *, all_lost: bool = False) -> None:
         """Read the ledger again and again for so long, or until everything that may be lost is seen there."""
-        for delay in _delays(self._settings.first_look, seconds):
+        for delay in _delays(self._driver.settings.first_look, seconds):
             if not ledger.unsent() or (all_lost and self._driver.doubtful_for(ledger) is None):
                 return
             self._sleep(delay)

@@ -14,7 +14,7 @@ import httpx
 import pytest
 import structlog
 
-from provisioner_client.retry import RetryPolicy
+from provisioner_client.http_settings import RetryPolicy
 from tests.conftest import AIRFLOW_HOME, ROOT
 from tests.integration.api.http.described import is_as_described
 from tests.support.lossy_proxy import LossyProxy, lossy_proxy

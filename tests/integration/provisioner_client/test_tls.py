@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from provisioner_client.http_session import HttpSession
+from provisioner_client.http_settings import HttpSettings
 from provisioner_client.node_agent.request import AgentSilent, Asker, ask
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
@@ -91,13 +92,13 @@ def url(certificate: Path) -> Iterator[str]:
 
 
 def test_a_certificate_is_checked_against_the_ca_file(url: str, certificate: Path) -> None:
-    with closing(HttpSession(url, verify=str(certificate))) as session:
+    with closing(HttpSession(url, HttpSettings(verify=str(certificate)))) as session:
         assert session.get("/x").data == []
 
 
 def test_a_certificate_that_is_not_trusted_is_refused_and_not_tried_again(url: str, waits: list[float]) -> None:
     with (
-        closing(HttpSession(url, sleep=waits.append)) as session,
+        closing(HttpSession(url, HttpSettings(sleep=waits.append))) as session,
         pytest.raises(
             ProvisionerRefused,
             match=r"certificate is not trusted: self.signed certificate; ca_bundle of the connection",
@@ -109,13 +110,13 @@ def test_a_certificate_that_is_not_trusted_is_refused_and_not_tried_again(url: s
 
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
 def test_checking_can_be_switched_off(url: str) -> None:
-    with closing(HttpSession(url, verify=False)) as session:
+    with closing(HttpSession(url, HttpSettings(verify=False))) as session:
         assert session.get("/x").data == []
 
 
 def test_a_ca_file_that_is_not_there_is_named(url: str, tmp_path: Path) -> None:
     with (
-        closing(HttpSession(url, verify=str(tmp_path / "none.pem"))) as session,
+        closing(HttpSession(url, HttpSettings(verify=str(tmp_path / "none.pem")))) as session,
         pytest.raises(ProvisionerRefused, match=r"none\.pem"),
     ):
         session.get("/x")
@@ -125,8 +126,9 @@ def test_https_where_http_is_spoken_is_named(waits: list[float]) -> None:
     with QuietServer(("127.0.0.1", 0), EmptyList) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
+        there = f"https://127.0.0.1:{server.server_port}"
         with (
-            closing(HttpSession(f"https://127.0.0.1:{server.server_port}", sleep=waits.append)) as session,
+            closing(HttpSession(there, HttpSettings(sleep=waits.append))) as session,
             pytest.raises(ProvisionerUnavailable, match="does not speak TLS: is it http:// and not https://"),
         ):
             session.get("/x")

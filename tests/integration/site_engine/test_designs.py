@@ -9,7 +9,7 @@ import pytest
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import DesignUnreadable
-from provisioner_client.retry import RetryPolicy
+from provisioner_client.http_settings import HttpSettings, RetryPolicy
 from site_engine.designs import ADDRESSES, INGESTER, DesignCheck, check_design
 from tests.support.file_server import FileServer
 from tests.support.simulators import Simulator
@@ -43,7 +43,9 @@ def check(_simulator: Simulator, server: FileServer) -> Iterator[Check]:
 
 
 def _checker(simulator: Simulator, server: FileServer) -> Iterator[Check]:
-    drydock = DrydockProvisioner(simulator.url, retry=RetryPolicy(first_wait=0.01), sleep=lambda _: None)
+    drydock = DrydockProvisioner(
+        simulator.url, http=HttpSettings(retry=RetryPolicy(first_wait=0.01), sleep=lambda _: None)
+    )
 
     def run(fetch: int = 0, patience: float = 60.0) -> DesignCheck:
         return check_design(drydock, lambda n: f"{server.url}/d/token-of-it?n={n}", "", NAMES, fetch, patience=patience)

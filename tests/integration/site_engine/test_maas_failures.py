@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 import pytest
 import yaml
 
+from provisioner_client.http_settings import HttpSettings, RetryPolicy
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
-from provisioner_client.maas.tasks.driver import DriverSettings
-from provisioner_client.retry import RetryPolicy
+from provisioner_client.maas.tasks.driver import TaskSettings
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from site_store import SiteStore
 from strategy_lib.goals.node_errors import NodeError
@@ -89,9 +89,10 @@ def _client(maas: MaasSimulator) -> MaasProvisioner:
         f"{maas.url}/MAAS",
         ApiKey.parse(maas.key),
         pool="default",
-        settings=DriverSettings(parallel=100, settle=0.002),
-        retry=RetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.002, longest_retry_after=0.01),
-        first_look=0.001,
+        settings=TaskSettings(parallel=100, settle=0.002, first_look=0.001),
+        http=HttpSettings(
+            retry=RetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.002, longest_retry_after=0.01)
+        ),
     )
 
 

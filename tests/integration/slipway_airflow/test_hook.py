@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from airflow.sdk import Connection
 
+from provisioner_client.http_settings import RetryPolicy
 from provisioner_client.redacting import RedactingProvisioner
-from provisioner_client.retry import RetryPolicy
 from site_store import RevisionSecrets, SiteStore
 from slipway_airflow import connections
 from slipway_airflow.operators.begin_action import BeginActionOperator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import responses
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.http_session import HttpSession
+from provisioner_client.http_settings import HttpSettings
 
 URL = "http://drydock.test:9000"
 
@@ -26,12 +28,18 @@ def waits() -> list[float]:
     return []
 
 
+def http_settings(waits: list[float], options: dict[str, Any]) -> HttpSettings:
+    """Take those of the options out that say how requests are sent."""
+    given = {one.name: options.pop(one.name) for one in fields(HttpSettings) if one.name in options}
+    return HttpSettings(**{"sleep": waits.append, "chance": lambda: 1.0, **given})
+
+
 @pytest.fixture
 def make_session(waits: list[float]) -> Iterator[Callable[..., HttpSession]]:
     made: list[HttpSession] = []
 
     def make(**options: Any) -> HttpSession:
-        made.append(HttpSession(URL, sleep=waits.append, chance=lambda: 1.0, **options))
+        made.append(HttpSession(URL, http_settings(waits, options), **options))
         return made[-1]
 
     yield make
@@ -49,8 +57,8 @@ def make_drydock(waits: list[float]) -> Iterator[Callable[..., DrydockProvisione
     made: list[DrydockProvisioner] = []
 
     def make(**options: Any) -> DrydockProvisioner:
-        given = {"sleep": waits.append, "chance": lambda: 1.0, **options}
-        made.append(DrydockProvisioner(given.pop("url", URL), given.pop("tokens", None), **given))
+        http = http_settings(waits, options)
+        made.append(DrydockProvisioner(options.pop("url", URL), options.pop("tokens", None), http, **options))
         return made[-1]
 
     yield make

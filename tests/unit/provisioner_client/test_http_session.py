@@ -20,7 +20,8 @@ from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,
 )
-from provisioner_client.http_session import HttpSession, Timeouts
+from provisioner_client.http_session import HttpSession
+from provisioner_client.http_settings import Timeouts
 
 URL = "http://drydock.test:9000"
 

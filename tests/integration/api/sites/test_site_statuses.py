@@ -11,8 +11,8 @@ import pytest
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.provisioner import DrydockProvisioner
+from provisioner_client.http_settings import RetryPolicy
 from provisioner_client.protocol import TaskState
-from provisioner_client.retry import RetryPolicy
 from site_store import SiteStore
 from strategy_lib.phase import Phase
 from tests.integration.api.http.test_service import assert_failure

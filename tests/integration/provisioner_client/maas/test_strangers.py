@@ -111,7 +111,7 @@ def test_every_list_of_machines_is_limited_and_no_filter_is_empty(
 
     monkeypatch.setattr(wire, "send", note)
     for number, phase in enumerate((Phase.PREPARE, Phase.DEPLOY, Phase.RELABEL, Phase.DESTROY)):
-        run(phase, f"slipway-a-{number}", default_image="jammy")
+        run(phase, f"slipway-a-{number}", image="jammy")
     client().nodes()
     lists = [
         parse_qs(urlsplit(one).query, keep_blank_values=True) for one in asked if "GET" in one and "/machines/?" in one

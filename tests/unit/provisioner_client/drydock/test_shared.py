@@ -18,6 +18,8 @@ from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.task_list import is_dead, shared_task
 from provisioner_client.drydock.wire import task_ids, tasks_with_reference
 from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
+from provisioner_client.http_settings import Timeouts
+from provisioner_client.shared_lists import Shared
 from tests.unit.provisioner_client.drydock.drydock_answers import API, TaskJson, echo
 
 Make = Callable[..., DrydockProvisioner]
@@ -68,7 +70,7 @@ def test_who_asks_with_other_credentials_is_given_nothing_that_another_asked_for
         values = ConnectionValues(
             "drydock", "c", "http://drydock.test:9000", login=login, password="canary-2", extra=extra
         )
-        client = connect_drydock(replace(values, lists=lists, named_by="connection 'c'"), str)
+        client = connect_drydock(replace(values, shared=Shared(lists=lists), named_by="connection 'c'"), str)
         with closing(client), suppress(ProvisionerError):
             client.nodes()
         (name,) = lists.asked
@@ -137,7 +139,7 @@ def test_a_list_is_given_the_time_that_is_said(
     monkeypatch.setattr(requests.Session, "request", request)
     http.get(f"{API}/nodes", json=[])
     http.get(f"{API}/tasks/t-1", status=404)
-    drydock = make_drydock(read_timeout=8.0, list_timeout=60.0, lists=Lists(more=81.0))
+    drydock = make_drydock(timeouts=Timeouts(read=8.0), list_timeout=60.0, lists=Lists(more=81.0))
     drydock.nodes()
     with pytest.raises(Exception, match="404"):
         drydock.task("t-1")

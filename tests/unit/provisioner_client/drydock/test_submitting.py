@@ -17,6 +17,7 @@ from provisioner_client.errors import (
     SubmissionRefused,
     SubmissionUncertain,
 )
+from provisioner_client.http_settings import Timeouts
 from strategy_lib.phase import Phase
 from tests.unit.provisioner_client.drydock.drydock_answers import (
     API,
@@ -180,7 +181,7 @@ def test_rule_12_after_a_lost_answer_it_is_looked_for_as_long_as_it_may_take_eff
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/tasks", **lost)
     http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1"))
-    make_drydock(read_timeout=40).submit(Phase.PREPARE, DESIGN, ["n1"], "ref")
+    make_drydock(timeouts=Timeouts(read=40)).submit(Phase.PREPARE, DESIGN, ["n1"], "ref")
     assert sum(waits) >= 40
 
 

@@ -15,6 +15,7 @@ import responses
 
 from provisioner_client.drydock.tokens import KeystoneAccount, KeystoneToken, NoToken, StaticToken
 from provisioner_client.errors import AuthenticationFailed, ProvisionerProtocolError, ProvisionerUnavailable
+from provisioner_client.http_settings import HttpSettings
 
 KEYSTONE = "http://keystone.test/v3"
 ACCOUNT = KeystoneAccount(KEYSTONE, "slipway", "canary-password", "service", "UserDomain", "ProjectDomain")
@@ -22,7 +23,7 @@ ACCOUNT = KeystoneAccount(KEYSTONE, "slipway", "canary-password", "service", "Us
 
 @pytest.fixture
 def keystone(waits: list[float]) -> Iterator[KeystoneToken]:
-    source = KeystoneToken(ACCOUNT, sleep=waits.append)
+    source = KeystoneToken(ACCOUNT, HttpSettings(sleep=waits.append))
     yield source
     source.close()
 

@@ -14,8 +14,7 @@ from click.testing import CliRunner
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiSession, ApiUnreachable
-from provisioner_client.connection import ConnectionValues
-from provisioner_client.connection_secrets import secrets_of
+from provisioner_client.connection import ConnectionValues, secrets_of
 from slipway_cli.demo import simulated_provisioner
 from slipway_cli.demo.simulated_provisioner import (
     ALL_SITES,

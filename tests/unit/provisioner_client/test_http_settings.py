@@ -1,4 +1,4 @@
-"""How long to wait before a repeat."""
+"""How long to wait before a repeat, and which addresses are taken."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from provisioner_client.retry import RetryPolicy, parse_retry_after
+from provisioner_client.http_settings import RetryPolicy, checked_url, parse_retry_after, server_of
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 POLICY = RetryPolicy(attempts=5, first_wait=1, longest_wait=8, longest_retry_after=60)
@@ -53,3 +53,38 @@ def test_retry_after(header: str | None, seconds: float | None) -> None:
 def test_a_policy_that_makes_no_sense_is_refused(options: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"must|cannot"):
         RetryPolicy(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("url", "server"),
+    [
+        ("http://drydock:9000", "drydock:9000"),
+        ("https://gate/drydock", "gate:443"),
+        ("http://gate", "gate:80"),
+        ("http://[::1]:9000", "[::1]:9000"),
+    ],
+)
+def test_a_server_is_its_host_and_port(url: str, server: str) -> None:
+    assert server_of(url) == server
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("http://h:9000/", "http://h:9000"),
+        (" https://h/prefix/ ", "https://h/prefix"),
+        ("http://[::1]:9000", "http://[::1]:9000"),
+    ],
+)
+def test_url_is_kept_without_its_last_slash(given: str, kept: str) -> None:
+    assert checked_url(given) == kept
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "h:9000", "ftp://h", "http://", "http://u:canary@h", "http://h:99999", "http://h?x=canary", "http://[canary"],
+)
+def test_a_url_that_cannot_be_used_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(ValueError, match="URL") as caught:
+        checked_url(url)
+    assert "canary" not in str(caught.value)
