@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from site_engine.process import Clock, Stopping, TaskLog
     from site_store import Operation, SiteStore
 
-_FIRST_INTERVAL = 0.4
-_GROWTH = 1.25
+_FIRST_INTERVAL = 0.1
+# The end of a task is noticed within about an eighth of its time, until the longest interval is reached.
+_GROWTH = 1.12
 _NEWS_EVERY = timedelta(seconds=60)
 # Between tries to read the result of a task, seconds.
 _EVIDENCE_PAUSES = (1.0, 2.0, 5.0, 10.0, 10.0)
