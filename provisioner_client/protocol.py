@@ -78,6 +78,16 @@ class ProvisionerTask:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskRef:
+    """Which provisioner task is meant: its id, and what else the caller knows that it must be, or is for."""
+
+    id: str
+    phase: Phase | None = None
+    reference: str | None = None
+    design: DesignSource | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TaskLink:
     """An address that a provisioner gives with a task, such as of a log; nobody has checked it. `rel` says of what."""
 
@@ -233,25 +243,14 @@ class Provisioner(Protocol):
         """
         ...
 
-    def task(
-        self,
-        task_id: str,
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-        design: DesignSource | None = None,
-        left: float | None = None,
-    ) -> ProvisionerTask:
+    def task(self, ref: TaskRef, *, left: float | None = None) -> ProvisionerTask:
         """Give a provisioner task as it is now.
+
+        A backend that does a task piece by piece does what is due of it when it is asked, and may need the design for
+        that. Without it, such pieces wait for the next who asks.
 
         Parameters
         ----------
-        task_id : str
-        phase, reference : optional
-            What the task must be, as far as the caller knows.
-        design : optional
-            What it is for. A backend that does a task piece by piece does what is due of it when it is asked, and may
-            need the design for that. Without it, such pieces wait for the next who asks.
         left : given by who looks at a task for which nobody waits any more: seconds since its `submit` may have sent
             anything. A backend that does a task piece by piece begins no further piece, and gives up those that were
             not begun as soon as that is certain.
@@ -264,19 +263,11 @@ class Provisioner(Protocol):
         """
         ...
 
-    def task_tree(
-        self,
-        task_id: str,
-        node: str | None = None,
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-    ) -> TaskTree:
+    def task_tree(self, ref: TaskRef, node: str | None = None) -> TaskTree:
         """Give a provisioner task with the tasks below it, for people to look at. It proves nothing about a node.
 
         Parameters
         ----------
-        task_id, phase, reference : as for `task`.
         node : leave out what is only about other nodes. None: the whole, but not what is deeper than the tasks of the
             single nodes.
 
@@ -286,18 +277,10 @@ class Provisioner(Protocol):
         """
         ...
 
-    def evidence(
-        self,
-        task_id: str,
-        sent: Collection[str],
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-        design: DesignSource | None = None,
-    ) -> Evidence:
+    def evidence(self, ref: TaskRef, sent: Collection[str]) -> Evidence:
         """Everything that the provisioner can say about the nodes of a task, over or not (rules 13 and 14).
 
-        An answer about another task, phase or reference than these is left out, like one that could not be read.
+        An answer about another task, phase or reference is left out, like one that could not be read.
 
         Parts that cannot be had are left empty and logged, never guessed. A task that is gone is over: nothing more
         will come of it. `Evidence.listed` says whether the node list was read, or the task is queued and the list could

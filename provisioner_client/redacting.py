@@ -15,7 +15,7 @@ from provisioner_client.protocol import LONG_AGO
 
 if TYPE_CHECKING:
     from provisioner_client.designs import DesignMessage, DesignSource, DesignValidation
-    from provisioner_client.protocol import ListedNode, NodeChanges, Provisioner, ProvisionerTask, TaskTree
+    from provisioner_client.protocol import ListedNode, NodeChanges, Provisioner, ProvisionerTask, TaskRef, TaskTree
     from strategy_lib.outcome import Evidence
     from strategy_lib.phase import Phase
     from strategy_lib.strategy import Selector
@@ -132,42 +132,19 @@ class RedactingProvisioner:
             found = self.provisioner.find(reference)
         return None if found is None else self._task(found)
 
-    def task(
-        self,
-        task_id: str,
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-        design: DesignSource | None = None,
-        left: float | None = None,
-    ) -> ProvisionerTask:
+    def task(self, ref: TaskRef, *, left: float | None = None) -> ProvisionerTask:
         with self._call("task"):
-            found = self.provisioner.task(task_id, phase=phase, reference=reference, design=design, left=left)
+            found = self.provisioner.task(ref, left=left)
         return self._task(found)
 
-    def task_tree(
-        self,
-        task_id: str,
-        node: str | None = None,
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-    ) -> TaskTree:
+    def task_tree(self, ref: TaskRef, node: str | None = None) -> TaskTree:
         with self._call("task_tree"):
-            tree = self.provisioner.task_tree(task_id, node, phase=phase, reference=reference)
+            tree = self.provisioner.task_tree(ref, node)
         return self._tree(tree)
 
-    def evidence(
-        self,
-        task_id: str,
-        sent: Collection[str],
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-        design: DesignSource | None = None,
-    ) -> Evidence:
+    def evidence(self, ref: TaskRef, sent: Collection[str]) -> Evidence:
         with self._call("evidence"):
-            evidence = self.provisioner.evidence(task_id, sent, phase=phase, reference=reference, design=design)
+            evidence = self.provisioner.evidence(ref, sent)
         return replace(
             evidence,
             messages=self._words(evidence.messages),

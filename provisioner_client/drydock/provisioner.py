@@ -48,6 +48,7 @@ from provisioner_client.protocol import (
     ListedNode,
     NodeChanges,
     ProvisionerTask,
+    TaskRef,
     TaskState,
     TaskTree,
     unguarded,
@@ -219,7 +220,8 @@ class DrydockProvisioner:
             body["node_filter"] = names_filter(self._whole_site(design), reference)
 
         def send() -> ProvisionerTask:
-            task = checked_task(task_from(self._http.post(f"{API}/tasks", body).data), None, phase, reference)
+            task = task_from(self._http.post(f"{API}/tasks", body).data)
+            checked_task(task, TaskRef(task.task_id, phase, reference))
             if task.reference is None:
                 log.warning("task %s does not echo its reference: after a lost answer it is not found", task.task_id)
             return task
@@ -248,56 +250,33 @@ class DrydockProvisioner:
         """Look through all of Drydock's tasks for one that proves that this one does not run (trap 17)."""
         return self._list.is_dead(task_id, age)
 
-    def task(
-        self,
-        task_id: str,
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-        design: DesignSource | None = None,
-        left: float | None = None,
-    ) -> ProvisionerTask:
+    def task(self, ref: TaskRef, *, left: float | None = None) -> ProvisionerTask:
         """Give a task as it is now. Its lists are empty until it is complete (trap 3). Drydock has the whole of it.
 
         That it is gone is believed only when the list of tasks, which must not be empty, does not have it either.
         """
         try:
-            return checked_task(task_from(task_data(self._http, task_id, {})), task_id, phase, reference)
+            return checked_task(task_from(task_data(self._http, ref.id, {})), ref)
         except TaskNotFound:
-            self._list.confirm_gone(task_id)
+            self._list.confirm_gone(ref.id)
             raise
 
-    def task_tree(
-        self,
-        task_id: str,
-        node: str | None = None,
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-    ) -> TaskTree:
+    def task_tree(self, ref: TaskRef, node: str | None = None) -> TaskTree:
         """Give a task with those below it (traps 3, 10).
 
         Two levels first: a task of a thousand nodes has ten thousand below it. What is deeper is read of one node.
         """
-        whole_site = phase is not None and not phase.is_of_nodes
-        tree = tree_from(task_data(self._http, task_id, {"layers": "-1" if whole_site else "2"}), task_id, node)
-        checked_task(tree.task, task_id, phase, reference)
+        whole_site = ref.phase is not None and not ref.phase.is_of_nodes
+        tree = tree_from(task_data(self._http, ref.id, {"layers": "-1" if whole_site else "2"}), ref.id, node)
+        checked_task(tree.task, ref)
         if node is None:
             return tree
         own = task_of_node(tree, node)
         if own is not None:
             return with_task_of_node(tree, tree_from(task_data(self._http, own, {"layers": "-1"}), own, node))
-        return tree_from(task_data(self._http, task_id, {"layers": "-1"}), task_id, node)
+        return tree_from(task_data(self._http, ref.id, {"layers": "-1"}), ref.id, node)
 
-    def evidence(
-        self,
-        task_id: str,
-        sent: Collection[str],
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-        design: DesignSource | None = None,
-    ) -> Evidence:
+    def evidence(self, ref: TaskRef, sent: Collection[str]) -> Evidence:
         """Collect all that Drydock can say about the nodes of a task (rules 13, 14; traps 2, 3, 4, 9, 25).
 
         The node list is left out while the task is queued: it would tell what earlier tasks did. The evidence is
@@ -306,15 +285,15 @@ class DrydockProvisioner:
         root: ProvisionerTask | None = None
         trouble: ProvisionerError | None = None
         try:
-            data = task_data(self._http, task_id, {"layers": "2", "subtaskerrors": "true"})
-            task, evidence = evidence_from(data, task_id, sent)
-            root = checked_task(task, task_id, phase, reference)
+            data = task_data(self._http, ref.id, {"layers": "2", "subtaskerrors": "true"})
+            task, evidence = evidence_from(data, ref.id, sent)
+            root = checked_task(task, ref)
         except TaskNotFound:
-            self._list.confirm_gone(task_id)
-            log.warning("task %s is gone: only the node list can tell what it did", task_id)
+            self._list.confirm_gone(ref.id)
+            log.warning("task %s is gone: only the node list can tell what it did", ref.id)
             evidence = Evidence(over=True)
         except ProvisionerError as failure:
-            log.warning("task %s cannot be read: %s", task_id, failure)
+            log.warning("task %s cannot be read: %s", ref.id, failure)
             evidence, trouble = Evidence(over=False), failure
         if root is not None and root.state is TaskState.QUEUED:
             return replace(evidence, listed=True)
@@ -325,7 +304,7 @@ class DrydockProvisioner:
                 raise trouble from failure
             log.warning("the node list cannot be read: %s", failure)
             return evidence
-        return with_cause(with_list(evidence, listed, sent), phase, design)
+        return with_cause(with_list(evidence, listed, sent), ref.phase, ref.design)
 
     @property
     def lists_by_name(self) -> bool:

@@ -17,6 +17,7 @@ from provisioner_client.protocol import (
     ListedNode,
     ProvisionerTask,
     TaskMessage,
+    TaskRef,
     TaskResult,
     TaskState,
 )
@@ -100,25 +101,23 @@ def task_from(data: object) -> ProvisionerTask:
     )
 
 
-def checked_task(
-    task: ProvisionerTask, task_id: str | None, phase: Phase | None, reference: str | None
-) -> ProvisionerTask:
-    """Return the task if it is the one that was asked for; None stands for what the caller does not know.
+def checked_task(task: ProvisionerTask, ref: TaskRef) -> ProvisionerTask:
+    """Return the task if it is the one that was asked for.
 
     A task without a reference passes: an old server may not echo it.
 
     Raises `ProvisionerProtocolError`: the answer is about another task: something between here and the provisioner
     answers from memory.
     """
-    if task_id is not None and task.task_id != task_id:
-        raise ProvisionerProtocolError(f"the answer for task {task_id} is about task {one_line(task.task_id)}")
-    if phase is not None and task.action != ACTIONS[phase]:
+    if task.task_id != ref.id:
+        raise ProvisionerProtocolError(f"the answer for task {ref.id} is about task {one_line(task.task_id)}")
+    if ref.phase is not None and task.action != ACTIONS[ref.phase]:
         action = one_line(task.action)
-        raise ProvisionerProtocolError(f"task {task.task_id} should be {ACTIONS[phase]}, and is {action}")
-    if reference is not None and task.reference not in (None, reference):
+        raise ProvisionerProtocolError(f"task {task.task_id} should be {ACTIONS[ref.phase]}, and is {action}")
+    if ref.reference is not None and task.reference not in (None, ref.reference):
         other = one_line(task.reference)
         raise ProvisionerProtocolError(
-            f"task {task.task_id} should have reference {reference}, and has reference {other}"
+            f"task {task.task_id} should have reference {ref.reference}, and has reference {other}"
         )
     return task
 

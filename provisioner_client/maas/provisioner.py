@@ -40,7 +40,7 @@ from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.next_step import Act, next_step
 from provisioner_client.maas.tasks.submission import Submission
 from provisioner_client.maas.tasks.task_tag import ACTIONS, Settled, TaskTag, is_tag_name
-from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskTree, unguarded
+from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskRef, TaskTree, unguarded
 from provisioner_client.shared_lists import NOT_SHARED, Locks, Shared, SharedLock
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
@@ -197,26 +197,19 @@ class MaasProvisioner:
         """Return False: each look at a task goes on with it, so that no task depends on a process."""
         return False
 
-    def task(
-        self,
-        task_id: str,
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-        design: DesignSource | None = None,
-        left: float | None = None,
-    ) -> ProvisionerTask:
+    def task(self, ref: TaskRef, *, left: float | None = None) -> ProvisionerTask:
         """Give a task as it is now, after doing what is due of it by now.
 
         Deploys are sent as places become free. What else was not sent, as its process was killed, is sent once this
         client has known the task for as long as a lost request may still take effect.
         """
-        ledger = self._ledger(self._existing(task_id, phase, reference))
-        known = phase or _phase_of(ledger.tag.action)
+        ledger = self._ledger(self._existing(ref))
+        known = ref.phase or _phase_of(ledger.tag.action)
         if left is not None:
             if ledger.unsent() and left >= self.settle:
                 self._driver.give_up(ledger, known)
         elif ledger.unsent() and (known is Phase.DEPLOY or ledger.known_for >= self.settle):
+            design = ref.design
             nodes = None if design is None else (lambda: self._designs.read(design).nodes)
             self._driver.advance(ledger, known, nodes, unguarded)
             ledger.read()
@@ -224,34 +217,19 @@ class MaasProvisioner:
         self._driver.keep(ledger, ledger.compare(COMPARE_EVERY), unguarded)
         return task_of(ledger)
 
-    def task_tree(
-        self,
-        task_id: str,
-        node: str | None = None,
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-    ) -> TaskTree:
+    def task_tree(self, ref: TaskRef, node: str | None = None) -> TaskTree:
         """Give a task with what MAAS's events say of each of its machines."""
-        ledger = self._ledger(self._existing(task_id, phase, reference))
+        ledger = self._ledger(self._existing(ref))
         ledger.read_all()
         unsent = [name for name in ledger.unsent() if node in (None, name)]
         return tree_of(ledger, node, self._waits(ledger, self._machines_of_task(ledger, unsent)))
 
-    def evidence(
-        self,
-        task_id: str,
-        sent: Collection[str],
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-        design: DesignSource | None = None,
-    ) -> Evidence:
+    def evidence(self, ref: TaskRef, sent: Collection[str]) -> Evidence:
         """Collect what the events say of the nodes of a task, and how MAAS lists these machines now (rules 13, 14)."""
         try:
-            ledger = self._ledger(self._existing(task_id, phase, reference))
+            ledger = self._ledger(self._existing(ref))
         except TaskNotFound:
-            log.warning("task %s is gone: only the machines can tell what it did", task_id)
+            log.warning("task %s is gone: only the machines can tell what it did", ref.id)
             listed = by_name(self._api.machines_of("hostname", sent))
             return evidence_of(
                 None,
@@ -263,7 +241,7 @@ class MaasProvisioner:
         try:
             found = self._machines_of_task(ledger, sent)
         except ProvisionerError as failure:
-            log.warning("the machines of task %s cannot be listed: %s", task_id, failure)
+            log.warning("the machines of task %s cannot be listed: %s", ref.id, failure)
             return replace(evidence_of(ledger, None, sent, {}, account=""), listed=False)
         waits = self._waits(ledger, found)
         if not ledger.is_begun() and not ledger.is_over():
@@ -336,17 +314,17 @@ class MaasProvisioner:
         validation = self.validate_design(design)
         return Settled(validation.valid, "" if validation.valid else validation.reasons())
 
-    def _existing(self, task_id: str, phase: Phase | None, reference: str | None) -> TaskTag:
-        tag = self._api.task(task_id) if is_tag_name(task_id) else None
+    def _existing(self, ref: TaskRef) -> TaskTag:
+        tag = self._api.task(ref.id) if is_tag_name(ref.id) else None
         if tag is None:
-            self._ledgers.pop(task_id, None)
-            if is_tag_name(task_id):
-                self._api.confirm_gone(task_id)
-            raise TaskNotFound(f"tag {task_id}", status=404)
-        if tag.reference != task_id or (phase is not None and tag.action != ACTIONS[phase]):
-            raise ProvisionerProtocolError(f"the answer for task {task_id} is about {tag.reference}, {tag.action}")
-        if reference is not None and tag.reference != reference:
-            raise ProvisionerProtocolError(f"task {task_id} should have reference {reference}")
+            self._ledgers.pop(ref.id, None)
+            if is_tag_name(ref.id):
+                self._api.confirm_gone(ref.id)
+            raise TaskNotFound(f"tag {ref.id}", status=404)
+        if tag.reference != ref.id or (ref.phase is not None and tag.action != ACTIONS[ref.phase]):
+            raise ProvisionerProtocolError(f"the answer for task {ref.id} is about {tag.reference}, {tag.action}")
+        if ref.reference is not None and tag.reference != ref.reference:
+            raise ProvisionerProtocolError(f"task {ref.id} should have reference {ref.reference}")
         return tag
 
     def _ledger(self, tag: TaskTag) -> Ledger:

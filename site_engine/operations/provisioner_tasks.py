@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.protocol import TaskResult, TaskState
+from provisioner_client.protocol import TaskRef, TaskResult, TaskState
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.redaction import redact_for_action
@@ -150,9 +150,8 @@ def _ask(
     connection = provisioners.for_action(store, action).hurried
     observer = ProvisionerObserver(store, connection)
     with closing(connection.connect(redact_for_action(store, action), action.id, observer)) as provisioner:
-        tree = provisioner.task_tree(
-            operation.provisioner_task, node, phase=operation.phase, reference=operation.reference
-        )
+        ref = TaskRef(operation.provisioner_task, operation.phase, operation.reference)
+        tree = provisioner.task_tree(ref, node)
     return task_entry(tree, node)
 
 

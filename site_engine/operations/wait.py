@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerUnavailable, TaskNotFound
-from provisioner_client.protocol import TaskState
+from provisioner_client.protocol import TaskRef, TaskState
 from site_engine.operations.death_watch import WHILE_HELD, WHILE_OWN, DeathWatch
 from site_engine.operations.judging import design_source, nodes_at_work
 from site_store import OperationStatus, StoreError
@@ -275,14 +275,11 @@ class TaskWatch:
         A provisioner may do what is due of the task by now, and gets the design for that. Of a task that only others
         wait for, it is to begin nothing more.
         """
+        return self.provisioner.task(self._ref(), left=None if self.give_up is None else self._left())
+
+    def _ref(self) -> TaskRef:
         operation = self.operation
-        return self.provisioner.task(
-            self.task_id,
-            phase=operation.phase,
-            reference=operation.reference,
-            design=design_source(self.store, operation),
-            left=None if self.give_up is None else self._left(),
-        )
+        return TaskRef(self.task_id, operation.phase, operation.reference, design_source(self.store, operation))
 
     def _left(self) -> float:
         """Return for how many seconds at least its submission has sent nothing."""
@@ -360,13 +357,10 @@ class TaskWatch:
         operation = self.operation
         if not operation.nodes:
             return Evidence(over=over)
-        phase, reference = operation.phase, operation.reference
-        design = design_source(self.store, operation)
+        ref = self._ref()
         for pause in _EVIDENCE_PAUSES:
             try:
-                evidence = self.provisioner.evidence(
-                    self.task_id, operation.nodes, phase=phase, reference=reference, design=design
-                )
+                evidence = self.provisioner.evidence(ref, operation.nodes)
                 if evidence.listed and (evidence.over or not over):
                     return evidence
             except AuthenticationFailed:

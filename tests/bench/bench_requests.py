@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from provisioner_client.protocol import TaskRef
+
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from design_rendering.reading.documents import load_documents
@@ -85,9 +87,10 @@ def _carry_out(
     """Do what an Airflow task does: read the list, submit, look until it is over, gather what proves it."""
     provisioner.nodes()
     task = provisioner.submit(phase, design, nodes, reference, sent_ago=None)
-    while provisioner.task(task, phase=phase, reference=reference, design=design).state is not TaskState.COMPLETE:
+    ref = TaskRef(task, phase, reference, design)
+    while provisioner.task(ref).state is not TaskState.COMPLETE:
         time.sleep(poll)
-    evidence = provisioner.evidence(task, nodes, phase=phase, reference=reference)
+    evidence = provisioner.evidence(ref, nodes)
     good = evidence.reported_success | evidence.child_success
     assert len(good) == len(nodes), evidence
 

@@ -28,7 +28,7 @@ from provisioner_client.http_settings import HttpSettings, RetryPolicy, Timeouts
 from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.tasks.driver import TaskSettings
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, TaskState
 from provisioner_client.redacting import Redact, nothing_is_secret
 from strategy_lib.phase import Phase
 from tests.contract.in_use import BACKEND, DESIGNS, IMAGE, LISTEN, SECONDS, URL, client_in_use
@@ -227,7 +227,7 @@ def finish() -> Finish:
     def wait(provisioner: Provisioner, task_id: str, until: TaskState = TaskState.COMPLETE) -> ProvisionerTask:
         deadline = time.monotonic() + SECONDS
         while True:
-            task = provisioner.task(task_id)
+            task = provisioner.task(TaskRef(task_id))
             if task.state is until or task.state is TaskState.COMPLETE:
                 return task
             assert time.monotonic() < deadline, f"{task} does not become {until}"

@@ -13,7 +13,7 @@ from provisioner_client.connection import ConnectionValues
 from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.connection import connect_drydock
 from provisioner_client.factory import ProvisionerFactory
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, TaskState
 from provisioner_client.redacting import Redact, nothing_is_secret
 from strategy_lib.phase import Phase
 from tests.contract.test_tasks import (
@@ -87,7 +87,7 @@ def finish(clock: FakeClock) -> Callable[..., ProvisionerTask]:
 
     def wait(provisioner: Provisioner, task_id: str, until: TaskState = TaskState.COMPLETE) -> ProvisionerTask:
         for _ in range(100):
-            task = provisioner.task(task_id)
+            task = provisioner.task(TaskRef(task_id))
             if task.state in (until, TaskState.COMPLETE):
                 return task
             clock.sleep(0.1)
@@ -133,4 +133,4 @@ def test_trap_17_an_orphaned_task_is_dead_once_a_newer_task_has_begun(
     assert not provisioner.is_dead(task_id)
     finish(provisioner, provisioner.submit(Phase.VERIFY_SITE, design, None, "slipway-b-1"))
     assert provisioner.is_dead(task_id)
-    assert provisioner.task(task_id).state is TaskState.RUNNING
+    assert provisioner.task(TaskRef(task_id)).state is TaskState.RUNNING

@@ -19,7 +19,7 @@ from provisioner_client.errors import (
     SubmissionRefused,
     SubmissionUncertain,
 )
-from provisioner_client.protocol import Provisioner, ProvisionerTask
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 from tests.contract.servers import ContractDrydock
@@ -251,7 +251,7 @@ def test_reading_and_selecting_survive(
         simulator.fault(method, path, count=2, **fault)
     assert provisioner.select_nodes(design, [Selector(node_tags=("ctl",))]) == {"c1", "c2"}
     assert len(provisioner.nodes()) == 6
-    assert provisioner.task(task_id).reference == REFERENCE
+    assert provisioner.task(TaskRef(task_id)).reference == REFERENCE
     found = provisioner.find(REFERENCE)
     assert found is not None
     assert found.task_id == task_id

@@ -11,7 +11,7 @@ import requests
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.errors import ProvisionerUnavailable, TaskNotFound
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, TaskState
 from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
 from tests.contract.servers import ContractDrydock
@@ -31,14 +31,14 @@ def in_the_middle(mortal: ContractDrydock, connect: Connect, design: DesignSourc
     provisioner = connect(mortal.address)
     task_id = provisioner.submit(Phase.PREPARE, design, NODES, REFERENCE)
     deadline = time.monotonic() + 15
-    while len(provisioner.evidence(task_id, NODES).child_success) < 2:
+    while len(provisioner.evidence(TaskRef(task_id), NODES).child_success) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     mortal.kill()
     with pytest.raises(ProvisionerUnavailable):
-        provisioner.task(task_id)
+        provisioner.task(TaskRef(task_id))
     with pytest.raises(ProvisionerUnavailable):
-        provisioner.evidence(task_id, NODES)
+        provisioner.evidence(TaskRef(task_id), NODES)
     return provisioner, task_id
 
 
@@ -51,7 +51,7 @@ def test_rule_23_a_resumed_task_is_joined_and_ends(
     assert provisioner.submit(Phase.PREPARE, design, NODES, REFERENCE) == task_id
     mortal.release_stuck()
     finish(provisioner, task_id)
-    evidence = provisioner.evidence(task_id, NODES)
+    evidence = provisioner.evidence(TaskRef(task_id), NODES)
     assert evidence.over
     assert judge(Phase.PREPARE, NODES, evidence).succeeded == set(NODES)
     assert mortal.posts() == 1
@@ -68,7 +68,7 @@ def test_trap_5_an_orphaned_task_runs_for_ever_and_is_not_repeated(
     assert found is not None
     assert (found.task_id, found.state, found.result) == (task_id, TaskState.RUNNING, "incomplete")
     assert provisioner.submit(Phase.PREPARE, design, NODES, REFERENCE) == task_id
-    evidence = provisioner.evidence(task_id, NODES)
+    evidence = provisioner.evidence(TaskRef(task_id), NODES)
     assert not evidence.over
     answer = judge(Phase.PREPARE, NODES, evidence)
     assert answer.succeeded == {"c1", "w1"}
@@ -92,8 +92,8 @@ def test_trap_17_an_orphaned_task_is_dead_once_a_newer_root_task_has_begun(
         newer += 1
         assert newer < 100
         finish(provisioner, provisioner.submit(Phase.VERIFY_SITE, design, None, f"slipway-b-{newer}"))
-    assert provisioner.task(task_id).state is TaskState.RUNNING
-    answer = judge(Phase.PREPARE, NODES, replace(provisioner.evidence(task_id, NODES), over=True))
+    assert provisioner.task(TaskRef(task_id)).state is TaskState.RUNNING
+    answer = judge(Phase.PREPARE, NODES, replace(provisioner.evidence(TaskRef(task_id), NODES), over=True))
     assert answer.succeeded == {"c1", "w1"}
     assert answer.unknown == {"c2"}
 
@@ -109,7 +109,7 @@ def test_trap_17_a_task_that_runs_is_not_dead_whatever_stands_beside_it(
     task_id = provisioner.submit(Phase.PREPARE, design, ["c1", "c2"], REFERENCE)
     provisioner.submit(Phase.DEPLOY, design, ["w1"], "slipway-a-2")
     deadline = time.monotonic() + 15
-    while not provisioner.evidence(task_id, ["c2"]).child_success:
+    while not provisioner.evidence(TaskRef(task_id), ["c2"]).child_success:
         assert time.monotonic() < deadline
     requests.get(f"{mortal.url}/api/v1.0/health", timeout=5)
     listed = requests.get(f"{mortal.url}/api/v1.0/tasks", timeout=5).json()
@@ -127,8 +127,8 @@ def test_a_lost_task_is_gone_and_the_node_list_still_proves(
     provisioner.submit(Phase.VERIFY_SITE, design, None, "slipway-other-1")
     assert provisioner.find(REFERENCE) is None
     with pytest.raises(TaskNotFound):
-        provisioner.task(task_id)
-    evidence = provisioner.evidence(task_id, NODES)
+        provisioner.task(TaskRef(task_id))
+    evidence = provisioner.evidence(TaskRef(task_id), NODES)
     assert evidence.over
     answer = judge(Phase.PREPARE, NODES, evidence)
     assert answer.succeeded == {"c1", "w1"}

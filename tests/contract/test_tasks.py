@@ -11,7 +11,7 @@ import pytest
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.errors import ProvisionerRefused, TaskNotFound
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskState, TaskTree
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, TaskState, TaskTree
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.phase import NODE_STEPS, SUBMITTED_PHASES, Phase
 from tests.contract.conftest import Publish
@@ -28,13 +28,13 @@ LISTS = pytest.mark.drydock_alone("MAAS has no lists of results that could lie")
 
 
 def outcome(provisioner: Provisioner, phase: Phase, task_id: str, sent: Collection[str]) -> Outcome:
-    return judge(phase, sent, provisioner.evidence(task_id, sent))
+    return judge(phase, sent, provisioner.evidence(TaskRef(task_id), sent))
 
 
 def until(provisioner: Provisioner, task_id: str, holds: Callable[[Evidence], bool]) -> Evidence:
     deadline = time.monotonic() + 15
     while True:
-        evidence = provisioner.evidence(task_id, NODES)
+        evidence = provisioner.evidence(TaskRef(task_id), NODES)
         if holds(evidence):
             return evidence
         assert time.monotonic() < deadline, evidence
@@ -84,7 +84,7 @@ def test_trap_3_lists_come_at_the_end_and_children_before(
     assert not evidence.over
     assert evidence.reported_success == frozenset()
     assert evidence.condition["c2"] is NodeCondition.COMMISSIONING
-    task = provisioner.task(task_id)
+    task = provisioner.task(TaskRef(task_id))
     assert (task.state, task.result, task.successes) == (TaskState.RUNNING, "incomplete", frozenset())
     assert judge(Phase.PREPARE, NODES, evidence).unknown == {"c2"}
     simulator.release_stuck()
@@ -102,7 +102,7 @@ def test_a_partial_failure_names_the_node_and_says_why(
     answer = outcome(provisioner, phase, task_id, NODES)
     assert answer.succeeded == {"c1", "w1"}
     assert answer.failed == {"c2"}
-    assert provisioner.evidence(task_id, NODES).messages["c2"]
+    assert provisioner.evidence(TaskRef(task_id), NODES).messages["c2"]
 
 
 @pytest.mark.parametrize("phase", SUBMITTED_PHASES)
@@ -155,7 +155,8 @@ def test_trap_25_a_deploy_of_a_design_without_boot_actions_says_so(
     bare = replace(publish(text), read=lambda: text)
     task_id = provisioner.submit(Phase.DEPLOY, bare, ["w4"], "slipway-a-2")
     finish(provisioner, task_id)
-    answer = judge(Phase.DEPLOY, ["w4"], provisioner.evidence(task_id, ["w4"], phase=Phase.DEPLOY, design=bare))
+    evidence = provisioner.evidence(TaskRef(task_id, Phase.DEPLOY, design=bare), ["w4"])
+    answer = judge(Phase.DEPLOY, ["w4"], evidence)
     assert answer.unknown == {"w4"}
     assert "DD4001" in answer.notes["w4"]
 
@@ -169,7 +170,7 @@ def test_a_node_that_maas_is_still_at_work_on_is_reported_as_a_success_and_not_p
         run(Phase.PREPARE, NODES, "slipway-a-0")
     simulator.script("c2", phase, "taken_for_done", factor=100_000)
     task_id = run(phase, NODES, "slipway-a-1")
-    assert "c2" in provisioner.task(task_id).successes
+    assert "c2" in provisioner.task(TaskRef(task_id)).successes
     answer = outcome(provisioner, phase, task_id, NODES)
     assert answer.succeeded == {"c1", "w1"}
     assert answer.unknown == answer.awaited == {"c2"}
@@ -191,20 +192,20 @@ def test_the_tree_of_a_task_is_that_of_one_node(
         run(Phase.DEPLOY, nodes, "slipway-a-00")
     simulator.script("c2", phase.value.removesuffix("_nodes"), "fail")
     task_id = run(phase, nodes, "slipway-a-1")
-    tree = provisioner.task_tree(task_id, "c2", phase=phase, reference="slipway-a-1")
+    tree = provisioner.task_tree(TaskRef(task_id, phase=phase, reference="slipway-a-1"), "c2")
     assert (tree.task.task_id, tree.task.state) == (task_id, TaskState.COMPLETE)
     said = [message for one in tasks_of(tree) for message in one.task.messages]
     assert any(message.error and message.context == "c2" for message in said)
     assert {message.context for message in said} <= {"c2", None}
     below = [one for one in tasks_of(tree) if one is not tree]
     assert all("c2" in one.nodes for one in below)
-    assert {one.task.task_id for one in tasks_of(provisioner.task_tree(task_id))} >= {task_id}
+    assert {one.task.task_id for one in tasks_of(provisioner.task_tree(TaskRef(task_id)))} >= {task_id}
 
 
 def test_the_tree_of_a_task_that_is_gone(provisioner: Provisioner, run: Run) -> None:
     run(Phase.PREPARE, ["c2"], "slipway-a-1")
     with pytest.raises(TaskNotFound):
-        provisioner.task_tree("00000000-0000-4000-8000-000000000001", "c2")
+        provisioner.task_tree(TaskRef("00000000-0000-4000-8000-000000000001"), "c2")
 
 
 @pytest.fixture
@@ -265,7 +266,7 @@ def test_rule_25_what_becomes_of_a_node(
     assert "c2" in getattr(answer, destroyed if step is Phase.DESTROY else relabelled)
     assert answer.succeeded >= {"c1", "w1"}
     if behaviour == "fail":
-        assert provisioner.evidence(task_id, NODES).messages["c2"]
+        assert provisioner.evidence(TaskRef(task_id), NODES).messages["c2"]
 
 
 @pytest.mark.usefixtures("deployed")
@@ -277,7 +278,7 @@ def test_rule_25_a_machine_that_is_deleted_before_it_is_released_is_not_destroye
 ) -> None:
     simulator.script("c2", "destroy", "taken_for_done")
     task_id = run(phase, nodes, "slipway-b-1")
-    assert provisioner.task(task_id).successes == set(nodes)
+    assert provisioner.task(TaskRef(task_id)).successes == set(nodes)
     answer = outcome(provisioner, phase, task_id, nodes)
     assert answer.failed == {"c2"}
     assert answer.succeeded == set(nodes) - {"c2"}
@@ -300,7 +301,7 @@ def test_rule_25_a_destroy_that_is_under_way_proves_nothing(
 @pytest.mark.drydock_alone("MAAS says that it has no such machine")
 def test_trap_2_an_unknown_name_is_not_done(provisioner: Provisioner, run: Run) -> None:
     task_id = run(Phase.PREPARE, ["nobody"], "slipway-a-1")
-    assert provisioner.task(task_id).result == "success"
+    assert provisioner.task(TaskRef(task_id)).result == "success"
     assert outcome(provisioner, Phase.PREPARE, task_id, ["nobody"]).unknown == {"nobody"}
 
 
@@ -313,7 +314,7 @@ def test_rule_14_a_task_behind_another_is_queued_and_proves_nothing(
     first = provisioner.submit(Phase.PREPARE, design, ["c2"], "slipway-a-1")
     second = provisioner.submit(Phase.PREPARE, design, ["c1"], "slipway-a-2")
     finish(provisioner, first, TaskState.RUNNING)
-    assert provisioner.task(second).state is TaskState.QUEUED
+    assert provisioner.task(TaskRef(second)).state is TaskState.QUEUED
     assert outcome(provisioner, Phase.PREPARE, second, ["c1"]).unknown == {"c1"}
     simulator.release_stuck()
     finish(provisioner, second)
@@ -343,8 +344,8 @@ def test_a_node_changed_behind_our_back_is_seen(simulator: ContractDrydock, prov
 def test_an_unknown_task(provisioner: Provisioner, run: Run, task_id: str) -> None:
     run(Phase.PREPARE, ["c1"], "slipway-a-1")
     with pytest.raises(TaskNotFound):
-        provisioner.task(task_id)
-    assert provisioner.evidence(task_id, ["c1"]).over
+        provisioner.task(TaskRef(task_id))
+    assert provisioner.evidence(TaskRef(task_id), ["c1"]).over
 
 
 def test_an_unknown_reference(provisioner: Provisioner, run: Run) -> None:

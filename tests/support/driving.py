@@ -13,7 +13,7 @@ from design_rendering.reading.documents import load_documents
 from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
-from provisioner_client.protocol import Provisioner, TaskState
+from provisioner_client.protocol import Provisioner, TaskRef, TaskState
 from site_engine.actions.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVerdict
 from site_engine.groups.groups import GroupRequest, GroupSubject, StillBeside
 from site_engine.kinds import kind_of
@@ -72,7 +72,7 @@ class Driving:
             newer += 1
             assert newer < 100
             begun = provisioner.submit(Phase.VERIFY_SITE, DesignSource(self.design_ref), None, f"slipway-other-{newer}")
-            while provisioner.task(begun).state is not TaskState.COMPLETE:
+            while provisioner.task(TaskRef(begun)).state is not TaskState.COMPLETE:
                 self.clock.sleep(0.001)
         provisioner.close()
 

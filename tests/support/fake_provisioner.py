@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.drydock.wire import ACTIONS
 from provisioner_client.errors import ProvisionerError, ProvisionerProtocolError, SubmissionRefused, TaskNotFound
-from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskState, TaskTree
+from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskRef, TaskState, TaskTree
 from site_engine.process import Clock
 from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
 from strategy_lib.phase import Phase
@@ -132,52 +132,30 @@ class FakeProvisioner:
         self._answer("find")
         return next((task.shown() for task in self._tasks.values() if task.reference == reference), None)
 
-    def task(
-        self,
-        task_id: str,
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-        design: DesignSource | None = None,
-        left: float | None = None,
-    ) -> ProvisionerTask:
+    def task(self, ref: TaskRef, *, left: float | None = None) -> ProvisionerTask:
         """Show a task."""
         self._answer("task")
-        task = self._known(task_id)
-        if (phase is not None and ACTIONS[phase] != ACTIONS[task.phase]) or reference not in (None, task.reference):
-            raise ProvisionerProtocolError(f"task {task_id} is another one")
+        task = self._known(ref.id)
+        is_other = ref.phase is not None and ACTIONS[ref.phase] != ACTIONS[task.phase]
+        if is_other or ref.reference not in (None, task.reference):
+            raise ProvisionerProtocolError(f"task {ref.id} is another one")
         return task.shown()
 
-    def task_tree(
-        self,
-        task_id: str,
-        node: str | None = None,
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-    ) -> TaskTree:
+    def task_tree(self, ref: TaskRef, node: str | None = None) -> TaskTree:
         """Show a task, and one for each node below it; none for a task of one node."""
         self._answer("task_tree")
-        root = self.task(task_id, phase=phase, reference=reference)
-        task = self._known(task_id)
+        root = self.task(ref)
+        task = self._known(ref.id)
         alone = len(task.nodes) < 2
         said = root.messages if alone else ()
         names = [name for name in task.nodes if node in (None, name)]
         below = () if alone else tuple(task.child(root, name) for name in names)
         return TaskTree(replace(root, messages=said), frozenset(task.nodes), children=below)
 
-    def evidence(
-        self,
-        task_id: str,
-        sent: Collection[str],
-        *,
-        phase: Phase | None = None,
-        reference: str | None = None,
-        design: DesignSource | None = None,
-    ) -> Evidence:
+    def evidence(self, ref: TaskRef, sent: Collection[str]) -> Evidence:
         """Tell what it knows of the nodes."""
         self._answer("evidence")
-        task = self._tasks.get(task_id)
+        task = self._tasks.get(ref.id)
         if task is not None and task.state is TaskState.QUEUED:
             return Evidence(over=False, listed=True)
         conditions = {name: self._conditions[name] for name in sent if name in self._conditions}

@@ -15,7 +15,7 @@ import requests
 
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.maas.provisioner import MaasProvisioner
-from provisioner_client.protocol import TaskState
+from provisioner_client.protocol import TaskRef, TaskState
 from provisioner_client.shared_lists import Locks
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from site_engine.shared_locks import store_locks
@@ -71,7 +71,7 @@ def store(store_url: str, clock: FakeClock) -> Iterator[SiteStore]:
 
 def finish(worker: MaasProvisioner, reference: str) -> None:
     until = time.monotonic() + PATIENCE
-    while worker.task(reference, design=DESIGN).state is not TaskState.COMPLETE:
+    while worker.task(TaskRef(reference, design=DESIGN)).state is not TaskState.COMPLETE:
         assert time.monotonic() < until
 
 
@@ -133,7 +133,7 @@ def test_all_have_their_turn_and_never_more_at_once(admin: Admin, store: SiteSto
         seen.update(now)
         admin("POST", "release")
         over = TaskState.COMPLETE
-        open_tasks = {one for one in open_tasks if workers[one].task(one, design=DESIGN).state is not over}
+        open_tasks = {one for one in open_tasks if workers[one].task(TaskRef(one, design=DESIGN)).state is not over}
     assert deploys(admin) == len(NAMES)
     left = store.leases.get(LOCK)
     assert left is not None
@@ -149,12 +149,12 @@ def test_what_a_killed_process_has_sent_is_waited_for_and_then_others_deploy(
     wire.cut = lambda method, path, number: ""
     second = client(locks=store_locks(store), sleep=lambda seconds: None)
     submit(second, NAMES[1:2], "slipway-a-3")
-    assert second.task("slipway-a-3", design=DESIGN).state is TaskState.QUEUED
+    assert second.task(TaskRef("slipway-a-3", design=DESIGN)).state is TaskState.QUEUED
     assert deploys(admin) == 1
     held = store.leases.get(LOCK)
     assert held is not None
     clock.sleep((held.expires_at - store.now()).total_seconds())
-    assert second.task("slipway-a-3", design=DESIGN).state is TaskState.RUNNING
+    assert second.task(TaskRef("slipway-a-3", design=DESIGN)).state is TaskState.RUNNING
     assert deploys(admin) == 2
 
 
@@ -177,7 +177,7 @@ def test_a_lost_deploy_that_never_began_waits_for_a_place_like_any_other(
     submit(worker, NAMES[:1], "slipway-a-2")
     assert [node["deploys"] for node in admin("GET", "nodes")] == [0, 1, 0, 0]
     until = time.monotonic() + PATIENCE
-    while worker.task("slipway-a-2", design=DESIGN).state is not TaskState.COMPLETE:
+    while worker.task(TaskRef("slipway-a-2", design=DESIGN)).state is not TaskState.COMPLETE:
         admin("POST", "release")
         assert time.monotonic() < until
     assert [node["deploys"] for node in admin("GET", "nodes")] == [1, 1, 0, 0]
@@ -253,7 +253,7 @@ def test_who_has_lost_his_turn_on_the_way_sends_nothing_more(
     assert store.leases.get(LOCK) == other, "and the other's turn is left alone"
     store.leases.give_up(other)
     wire.cut = lambda method, path, number: ""
-    worker.task("slipway-a-2", design=DESIGN)
+    worker.task(TaskRef("slipway-a-2", design=DESIGN))
     assert deploys(admin) == 2
 
 
@@ -268,5 +268,5 @@ def test_while_the_store_is_away_nothing_is_deployed(
         broken.setattr(store.leases, "take", away)
         submit(worker, NAMES[:1], "slipway-a-2")
     assert deploys(admin) == 0
-    worker.task("slipway-a-2", design=DESIGN)
+    worker.task(TaskRef("slipway-a-2", design=DESIGN))
     assert deploys(admin) == 1

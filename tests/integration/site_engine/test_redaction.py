@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from provisioner_client.errors import ProvisionerUnavailable
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskMessage, TaskResult, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskMessage, TaskRef, TaskResult, TaskState
 from provisioner_client.redacting import NOT_SHOWN, RedactingProvisioner
 from site_engine.designs import read_revision
 from site_engine.redaction import RedactedLog, exposed_in, redact_for_action, redact_for_site, secrets_of
@@ -43,7 +43,7 @@ def test_a_task_hides_the_secrets_of_its_actions_revision(store_url: str) -> Non
         action = store.actions.ensure("deploy_site", "run", "deploy_site", "alpha", None, {}, "tester")
         real = cast(Provisioner, SimpleNamespace(task=lambda _, **__: talking_task(f"IPMI refuses {SECRET}")))
         operator = BeginActionOperator(task_id="acquire", kind="deploy_site", steps=["acquire"])
-        task = RedactingProvisioner(real, operator.redact_for(store, action)).task("t")
+        task = RedactingProvisioner(real, operator.redact_for(store, action)).task(TaskRef("t"))
     assert [message.text for message in task.messages] == ["IPMI refuses ***"]
 
 

@@ -25,6 +25,7 @@ from provisioner_client.protocol import (
     Provisioner,
     ProvisionerTask,
     TaskMessage,
+    TaskRef,
     TaskResult,
     TaskState,
     TaskTree,
@@ -138,14 +139,14 @@ def echoing(texts: list[str], tokens: tuple[str, ...] = ()) -> ProvisionerFactor
 )
 def test_no_answer_shows_a_secret_of_the_connection_or_a_part_of_one(connection: ConnectionValues, secret: str) -> None:
     made = echoing([f"it says {secret}", "nothing"]).connect(connection, nothing_is_secret)
-    (first, second), node = made.task("t").messages, made.nodes()["n"]
+    (first, second), node = made.task(TaskRef("t")).messages, made.nodes()["n"]
     assert (first.text, second.text) == ("it says ***", "nothing")
-    assert secret not in repr((made.task("t").messages, made.task_tree("t"), node))
+    assert secret not in repr((made.task(TaskRef("t")).messages, made.task_tree(TaskRef("t")), node))
 
 
 def test_no_answer_shows_a_token_that_was_fetched_meanwhile() -> None:
     made = echoing(["it says fetched-token", "four"], ("fetched-token", "four")).connect(drydock(), nothing_is_secret)
-    assert [message.text for message in made.task("t").messages] == ["it says ***", "four"]
+    assert [message.text for message in made.task(TaskRef("t")).messages] == ["it says ***", "four"]
 
 
 def test_drydock_echoes_the_token_in_the_messages_of_a_good_answer(
@@ -154,7 +155,7 @@ def test_drydock_echoes_the_token_in_the_messages_of_a_good_answer(
     said = [("called with X-Auth-Token: canary-token", False, "n1", "2026-01-01")]
     http.get("http://h/api/v1.0/tasks/t-1", json=task_json(messages=said))
     with closing(FACTORY.connect(drydock(auth_token="canary-token"), nothing_is_secret)) as made:
-        assert "canary" not in repr(made.task("t-1"))
+        assert "canary" not in repr(made.task(TaskRef("t-1")))
 
 
 def test_a_new_backend_is_one_row() -> None:

@@ -16,6 +16,7 @@ from provisioner_client.protocol import (
     ProvisionerTask,
     TaskLink,
     TaskMessage,
+    TaskRef,
     TaskResult,
     TaskState,
     TaskTree,
@@ -47,17 +48,17 @@ def test_tasks_and_evidence() -> None:
         evidence=lambda *_, **__: Evidence(over=True, messages={"n1": f"IPMI refuses {SECRET}"}),
     )
     found = said.find("r")
-    assert [message.text for message in said.task("t").messages] == ["bad ***"]
+    assert [message.text for message in said.task(TaskRef("t")).messages] == ["bad ***"]
     assert found is not None
     assert [message.text for message in found.messages] == ["worse ***"]
-    assert said.evidence("t", ["n1"]).messages == {"n1": "IPMI refuses ***"}
+    assert said.evidence(TaskRef("t"), ["n1"]).messages == {"n1": "IPMI refuses ***"}
 
 
 def test_a_tree_of_tasks_down_to_its_leaves() -> None:
     links = (TaskLink(f"log {SECRET}", f"http://logs/{SECRET}"),)
     leaf = TaskTree(talking_task(f"worse {SECRET}"), frozenset({"n1"}), links=links)
     root = TaskTree(talking_task(f"bad {SECRET}"), frozenset(), children=(leaf,))
-    said = redacting(task_tree=lambda *_, **__: root).task_tree("t", "n1")
+    said = redacting(task_tree=lambda *_, **__: root).task_tree(TaskRef("t"), "n1")
     assert [message.text for message in said.task.messages] == ["bad ***"]
     assert [message.text for message in said.children[0].task.messages] == ["worse ***"]
     assert said.children[0].links == (TaskLink("log ***", "http://logs/***"),)
@@ -80,7 +81,7 @@ def test_words_about_nodes_and_the_sentence_of_a_check() -> None:
     )
     listed = said.nodes()["n1"]
     assert (listed.name, listed.status_name, listed.power_state) == ("n1", "Odd ***", "off ***")
-    assert said.evidence("t", ["n1"]).status_names == {"n1": "Odd ***"}
+    assert said.evidence(TaskRef("t"), ["n1"]).status_names == {"n1": "Odd ***"}
     assert said.check() == "answers ***."
     assert said.power_on(["n1"]) == {"n1": "no power ***"}
 
@@ -106,6 +107,6 @@ def test_the_design_is_read_only_when_there_are_words_to_look_through() -> None:
         task=lambda _, **__: talking_task(), evidence=lambda *_, **__: Evidence(over=False), nodes=lambda _: {}
     )
     silent = RedactingProvisioner(cast(Provisioner, quiet), never)
-    assert silent.task("t").messages == ()
-    assert silent.evidence("t", []).messages == {}
+    assert silent.task(TaskRef("t")).messages == ()
+    assert silent.evidence(TaskRef("t"), []).messages == {}
     assert silent.nodes() == {}

@@ -12,7 +12,7 @@ import pytest
 from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.http_settings import RetryPolicy
-from provisioner_client.protocol import TaskState
+from provisioner_client.protocol import TaskRef, TaskState
 from site_store import SiteStore
 from strategy_lib.phase import Phase
 from tests.integration.api.http.test_service import assert_failure
@@ -31,7 +31,7 @@ def machines(connected: Simulator, tmp_path: Path) -> Simulator:
     drydock = DrydockProvisioner(connected.url)
     task = drydock.submit(Phase.PREPARE, DesignSource(design.as_uri()), ["a"], "slipway-test-1")
     end = time.monotonic() + 30
-    while drydock.task(task).state is not TaskState.COMPLETE:
+    while drydock.task(TaskRef(task)).state is not TaskState.COMPLETE:
         assert time.monotonic() < end
     drydock.close()
     return connected

@@ -11,7 +11,7 @@ import pytest
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.maas.provisioner import MaasProvisioner
-from provisioner_client.protocol import ProvisionerTask, TaskState
+from provisioner_client.protocol import ProvisionerTask, TaskRef, TaskState
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY, parse_key
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from strategy_lib.outcome import judge
@@ -53,7 +53,7 @@ def finish(three: DesignSource) -> Finish:
     def wait(client: MaasProvisioner, reference: str, phase: Phase, source: DesignSource | None = None) -> Any:
         until = time.monotonic() + 300
         while True:
-            task = client.task(reference, phase=phase, reference=reference, design=source or three)
+            task = client.task(TaskRef(reference, phase=phase, reference=reference, design=source or three))
             if task.state is TaskState.COMPLETE:
                 return task
             assert time.monotonic() < until, task
@@ -75,7 +75,7 @@ def run(three: DesignSource, finish: Finish) -> Outcome:
         worker = client(**options)
         worker.submit(phase, source or three, names or NAMES, reference)
         task = finish(worker, reference, phase, source)
-        evidence = worker.evidence(reference, names or NAMES, phase=phase, reference=reference)
+        evidence = worker.evidence(TaskRef(reference, phase=phase, reference=reference), names or NAMES)
         assert evidence.listed
         assert evidence.over
         return judge(phase, names or NAMES, evidence), task

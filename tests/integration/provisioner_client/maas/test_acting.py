@@ -11,7 +11,7 @@ from provisioner_client.designs import DesignSource
 from provisioner_client.errors import (
     TaskNotFound,
 )
-from provisioner_client.protocol import TaskState
+from provisioner_client.protocol import TaskRef, TaskState
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from tests.integration.provisioner_client.maas.conftest import BOB, NAMES, Admin, Finish, Outcome, acts
@@ -129,7 +129,7 @@ def test_tags_of_earlier_tasks_are_deleted_when_the_next_is_submitted(run: Outco
     tags = {one["name"] for one in client()._api.http.get("/api/2.0/tags/").data if one["name"].startswith("slipway-")}
     assert tags == {"slipway-a-2"}
     with pytest.raises(TaskNotFound):
-        client().task("slipway-a-1")
+        client().task(TaskRef("slipway-a-1"))
 
 
 def test_a_task_whose_tag_was_deleted_is_gone_and_the_machines_still_tell(run: Outcome) -> None:
@@ -138,8 +138,8 @@ def test_a_task_whose_tag_was_deleted_is_gone_and_the_machines_still_tell(run: O
     worker = client()
     assert worker.find("slipway-a-1") is None
     with pytest.raises(TaskNotFound):
-        worker.task("slipway-a-1")
-    evidence = worker.evidence("slipway-a-1", NAMES)
+        worker.task(TaskRef("slipway-a-1"))
+    evidence = worker.evidence(TaskRef("slipway-a-1"), NAMES)
     assert evidence.over
     assert judge(Phase.PREPARE, NAMES, evidence).succeeded == set(NAMES)
 
@@ -159,11 +159,11 @@ def test_a_machine_that_maas_deletes_with_its_release_is_destroyed(
     worker._api.http.form(f"/api/2.0/machines/{machine.system_id}/", method="DELETE")
     admin("POST", "nodes/m0002", {"pool": "others"})
     now[0] += 61.0
-    task = worker.task("slipway-a-3")
+    task = worker.task(TaskRef("slipway-a-3"))
     assert task.state is TaskState.COMPLETE
     assert task.successes == {"m0001"}
     assert task.failures == {"m0002"}
     for one in (worker, client()):
-        evidence = one.evidence("slipway-a-3", NAMES[:2])
+        evidence = one.evidence(TaskRef("slipway-a-3"), NAMES[:2])
         assert evidence.over, "other processes know it, too"
         assert judge(Phase.DESTROY, NAMES[:2], evidence).succeeded == {"m0001"}

@@ -12,6 +12,7 @@ from provisioner_client.designs import DesignSource
 from provisioner_client.errors import (
     ProvisionerUnavailable,
 )
+from provisioner_client.protocol import TaskRef
 from provisioner_client.simulator.maas.machines.lifecycle import BMC_TROUBLE
 from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
@@ -46,7 +47,7 @@ def test_why_a_machine_failed_is_told_in_maas_words(
     assert (judged.succeeded, judged.failed) == ({"m0001", "m0003"}, {"m0002"})
     said = f"{judged.notes['m0002']} {judged.texts.get('m0002', '')}"
     assert expected in said
-    tree = client().task_tree("slipway-a-1", "m0002")
+    tree = client().task_tree(TaskRef("slipway-a-1"), "m0002")
     assert any(message.error for one in tree.children for message in one.task.messages)
 
 
@@ -83,7 +84,7 @@ def test_a_release_that_the_bmc_failed_is_told_in_the_words_of_the_answer_by_eve
     judged, _ = run(Phase.DESTROY, "slipway-a-1", erase=erase)
     assert (judged.notes["m0002"], judged.failed) == (cause, {"m0002"})
     assert sum(one.endswith("op-release") for one in wire.changes) == 3
-    assert client().evidence("slipway-a-1", NAMES).messages["m0002"] == cause
+    assert client().evidence(TaskRef("slipway-a-1"), NAMES).messages["m0002"] == cause
     assert client().nodes()["m0002"].status_name == status
 
 
@@ -145,7 +146,7 @@ def test_a_machine_that_is_ready_as_before_is_not_prepared_though_no_event_says_
 
     wire.send = without  # type: ignore[method-assign]
     worker.submit(Phase.PREPARE, three, ["m0002"], "slipway-a-2")
-    outcome = judge(Phase.PREPARE, ["m0002"], worker.evidence("slipway-a-2", ["m0002"]))
+    outcome = judge(Phase.PREPARE, ["m0002"], worker.evidence(TaskRef("slipway-a-2"), ["m0002"]))
     assert outcome.failed == {"m0002"}
     assert "its commissioning was aborted, and it is Ready as it was before" in outcome.notes["m0002"]
 
@@ -186,12 +187,12 @@ def test_what_slipway_asks_costs_maas_less_than_what_it_does(three: DesignSource
         worker.nodes(NAMES)
         worker.submit(phase, three, NAMES, reference, sent_ago=None)
         before = sum(spent().values())
-        worker.task(reference, phase=phase, reference=reference, design=three)
+        worker.task(TaskRef(reference, phase=phase, reference=reference, design=three))
         one_look = sum(spent().values()) - before
         finish(worker, reference, phase)
         # It is looked much more often here than in the time that it takes.
         looked += sum(spent().values()) - before - looks * one_look
-        worker.evidence(reference, NAMES)
+        worker.evidence(TaskRef(reference), NAMES)
     acts = sum(spent()[kind] for kind in ("commission", "allocate", "deploy"))
     assert sum(spent().values()) - looked - acts <= acts, spent()
 

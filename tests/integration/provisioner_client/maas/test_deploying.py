@@ -11,7 +11,7 @@ from provisioner_client.designs import DesignSource
 from provisioner_client.errors import (
     SubmissionRefused,
 )
-from provisioner_client.protocol import TaskState
+from provisioner_client.protocol import TaskRef, TaskState
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
 from tests.integration.provisioner_client.maas.conftest import NAMES, Admin, Finish, Outcome, acts
@@ -29,13 +29,13 @@ def test_so_many_are_deployed_at_once_and_who_asks_sends_the_rest(
     first.submit(Phase.DEPLOY, three, NAMES[:2], "slipway-a-2")
     second.submit(Phase.DEPLOY, three, NAMES[2:], "slipway-a-3")
     assert [acts(admin, name)[1] for name in NAMES] == [1, 1, 0], "also across tasks"
-    waiting = second.task("slipway-a-3", phase=Phase.DEPLOY, design=three)
+    waiting = second.task(TaskRef("slipway-a-3", phase=Phase.DEPLOY, design=three))
     assert (waiting.state, acts(admin, NAMES[2])[1]) == (TaskState.QUEUED, 0)
-    assert second.evidence("slipway-a-3", NAMES[2:]).condition == {}
+    assert second.evidence(TaskRef("slipway-a-3"), NAMES[2:]).condition == {}
     admin("POST", "release")
     finish(first, "slipway-a-2", Phase.DEPLOY)
     third = client(parallel=2)
-    assert third.task("slipway-a-3", phase=Phase.DEPLOY, design=three).state is TaskState.RUNNING
+    assert third.task(TaskRef("slipway-a-3", phase=Phase.DEPLOY, design=three)).state is TaskState.RUNNING
     assert acts(admin, NAMES[2])[1] == 1
     admin("POST", "release")
     assert finish(third, "slipway-a-3", Phase.DEPLOY).successes == set(NAMES[2:])
@@ -48,10 +48,10 @@ def test_user_data_waits_for_somebody_who_has_the_design(run: Outcome, admin: Ad
     worker.submit(Phase.DEPLOY, three, ["m0002"], "slipway-a-2")
     worker.submit(Phase.DEPLOY, three, ["m0001"], "slipway-a-3")
     admin("POST", "release")
-    while worker.task("slipway-a-2").state is not TaskState.COMPLETE:
+    while worker.task(TaskRef("slipway-a-2")).state is not TaskState.COMPLETE:
         pass
-    assert worker.task("slipway-a-3").state is TaskState.QUEUED
-    assert worker.task("slipway-a-3", design=three).state is not TaskState.QUEUED
+    assert worker.task(TaskRef("slipway-a-3")).state is TaskState.QUEUED
+    assert worker.task(TaskRef("slipway-a-3", design=three)).state is not TaskState.QUEUED
     assert acts(admin, "m0001")[1] == 1
 
 
@@ -178,9 +178,10 @@ def test_what_nobody_waits_for_any_more_is_not_begun(
     worker.submit(Phase.DEPLOY, three, NAMES, "slipway-a-2", sent_ago=None)
     assert [acts(admin, name)[1] for name in NAMES] == [1, 0, 0]
     later = client(parallel=3, settle=60.0)
-    assert later.task("slipway-a-2", design=three, left=59.0).messages == (), "something may still be on its way"
+    ref = TaskRef("slipway-a-2", design=three)
+    assert later.task(ref, left=59.0).messages == (), "something may still be on its way"
     assert [acts(admin, name)[1] for name in NAMES] == [1, 0, 0]
-    task = later.task("slipway-a-2", design=three, left=60.0)
+    task = later.task(ref, left=60.0)
     assert task.state is TaskState.RUNNING, "what was begun goes on"
     assert {message.context for message in task.messages if "nothing was done" in message.text} == set(NAMES[1:])
     admin("POST", "release")
@@ -204,5 +205,5 @@ def test_what_nobody_waits_for_is_not_given_up_while_another_process_deploys(
 
     run(Phase.PREPARE, "slipway-a-1")
     client(parallel=1).submit(Phase.DEPLOY, three, NAMES, "slipway-a-2", sent_ago=None)
-    task = client(locks=lambda _: Taken()).task("slipway-a-2", left=60.0)
+    task = client(locks=lambda _: Taken()).task(TaskRef("slipway-a-2"), left=60.0)
     assert not any("nothing was done" in message.text for message in task.messages)

@@ -15,7 +15,7 @@ from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerRefused,
 )
-from provisioner_client.protocol import TaskState
+from provisioner_client.protocol import TaskRef, TaskState
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
@@ -50,12 +50,12 @@ def test_what_a_stranger_redeployed_is_no_success_and_does_not_serve(
     node = client().nodes()["m0001"]
     assert (node.condition, node.status_name) == (NodeCondition.OTHER, "Deployed, owned by bob")
     assert not node.can_power_on
-    outcome = judge(Phase.DEPLOY, NAMES, client().evidence("slipway-a-2", NAMES))
+    outcome = judge(Phase.DEPLOY, NAMES, client().evidence(TaskRef("slipway-a-2"), NAMES))
     assert outcome.failed == {"m0001"}
     assert outcome.succeeded == {"m0002", "m0003"}
     assert outcome.notes["m0001"] == "m0001 is Deployed, owned by bob by now, and is left alone"
     client()._api.delete_tag("slipway-a-2")
-    outcome = judge(Phase.DEPLOY, NAMES, client().evidence("slipway-a-2", NAMES))
+    outcome = judge(Phase.DEPLOY, NAMES, client().evidence(TaskRef("slipway-a-2"), NAMES))
     assert outcome.unknown == {"m0001"}
     assert outcome.succeeded == {"m0002", "m0003"}
 
@@ -92,7 +92,7 @@ def test_nothing_outside_the_pool_is_shown_or_touched(run: Outcome, wire: Wire, 
     foreign._api.http.form("/api/2.0/resourcepools/", {"name": "elsewhere"})
     assert foreign.nodes() == {}
     foreign.submit(Phase.PREPARE, design({"m0001": "{}"}), ["m0001"], "slipway-a-1")
-    task = foreign.task("slipway-a-1")
+    task = foreign.task(TaskRef("slipway-a-1"))
     assert task.state is TaskState.COMPLETE
     assert task.failures == {"m0001"}
     assert "no machine m0001 in pool elsewhere" in task.messages[0].text
@@ -148,7 +148,7 @@ def test_scripts_of_a_machine_that_has_left_the_site_are_not_read(run: Outcome, 
     for said in ({"pool": "others"}, {"pool": "default", "owner": "bob"}):
         admin("POST", "nodes/m0002", said)
         wire.seen.clear()
-        evidence = client().evidence("slipway-a-2", ["m0002"])
+        evidence = client().evidence(TaskRef("slipway-a-2"), ["m0002"])
         assert evidence.reported_failure == {"m0002"}
         assert not any("/results/" in path for _, path in wire.seen), said
 
@@ -157,7 +157,7 @@ def test_the_tree_of_a_task_says_nothing_of_what_others_do_later(run: Outcome) -
     run(Phase.PREPARE, "slipway-a-1", ["m0001"])
     (machine,) = client()._api.machines_of("hostname", ["m0001"])
     client(key=BOB)._api.allocate(machine.system_id, "theirs")
-    (tree,) = client().task_tree("slipway-a-1").children
+    (tree,) = client().task_tree(TaskRef("slipway-a-1")).children
     said = [message.text for message in tree.task.messages]
     assert any("Ready" in text for text in said)
     assert not any("bob" in text for text in said)
@@ -180,9 +180,10 @@ def test_a_key_that_is_revoked_in_the_middle_stops_all_and_with_it_back_all_goes
     worker = client()
     with pytest.raises(AuthenticationFailed):
         worker.submit(Phase.PREPARE, three, NAMES, "slipway-a-1", sent_ago=None)
-    for ask in (worker.task, client().find):
-        with pytest.raises(AuthenticationFailed):
-            ask("slipway-a-1")
+    with pytest.raises(AuthenticationFailed):
+        worker.task(TaskRef("slipway-a-1"))
+    with pytest.raises(AuthenticationFailed):
+        client().find("slipway-a-1")
     monkeypatch.setattr(wire, "send", send)
     client().submit(Phase.PREPARE, three, NAMES, "slipway-a-1", sent_ago=0.0)
     assert finish(client(), "slipway-a-1", Phase.PREPARE).successes == set(NAMES)
@@ -227,8 +228,8 @@ def test_a_machine_that_is_deleted_or_moved_while_it_is_deployed_has_failed_for_
     worker._api.http.form(f"/api/2.0/machines/{machine.system_id}/", method="DELETE")
     admin("POST", "nodes/m0002", {"pool": "others"})
     now[0] += 61.0
-    assert worker.task("slipway-a-2").state is TaskState.COMPLETE
-    assert client().task("slipway-a-2").state is TaskState.COMPLETE
-    judged = judge(Phase.DEPLOY, NAMES[:2], client().evidence("slipway-a-2", NAMES[:2]))
+    assert worker.task(TaskRef("slipway-a-2")).state is TaskState.COMPLETE
+    assert client().task(TaskRef("slipway-a-2")).state is TaskState.COMPLETE
+    judged = judge(Phase.DEPLOY, NAMES[:2], client().evidence(TaskRef("slipway-a-2"), NAMES[:2]))
     assert judged.failed == set(NAMES[:2])
     assert set(judged.notes.values()) == {"the machine is no longer in the site's part of MAAS"}

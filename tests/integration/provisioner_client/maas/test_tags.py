@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from provisioner_client.designs import DesignSource
+from provisioner_client.protocol import TaskRef
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from strategy_lib.phase import Phase
 from tests.integration.provisioner_client.maas.conftest import BOB, NAMES, Admin, Finish, Outcome
@@ -100,7 +101,7 @@ def test_the_tag_is_taken_from_a_machine_that_changes_hands_while_the_task_is_at
     assert tagged(ours, "slipway-a-2") == ["m0001"]
     admin("POST", "nodes/m0001", {"status": "Deployed", "owner": "bob", "osystem": "ubuntu"})
     now[0] += 120
-    task = worker.task("slipway-a-2", design=three)
+    task = worker.task(TaskRef("slipway-a-2", design=three))
     assert task.failures == {"m0001"}
     assert "the machine is Deployed, owned by bob by now, and is left alone" in task.messages[0].text
     assert tagged(ours, "slipway-a-2") == []

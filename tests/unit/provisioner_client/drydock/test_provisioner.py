@@ -21,7 +21,7 @@ from provisioner_client.errors import (
     ProvisionerUnavailable,
     TaskNotFound,
 )
-from provisioner_client.protocol import Provisioner, TaskState
+from provisioner_client.protocol import Provisioner, TaskRef, TaskState
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -64,7 +64,7 @@ def test_find_gives_none_or_the_oldest(
 
 def test_task(http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson) -> None:
     http.get(f"{API}/tasks/t-1", json=task_json("t-1", status="running", result="incomplete"))
-    task = drydock.task("t-1")
+    task = drydock.task(TaskRef("t-1"))
     assert (task.state, task.result) == (TaskState.RUNNING, "incomplete")
 
 
@@ -74,7 +74,7 @@ def test_a_task_that_drydock_does_not_know(
     http.get(f"{API}/tasks/t-1", status=404, json={"type": "error", "message": "Task not found", "retry": False})
     http.get(f"{API}/tasks", json=[task_json("t-2")])
     with pytest.raises(TaskNotFound, match="t-1"):
-        drydock.task("t-1")
+        drydock.task(TaskRef("t-1"))
 
 
 ANOTHER = [
@@ -93,9 +93,9 @@ def test_an_answer_about_another_task_than_the_one_asked_for_proves_nothing(
     http.get(f"{API}/tasks/t-1", json=answer)
     expected: dict[str, Any] = {"phase": Phase.PREPARE, "reference": "ref"}
     with pytest.raises(ProvisionerProtocolError, match=told):
-        drydock.task("t-1", **expected)
+        drydock.task(TaskRef("t-1", **expected))
     http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Deployed"}])
-    evidence = drydock.evidence("t-1", ["n1"], **expected)
+    evidence = drydock.evidence(TaskRef("t-1", **expected), ["n1"])
     assert (evidence.over, evidence.reported_success, evidence.child_success) == (False, frozenset(), frozenset())
     assert (evidence.condition, evidence.listed) == ({"n1": NodeCondition.DEPLOYED}, True)
 
@@ -107,7 +107,7 @@ def test_a_tree_about_another_task_proves_nothing(
     root = {**echo(task_json, task_id="t-1", successes=["n1"]), **given}
     http.get(f"{API}/tasks/t-1", json={"init_task_id": "t-1", "t-1": root})
     http.get(f"{API}/nodes", json=[])
-    evidence = drydock.evidence("t-1", ["n1"], phase=Phase.PREPARE, reference="ref")
+    evidence = drydock.evidence(TaskRef("t-1", phase=Phase.PREPARE, reference="ref"), ["n1"])
     assert (evidence.over, evidence.reported_success) == (False, frozenset())
 
 
@@ -115,7 +115,7 @@ def test_the_answer_about_the_very_task_is_taken_also_without_its_reference(
     http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
 ) -> None:
     http.get(f"{API}/tasks/t-1", json=task_json("t-1"))
-    task = drydock.task("t-1", phase=Phase.PREPARE, reference="ref")
+    task = drydock.task(TaskRef("t-1", phase=Phase.PREPARE, reference="ref"))
     assert (task.task_id, task.reference) == ("t-1", None)
 
 
@@ -134,7 +134,7 @@ def test_trap_15_a_task_is_gone_only_if_the_list_of_tasks_says_so_too(
 ) -> None:
     http.get(f"{API}/tasks/t-1", status=404, json={"type": "error", "message": "Task not found", "retry": False})
     http.get(f"{API}/tasks", **listed)
-    for ask in (lambda: drydock.task("t-1"), lambda: drydock.evidence("t-1", ["n1"])):
+    for ask in (lambda: drydock.task(TaskRef("t-1")), lambda: drydock.evidence(TaskRef("t-1"), ["n1"])):
         with pytest.raises(ProvisionerUnavailable):
             ask()
 
@@ -167,7 +167,7 @@ def test_a_404_that_is_not_about_the_task_does_not_lose_it(
 ) -> None:
     http.get(f"{API}/tasks/t-1", status=404, **answer)
     with pytest.raises(ProvisionerRefused) as caught:
-        drydock.task("t-1")
+        drydock.task(TaskRef("t-1"))
     assert not isinstance(caught.value, TaskNotFound)
 
 
@@ -176,7 +176,7 @@ def test_a_task_id_cannot_leave_its_place_in_the_path(
 ) -> None:
     http.get(f"{API}/tasks/..%2Fnodes%3Fx", json={})
     with pytest.raises(ProvisionerProtocolError):
-        drydock.task("../nodes?x")
+        drydock.task(TaskRef("../nodes?x"))
 
 
 def test_evidence_of_a_queued_task_has_no_node_list(
@@ -184,7 +184,7 @@ def test_evidence_of_a_queued_task_has_no_node_list(
 ) -> None:
     http.get(f"{API}/tasks/t-1", json={"t-1": task_json("t-1", status="queued", result="incomplete")})
     http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Deployed"}])
-    evidence = drydock.evidence("t-1", ["n1"])
+    evidence = drydock.evidence(TaskRef("t-1"), ["n1"])
     assert judge(Phase.DEPLOY, ["n1"], evidence).unknown == {"n1"}
     assert evidence.listed, "there is nothing to ask again for"
 
@@ -195,7 +195,7 @@ def test_evidence_of_a_task_that_is_gone_is_the_node_list(
     http.get(f"{API}/tasks", json=[task_json("t-2")])
     http.get(f"{API}/tasks/t-1", status=404, json={"type": "error", "message": "Task not found"})
     http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Deployed"}])
-    evidence = drydock.evidence("t-1", ["n1", "n2"])
+    evidence = drydock.evidence(TaskRef("t-1"), ["n1", "n2"])
     assert evidence.over
     assert evidence.listed
     assert evidence.condition == {"n1": NodeCondition.DEPLOYED}
@@ -206,7 +206,7 @@ def test_evidence_without_node_list_is_what_the_task_says(
 ) -> None:
     http.get(f"{API}/tasks/t-1", json={"t-1": task_json("t-1", successes=["n1"])})
     http.get(f"{API}/nodes", status=500, json={"title": "500 Internal Server Error"})
-    evidence = drydock.evidence("t-1", ["n1"])
+    evidence = drydock.evidence(TaskRef("t-1"), ["n1"])
     assert evidence.reported_success == {"n1"}
     assert evidence.condition == {}
     assert not evidence.listed
@@ -218,7 +218,7 @@ def test_evidence_without_task_is_what_the_node_list_says(
 ) -> None:
     http.get(f"{API}/tasks/t-1", status=500, body="Unexpected error.")
     http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Deployed"}])
-    evidence = drydock.evidence("t-1", ["n1"])
+    evidence = drydock.evidence(TaskRef("t-1"), ["n1"])
     assert not evidence.over
     assert evidence.listed
     assert evidence.condition == {"n1": NodeCondition.DEPLOYED}
@@ -229,7 +229,7 @@ def test_no_evidence_at_all_is_an_error(http: responses.RequestsMock, drydock: D
     http.get(f"{API}/tasks/t-1", status=503)
     http.get(f"{API}/nodes", status=503)
     with pytest.raises(ProvisionerUnavailable, match="tasks/t-1"):
-        drydock.evidence("t-1", ["n1"])
+        drydock.evidence(TaskRef("t-1"), ["n1"])
 
 
 def test_check_leaves_nothing_behind(http: responses.RequestsMock, drydock: DrydockProvisioner) -> None:
@@ -300,7 +300,7 @@ def test_no_secret_in_any_text(
     http.get(f"{API}/nodes", body=requests.exceptions.InvalidHeader("bad header s3cret-canary"))
     http.get(f"{API}/tasks", body=requests.ConnectionError("lost, sent s3cret-canary"))
     texts = [repr(client)]
-    for attempt in (lambda: client.task("t-1"), client.nodes, lambda: client.find("ref")):
+    for attempt in (lambda: client.task(TaskRef("t-1")), client.nodes, lambda: client.find("ref")):
         with pytest.raises((ProvisionerRefused, ProvisionerUnavailable)) as caught:
             attempt()
         texts += [str(caught.value), repr(caught.value), repr(caught.value.args)]

@@ -13,6 +13,7 @@ import responses
 from provisioner_client.designs import DesignSource
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.errors import ProvisionerError
+from provisioner_client.protocol import TaskRef
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 from tests.unit.provisioner_client.drydock.drydock_answers import API, GOOD, TaskJson
@@ -102,9 +103,9 @@ def test_what_a_task_says_does_not_name_the_address_even_to_who_never_knew_it(
     http.get(f"{API}/tasks/t-1", json=task)
     http.get(f"{API}/tasks", json=[task])
     http.get(f"{API}/nodes", json=[])
-    evidence = drydock.evidence("t-1", ["n1"])
+    evidence = drydock.evidence(TaskRef("t-1"), ["n1"])
     assert evidence.messages["n1"].startswith("Unable to resolve the design at https://slipway.test:8443")
-    for told in (drydock.task("t-1"), drydock.find("ref"), evidence):
+    for told in (drydock.task(TaskRef("t-1")), drydock.find("ref"), evidence):
         assert TOKEN[:8] not in repr(told)
 
 
@@ -124,7 +125,7 @@ def test_a_repeated_attempt_is_logged_without_the_words_of_the_answer(
 ) -> None:
     http.get(f"{API}/tasks/t-1", status=503, json={"type": "error", "message": "the password hunter2-of-the-site"})
     http.get(f"{API}/tasks/t-1", json=task_json("t-1"))
-    drydock.task("t-1")
+    drydock.task(TaskRef("t-1"))
     assert "attempt 1 of" in caplog.text
     assert "GET /api/v1.0/tasks/t-1: 503" in caplog.text
     assert "hunter2" not in caplog.text

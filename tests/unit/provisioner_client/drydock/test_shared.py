@@ -19,6 +19,7 @@ from provisioner_client.drydock.task_list import is_dead, shared_task
 from provisioner_client.drydock.wire import task_ids, tasks_with_reference
 from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
 from provisioner_client.http_settings import Timeouts
+from provisioner_client.protocol import TaskRef
 from provisioner_client.shared_lists import Shared
 from tests.unit.provisioner_client.drydock.drydock_answers import API, TaskJson, echo
 
@@ -142,5 +143,5 @@ def test_a_list_is_given_the_time_that_is_said(
     drydock = make_drydock(timeouts=Timeouts(read=8.0), list_timeout=60.0, lists=Lists(more=81.0))
     drydock.nodes()
     with pytest.raises(Exception, match="404"):
-        drydock.task("t-1")
+        drydock.task(TaskRef("t-1"))
     assert given == [141.0, 8.0]

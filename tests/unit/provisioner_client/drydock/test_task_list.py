@@ -12,6 +12,7 @@ import responses
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.task_list import is_dead
 from provisioner_client.errors import ProvisionerProtocolError, ProvisionerUnavailable
+from provisioner_client.protocol import TaskRef
 from strategy_lib.phase import Phase
 from tests.unit.provisioner_client.drydock.drydock_answers import API, DESIGN, TaskJson, echo
 
@@ -68,8 +69,8 @@ def test_a_task_that_is_answered_at_once_costs_no_list(
     http.get(f"{API}/tasks/t-1", json=echo(task_json, task_id="t-1", successes=["n1"]))
     http.get(f"{API}/nodes", json=[])
     drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref", sent_ago=None)
-    drydock.task("t-1")
-    drydock.evidence("t-1", ["n1"])
+    drydock.task(TaskRef("t-1"))
+    drydock.evidence(TaskRef("t-1"), ["n1"])
     assert f"{API}/tasks" not in {call.request.url for call in http.calls if call.request.method == "GET"}
 
 

@@ -12,6 +12,7 @@ from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,
 )
+from provisioner_client.protocol import TaskRef
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
@@ -33,7 +34,7 @@ def test_trap_2_a_success_without_names_is_no_success(
 ) -> None:
     http.get(f"{API}/tasks/t-1", json={"init_task_id": "t-1", "t-1": task_json("t-1", result="success")})
     http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Allocated", "power_state": "on"}])
-    outcome = judge(Phase.DEPLOY, ["n1", "n2"], drydock.evidence("t-1", ["n1", "n2"]))
+    outcome = judge(Phase.DEPLOY, ["n1", "n2"], drydock.evidence(TaskRef("t-1"), ["n1", "n2"]))
     assert outcome.unknown == {"n1", "n2"}
 
 
@@ -50,7 +51,7 @@ def test_trap_3_before_the_end_the_per_node_children_are_asked(
         match=[responses.matchers.query_param_matcher({"layers": "2", "subtaskerrors": "true"})],
     )
     http.get(f"{API}/nodes", json=[])
-    evidence = drydock.evidence("t-1", ["n1", "n2"])
+    evidence = drydock.evidence(TaskRef("t-1"), ["n1", "n2"])
     assert not evidence.over
     assert evidence.child_success == {"n1"}
 
@@ -60,7 +61,7 @@ def test_trap_4_a_node_in_both_lists_failed(
 ) -> None:
     http.get(f"{API}/tasks/t-1", json={"t-1": task_json("t-1", successes=["n1", "n2"], failures=["n1"])})
     http.get(f"{API}/nodes", json=[])
-    outcome = judge(Phase.PREPARE, ["n1", "n2"], drydock.evidence("t-1", ["n1", "n2"]))
+    outcome = judge(Phase.PREPARE, ["n1", "n2"], drydock.evidence(TaskRef("t-1"), ["n1", "n2"]))
     assert outcome.succeeded == {"n2"}
     assert outcome.failed == {"n1"}
 
@@ -139,7 +140,7 @@ def test_trap_9_a_false_success_is_caught_by_the_node_list(
             {"hostname": "stranger", "status_name": "Ready", "power_state": "off"},
         ],
     )
-    evidence = drydock.evidence("t-1", ["n1"])
+    evidence = drydock.evidence(TaskRef("t-1"), ["n1"])
     assert evidence.condition == {"n1": NodeCondition.FAILED_COMMISSIONING}
     assert judge(Phase.PREPARE, ["n1"], evidence).failed == {"n1"}
 

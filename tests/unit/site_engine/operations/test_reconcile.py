@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskResult, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, TaskResult, TaskState
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, EngineError, SettingsError
 from site_engine.operations import reconcile
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, await_unfinished
@@ -55,16 +55,16 @@ class Scene:
     def sleep(self, seconds: float) -> None:
         self.time += timedelta(seconds=seconds)
 
-    def task(self, task_id: str, **_: object) -> ProvisionerTask:
+    def task(self, ref: TaskRef, **_: object) -> ProvisionerTask:
         self.state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
         return ProvisionerTask(
-            task_id, "prepare_nodes", self.state, TaskResult.SUCCESS, frozenset(), frozenset(), (), "slipway-01J-7"
+            ref.id, "prepare_nodes", self.state, TaskResult.SUCCESS, frozenset(), frozenset(), (), "slipway-01J-7"
         )
 
     def find(self, reference: str) -> ProvisionerTask | None:
         self.looks += 1
         found = self.found.pop(0) if len(self.found) > 1 else self.found[0]
-        return None if found is None else self.task(found)
+        return None if found is None else self.task(TaskRef(found))
 
     def is_dead(self, task_id: str, *, age: float = 0.0) -> bool:
         self.looks += 1
