@@ -9,8 +9,9 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import APIRoute
 
 from site_engine.extensions import ExtensionError, check_installed
-from slipway_api.actions import again, dry_run, notes, report
+from slipway_api.actions import again, dry_run, notes, report, workflows
 from slipway_api.actions import routes as actions
+from slipway_api.controller import deliveries, leader, repair_switch, repairs
 from slipway_api.documents import commit, configdocs, design, revisions
 from slipway_api.http import openapi
 from slipway_api.http.answers import ERRORS
@@ -18,16 +19,20 @@ from slipway_api.http.bodies import BodyLimit
 from slipway_api.http.dependencies import accept_verbosity, require_existing_site, use_provisioners
 from slipway_api.http.error_answers import Unexpected, add_error_answers
 from slipway_api.http.openapi import TEXT, describe
+from slipway_api.http.shipyard_headers import ShipyardHeaders
 from slipway_api.keystone import routes as keystone
-from slipway_api.monitoring import metrics
-from slipway_api.notifications import deliveries
 from slipway_api.pages import routes as pages
-from slipway_api.shipyard import workflows
-from slipway_api.shipyard.headers import ShipyardHeaders
-from slipway_api.sites import maas_import, node_wishes, site_objects, site_plans, site_statuses
-from slipway_api.sites.controller import observing, repair_switch, repairs, unfinished
-from slipway_api.sites.node_states import controller_status, node_states, site_view
-from slipway_api.status import node_routes, report_routes, reporter_routes, site_routes, task_routes, tree_routes
+from slipway_api.pages.rendering import page_failure
+from slipway_api.sites import maas_import, node_states, node_wishes, site_objects, site_plans, site_statuses, site_view
+from slipway_api.status import (
+    metrics,
+    node_routes,
+    report_routes,
+    reporter_routes,
+    site_routes,
+    task_routes,
+    tree_routes,
+)
 
 if TYPE_CHECKING:
     from site_engine.provisioners import Provisioners
@@ -50,8 +55,7 @@ _ROUTERS = (
     node_wishes,
     site_objects,
     deliveries,
-    unfinished,
-    observing,
+    leader,
     repairs,
     repair_switch,
     site_view,
@@ -94,14 +98,16 @@ def create_app(provisioners: Provisioners | None = None) -> FastAPI:
     # A reporter is no user of Airflow's.
     for_reporters = APIRouter(prefix="/api/v1.0", dependencies=[Depends(accept_verbosity)], responses=ERRORS)
     for_reporters.include_router(reporter_routes.reported_router)
-    others = (metrics, openapi, keystone, design, controller_status, pages)
-    for router in (*(module.router for module in others), trees, api, for_reporters):
+    others = (metrics, openapi, keystone, design, pages)
+    for router in (*(module.router for module in others), pages.elsewhere, trees, api, for_reporters):
         app.include_router(router)
     describe(app)
-    add_error_answers(app)
+    add_error_answers(app, page_failure)
     # The last one added is the first to see a request.
-    for middleware in (BodyLimit, Unexpected, ShipyardHeaders, design.HiddenTokens):
-        app.add_middleware(middleware)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(Unexpected, page_failure=page_failure)
+    app.add_middleware(ShipyardHeaders)
+    app.add_middleware(design.HiddenTokens)
     return app
 
 

@@ -115,6 +115,15 @@ FLOORS = {
         "reading",
         "drydock_kinds slipway_kinds",
     ),
+    "slipway_api": (
+        "app",
+        "pages",
+        "controller keystone status",
+        "actions",
+        "sites",
+        "documents",
+        "http",
+    ),
     "api_client": ("airflow airflow_health slipway", "log_lines session webhook"),
 }
 MOST_FLOORS = {"site_store": 11, "site_engine": 11}

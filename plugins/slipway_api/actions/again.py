@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 from site_engine.actions.retry import RetryPlan, plan_retry, retry_action
 from site_engine.groups.approvals import answer_gate, require_approver, waiting_approval
 from site_store import ApprovalRecord
-from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import ActionId, find_action, take_version
-from slipway_api.airflow_client import Airflow
+from slipway_api.http import airflow_access as access
+from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of

@@ -25,10 +25,10 @@ from slipway_api.actions.request import (
     revision_of_request,
     settle_owner,
 )
+from slipway_api.documents.provisioner_check import NOT_ASKED
 from slipway_api.documents.validation import validation_of_revision
 from slipway_api.http.api_errors import ApiError, plain_message
 from slipway_api.http.dependencies import provisioners
-from slipway_api.sites.provisioner_check import NOT_ASKED
 from slipway_api.sites.site_plans import NAME, sentences_of
 from slipway_api.sites.site_statuses import read_list
 from strategy_lib.phase import Phase
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from site_engine.node_lists import NodeList
     from site_store import ActionRecord, SiteStore
     from slipway_api.actions.request import ActionRequest
-    from slipway_api.airflow_access import Caller
     from slipway_api.documents.validation import Validated
+    from slipway_api.http.airflow_access import Caller
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,6 @@ from fastapi.responses import JSONResponse
 from site_engine.admission import judge_critical_groups, judge_design
 from site_engine.node_lists import last_list
 from site_engine.plans.site_plans import plan_request
-from slipway_api import airflow_access as access
 from slipway_api.actions.request import (
     ActionBody,
     ActionRequest,
@@ -24,7 +23,8 @@ from slipway_api.actions.request import (
     revision_of_request,
     settle_owner,
 )
-from slipway_api.airflow_client import Airflow, longest_mapping
+from slipway_api.http import airflow_access as access
+from slipway_api.http.airflow_client import Airflow, longest_mapping
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import json_body_of
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from site_engine.parameters import ActionParameters
     from site_engine.plans.plan import SitePlan
     from site_store import SiteStore
-    from slipway_api.airflow_access import Caller
+    from slipway_api.http.airflow_access import Caller
 
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from site_engine.kinds import DEPLOY_GROUP, STEPS
 from site_store import EventNotFound, NotFound
 from site_store.status.events import EventKind
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, PlainText, text_answer
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute

@@ -14,8 +14,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import ActionId, find_action
+from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store

@@ -27,7 +27,7 @@ from site_engine.parameters import ActionParameters, ParameterError, parse_param
 from slipway_api.http.api_errors import ApiError, plain_message
 from slipway_api.http.bodies import JsonObject
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName
-from slipway_api.shipyard.headers import context_marker
+from slipway_api.http.shipyard_headers import context_marker
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node_states.publication import NOTHING_PUBLISHED
 from strategy_lib.node_states.publication import Version as SiteVersion

@@ -8,7 +8,6 @@ import msgspec
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
-from slipway_api import airflow_access as access
 from slipway_api.actions.control import COMMANDS, give_command
 from slipway_api.actions.creation import create
 from slipway_api.actions.lookup import ID_LENGTH, ActionId, actions_of_run, find_action, take_version
@@ -24,7 +23,8 @@ from slipway_api.actions.view import (
     listed_view,
     listings_for_display,
 )
-from slipway_api.airflow_client import Airflow
+from slipway_api.http import airflow_access as access
+from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.answers import PlainText, answers, text_answer
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import json_body_of

@@ -9,29 +9,36 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from site_engine.admission import skipped_commits
 from site_engine.plans.next_steps import FIRST, NextStep, next_step
 from site_engine.plans.planning import committed_groups, racks_of
 from site_engine.plans.site_plans import plan_site
+from site_engine.wishes import CausedByAction, refuse_running_action
 from site_store import BufferChanged, RevisionRecord, SiteStore, Version
-from slipway_api import airflow_access as access
 from slipway_api.documents.reading import READ_ONCE
 from slipway_api.documents.revisions import LARGEST_NUMBER, Digest
 from slipway_api.documents.validation import Validated, validate
 from slipway_api.documents.versions import changed_meanwhile, require_buffer
-from slipway_api.http.answers import Responses, answers
+from slipway_api.http import airflow_access as access
+from slipway_api.http.answers import EXAMPLE_ID, Responses, answers
 from slipway_api.http.api_errors import ApiError, ErrorBody, StatusBody, code_text, status
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store
 from slipway_api.http.etags import IfMatch, etag_headers
-from slipway_api.sites.node_wishes import CausedBy, require_no_running_action
-from slipway_api.sites.site_plans import ShownNextStep
 from strategy_lib.garbage import garbage_put_off
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
+
+
+class ShownNextStep(BaseModel):
+    """The action that brings the newest revision about, with all that it has to be told."""
+
+    name: str = Field(examples=["update_site"])
+    parameters: dict[str, bool] = Field(examples=[{"allow_redeploy": True}])
+    why: str = Field(examples=["3 nodes are deployed otherwise than wanted, and left alone without allow_redeploy"])
 
 
 class Judged(StatusBody):
@@ -59,6 +66,16 @@ _NOT_VALID: Responses = {
 
 Force = Annotated[bool, Query(description="Commit in spite of errors; who did it and what was overridden is recorded.")]
 DryRun = Annotated[bool, Query(description="Only judge; nothing is committed, also not with `force`.")]
+
+CausedBy = Annotated[
+    str | None,
+    Query(
+        alias="caused-by",
+        description="The action on whose behalf this is asked; a running one is refused.",
+        examples=[EXAMPLE_ID],
+        max_length=64,
+    ),
+]
 
 
 @router.post(
@@ -133,6 +150,14 @@ def roll_back(
         raise ApiError(409, f"revision {number} is what site {site} has: there is nothing to go back to", "Unchanged")
     making = _Making(store, site, user, buffer.version, if_match)
     return making.answer(texts, force=force, dryrun=dryrun, rollback_of=number)
+
+
+def require_no_running_action(store: Store, action_id: str | None) -> None:
+    """Refuse a change of what is wanted that a running action causes (rule 42). Raises `ApiError` 409, naming it."""
+    try:
+        refuse_running_action(store, action_id)
+    except CausedByAction as error:
+        raise ApiError(409, str(error), "Caused by a running action", retry=True) from error
 
 
 @dataclass(frozen=True, slots=True)

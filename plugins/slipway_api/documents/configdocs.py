@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field
 from design_rendering.reading.documents import DocumentError
 from design_rendering.validation import unknown_kinds
 from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore
-from slipway_api import airflow_access as access
 from slipway_api.documents.differences import CollectionStatus, collection_statuses
 from slipway_api.documents.reading import READ_ONCE
 from slipway_api.documents.site_documents import collection_text
@@ -22,6 +21,7 @@ from slipway_api.documents.versions import (
     require_current,
     two_versions,
 )
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import answers, yaml_answer
 from slipway_api.http.api_errors import ApiError, StatusBody, message_of, plain_message, status
 from slipway_api.http.bodies import YAML_BODY, RawBody

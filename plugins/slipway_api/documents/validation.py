@@ -21,12 +21,12 @@ from design_rendering.validation import duplicates, unrendered_problems, validat
 from site_engine.errors import ConnectionLookupFailed
 from site_engine.extensions import installed_policies
 from site_store import CommittedObjects, RevisionSecrets
-from slipway_api.airflow_client import longest_mapping
+from slipway_api.documents import provisioner_check
 from slipway_api.documents.reading import READ_ONCE
+from slipway_api.http.airflow_client import longest_mapping
 from slipway_api.http.api_errors import message_of, plain_message
 from slipway_api.http.concurrency import JUDGING
 from slipway_api.http.dependencies import open_store, provisioners
-from slipway_api.sites import provisioner_check
 from strategy_lib.errors import Problem
 from strategy_lib.garbage import garbage_put_off
 from strategy_lib.parsing.node_networks import NETWORKS_VARIABLE

@@ -10,7 +10,7 @@ from fastapi import Depends, Query
 from fastapi.responses import Response
 
 from site_store import BufferChanged, SiteStore, Version, VersionNotFound
-from slipway_api.airflow_access import CallerDep
+from slipway_api.http.airflow_access import CallerDep
 from slipway_api.http.answers import YAML_TYPE
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store

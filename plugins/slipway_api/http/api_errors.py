@@ -254,10 +254,10 @@ def code_text(code: int) -> str:
     return f"{code} {HTTPStatus(code).phrase}"
 
 
-def is_keystone(scope: Scope) -> bool:
-    """Whether a request is for the Keystone face."""
+def is_below(scope: Scope, place: str) -> bool:
+    """Whether a request is for something below a place of the application, such as ``/ui``."""
     path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-    return path == "/v3" or path.startswith("/v3/")
+    return path == place or path.startswith(f"{place}/")
 
 
 def keystone_failure(error: ApiError) -> JSONResponse:

@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 from pydantic import BaseModel
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import YAML_TYPE, example_of
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import LoopBound

@@ -10,7 +10,7 @@ from fastapi import Depends, Path, Query, Request
 
 from site_store import SiteStore
 from site_store.sql.address import resolve
-from slipway_api.airflow_access import COMMIT_DAG, CallerDep
+from slipway_api.http.airflow_access import COMMIT_DAG, CallerDep
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import in_thread
 from strategy_lib.did_you_mean import did_you_mean

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -36,13 +36,15 @@ from site_store import (
     ValueRefused,
     VersionChanged,
 )
-from slipway_api.http.api_errors import ApiError, failure, is_keystone, keystone_failure, plain_message
+from slipway_api.http.api_errors import ApiError, failure, is_below, keystone_failure, plain_message
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN
 from slipway_api.http.etags import etag_headers
-from slipway_api.pages.errors import is_page, page_failure
-from slipway_api.shipyard.headers import request_id
+from slipway_api.http.shipyard_headers import request_id
 
 log = logging.getLogger(__name__)
+
+PageFailure = Callable[[Scope, ApiError], Response]
+"""Makes the page that a person reads."""
 
 # (HTTP status, whether the same request may succeed later) of a store's error; one that is not listed is as its base.
 _STORE_ERRORS: dict[type[BaseException], tuple[int, bool]] = {
@@ -106,11 +108,11 @@ def as_api_error(error: Exception) -> ApiError:
             )
 
 
-def add_error_answers(app: FastAPI) -> None:
+def add_error_answers(app: FastAPI, page_failure: PageFailure) -> None:
     """Let every error of the application have Shipyard's shape, Keystone's below /v3, or that of a page below /ui."""
 
     def answer(request: Request, error: Exception) -> Response:
-        return _shaped(request.scope, as_api_error(error))
+        return _shaped(request.scope, as_api_error(error), page_failure)
 
     for kind in (
         ApiError,
@@ -138,7 +140,7 @@ def add_error_answers(app: FastAPI) -> None:
             if (there := _other_slash(app, request)) is not None:
                 return Response(status_code=307, headers={"Location": there})
             refused = ApiError(404, f"there is nothing at {request.url.path}")
-        return _shaped(request.scope, refused)
+        return _shaped(request.scope, refused, page_failure)
 
     app.add_exception_handler(HTTPException, no_route)
 
@@ -146,8 +148,9 @@ def add_error_answers(app: FastAPI) -> None:
 class Unexpected:
     """ASGI middleware, the outermost: what nothing else handles is logged, and answered without its details."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, page_failure: PageFailure) -> None:
         self._app = app
+        self._page_failure = page_failure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
@@ -169,13 +172,13 @@ class Unexpected:
             refused = as_api_error(error)
             if refused.status >= 500:
                 log.exception("Request %s failed: %s %s", request_id(Request(scope)), scope["method"], scope["path"])
-            await _shaped(scope, refused)(scope, receive, send)
+            await _shaped(scope, refused, self._page_failure)(scope, receive, send)
 
 
-def _shaped(scope: Scope, error: ApiError) -> Response:
-    if is_page(scope):
+def _shaped(scope: Scope, error: ApiError, page_failure: PageFailure) -> Response:
+    if is_below(scope, "/ui"):
         return page_failure(scope, error)
-    return keystone_failure(error) if is_keystone(scope) else failure(error)
+    return keystone_failure(error) if is_below(scope, "/v3") else failure(error)
 
 
 def _other_slash(app: FastAPI, request: Request) -> str | None:

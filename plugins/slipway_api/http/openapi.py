@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import answers, errors
 
 TEXT = """\

@@ -16,15 +16,17 @@ from site_engine.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, RE
 from site_engine.parameters import parameters_of
 from site_engine.trees.reported import SEPARATOR
 from site_engine.trees.status_trees import action_tree_with_group, whole_action
-from slipway_api import airflow_access as access
-from slipway_api.actions.lookup import find_known_action
+from slipway_api.actions.lookup import find_action, find_known_action
+from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.drawings import group_graph, timeline
 from slipway_api.pages.live import live_page
+from slipway_api.pages.rendering import page
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import counted, number, segment
+from slipway_api.status.task_routes import tasks_of
 from strategy_lib.phase import NODE_STEPS
 from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.first_line import TROUBLES
@@ -145,6 +147,21 @@ def nodes_of_steps(request: Request, action_id: str, store: Store, caller: acces
     return live_page(request, store, "step_nodes.html", token=token, reader="", values=values, fresh=fresh)
 
 
+@router.get("/actions/{action_id}/operations/{op}", dependencies=[access.may_read])
+def tasks(
+    request: Request,
+    action_id: str,
+    op: int,
+    store: Store,
+    caller: access.CallerDep,
+    node: Annotated[str | None, Query()] = None,
+) -> Response:
+    """Show what the provisioner itself says of an operation, of one node or of all: its tree of tasks, asked now."""
+    action = find_action(store, caller, action_id)
+    asked = tasks_of(store, action, op, node or None)
+    return page(request, "tasks.html", {"action": action, "asked": asked})
+
+
 def _may_answer(caller: access.Caller, record: ActionRecord, asked: Sequence[ApprovalRecord]) -> frozenset[str]:
     """Return the groups that wait for an approval that the caller may give."""
     if record.state.is_end:
@@ -167,7 +184,7 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
     begun = record.started or record.created
     header = tree.header
     ended = datetime.fromisoformat(header["ended"]) if header["ended"] else None
-    page = f"{root}/ui/actions/{record.id}/group?name="
+    address = f"{root}/ui/actions/{record.id}/group?name="
     # What reporters say is told apart, and fails nothing.
     own = groups_of(tree.own)
     wrong = failures(tree.own, own, failed_nodes(found.troubled), record, root, header["verdict"])
@@ -187,7 +204,7 @@ def _action_values(store: SiteStore, record: ActionRecord, root: str) -> dict[st
         "more_step_nodes": listed["after"] is not None,
         "reported": reported_leaves(tree),
         "waiting": [each for each in groups if _asks(each)],
-        "graph_drawn": group_graph.draw(groups, lambda name: page + segment(name)),
+        "graph_drawn": group_graph.draw(groups, lambda name: address + segment(name)),
         "time_drawn": timeline.draw(groups, found.spans, begun, ended or tree.read_at),
         "logs": {each.name: group_log(root, record, each.group) for each in groups if _has_begun(each)},
         "run": run_link(root, record),

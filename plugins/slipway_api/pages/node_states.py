@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from site_engine.node_states.shown import ShownView, shown_view, taken_down_by_groups
 from site_store.node_table.state_query import FILTERED_BY, UNSEEN, StateQuery
 from site_store.node_table.state_table import MOST_COUNTED
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store, refuse_unknown_site
 from slipway_api.pages.live import live_page

@@ -14,8 +14,8 @@ from site_engine.kinds import KINDS
 from site_engine.node_states.shown import taken_down_by_groups
 from site_engine.trees.nodes import past_to_dict, site_nodes
 from site_store import NodeQuery, SiteStore, ValueRefused
-from slipway_api import airflow_access as access
 from slipway_api.documents.node_differences import node_differences
+from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from site_engine.monitoring.owners import list_owners
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.live import live_page

@@ -13,7 +13,9 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.types import Scope
 
+from slipway_api.http.api_errors import ApiError
 from slipway_api.pages import wording
 from slipway_api.pages.drawings import group_graph, status_bar
 from strategy_lib.goals.change_words import value_text
@@ -30,6 +32,13 @@ HEADERS = {
     # A page may be kept to be asked for again by its ETag, and by nobody but its reader.
     "Cache-Control": "private, no-cache",
     "Vary": "Cookie, Authorization",
+}
+_HEADINGS = {
+    401: "The session is over",
+    403: "You may not see this",
+    404: "There is no such thing",
+    409: "This does not fit how things stand",
+    503: "Not reachable now",
 }
 
 
@@ -94,3 +103,21 @@ def render(request: Request, template: str, values: Mapping[str, Any]) -> str:
 def page(request: Request, template: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:
     """Return a page."""
     return HTMLResponse(render(request, template, values), status, headers=HEADERS)
+
+
+def page_failure(scope: Scope, error: ApiError) -> HTMLResponse:
+    """Return the answer to a request for a page that failed: a person reads it. 401 leads to the login."""
+    request = Request(scope)
+    query = f"?{request.url.query}" if request.url.query else ""
+    details = [str(item["message"]) for item in error.messages if item["message"] != error.message]
+    values = {
+        "heading": _HEADINGS.get(error.status, "This did not work"),
+        "message": error.message,
+        "details": details,
+        "status": error.status,
+        "back": f"{request.url.path}{query}" if request.method == "GET" else "",
+    }
+    answer = page(request, "error.html", values, error.status)
+    # The browser would open its own window for a password.
+    answer.headers.update({name: value for name, value in error.headers.items() if name.lower() != "www-authenticate"})
+    return answer

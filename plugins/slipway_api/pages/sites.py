@@ -1,17 +1,19 @@
-"""The list of sites, where a person begins, and the page of one: its groups, actions and revisions."""
+"""The list of sites, where a person begins, and the pages of one: its groups and actions, a revision, its plan."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from site_engine.kinds import KINDS
-from site_engine.plans.next_steps import next_kind
+from site_engine.plans.next_steps import next_kind, next_step
+from site_engine.plans.site_plans import plan_site
 from site_engine.trees.status_trees import newest_action_trees, site_tree, site_trees
-from slipway_api import airflow_access as access
 from slipway_api.documents.differences import differences
+from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
@@ -21,6 +23,8 @@ from slipway_api.pages.nodes import asked, kept, nodes_part, token_of
 from slipway_api.pages.rendering import page
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import segment
+from slipway_api.sites.site_plans import shown_plan
+from strategy_lib.goals.change_words import Deed, fold_nodes, waits
 from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.first_line import TROUBLES
 from strategy_lib.status.watching import NOT_YET
@@ -114,6 +118,24 @@ def revision(request: Request, site: str, number: int, store: Store) -> Response
         "left_out": max(0, len(fields) - MOST_FIELDS),
     }
     return page(request, "revision.html", values)
+
+
+@router.get("/sites/{site}/plan", dependencies=[access.may_read])
+def site_plan(request: Request, site: str, store: Store) -> Response:
+    """Show what an update of a site would do, by the provisioner's list that was read last (rule 36); no button."""
+    found = plan_site(store, site)
+    require_known(site, known=found.is_known)
+    step = next_step(found)
+    is_done = found.counts[Deed.LEAVE] == sum(found.counts.values())
+    command = step.command(site) if step is not None and not is_done else ""
+    values = plan_values(shown_plan(found, with_unchanged=False, step=step))
+    return page(request, "plan.html", {**values, "site": site, "command": command})
+
+
+def plan_values(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `plan.html` shows of a plan, as `ShownPlan` describes it."""
+    shown = {"plan": plan, "rows": fold_nodes(plan["nodes"]), "waiting": waits(plan["edges"])}
+    return {**shown, "kind": None, "command": "", "outlook": ""}
 
 
 def require_site(store: SiteStore, site: str) -> None:

@@ -16,7 +16,7 @@ from provisioner_client.maas.connection import connect_maas
 from provisioner_client.redacting import nothing_is_secret, without
 from site_engine.errors import SettingsError
 from site_engine.provisioners import DEFAULT_CONNECTION
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute

@@ -9,21 +9,20 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from site_engine.wishes import (
-    CausedByAction,
     NodesNotWanted,
     NodesOutOfUse,
     plan_adoption,
-    refuse_running_action,
     touch_nodes,
 )
-from slipway_api import airflow_access as access
-from slipway_api.http.answers import EXAMPLE_ID, answers
+from slipway_api.documents.commit import CausedBy, require_no_running_action
+from slipway_api.http import airflow_access as access
+from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of, require_known_keys
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.etags import IfMatch
-from slipway_api.sites.node_states.node_versions import expected_versions, version_headers
+from slipway_api.sites.node_states import expected_versions, version_headers
 from slipway_api.sites.site_statuses import read_list
 
 router = APIRouter(tags=["sites"], route_class=BlockingRoute)
@@ -70,17 +69,6 @@ class Adopted(BaseModel):
     revision: int | None = Field(examples=[3])
     nodes: list[str] = Field(examples=[["n1"]])
     skipped: list[SkippedNode]
-
-
-CausedBy = Annotated[
-    str | None,
-    Query(
-        alias="caused-by",
-        description="The action on whose behalf this is asked; a running one is refused.",
-        examples=[EXAMPLE_ID],
-        max_length=64,
-    ),
-]
 
 
 @router.post(
@@ -162,14 +150,6 @@ def adopt(
         "skipped": [{"name": name, "reason": reason} for name, reason in plan.skipped.items()],
     }
     return JSONResponse(answer, headers=version_headers(store, site, answer["nodes"]))
-
-
-def require_no_running_action(store: Store, action_id: str | None) -> None:
-    """Refuse a change of what is wanted that a running action causes (rule 42). Raises `ApiError` 409, naming it."""
-    try:
-        refuse_running_action(store, action_id)
-    except CausedByAction as error:
-        raise ApiError(409, str(error), "Caused by a running action", retry=True) from error
 
 
 def _names(body: JsonObject) -> list[str] | None:

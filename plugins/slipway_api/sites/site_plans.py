@@ -16,8 +16,9 @@ from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.plans.next_steps import next_step
 from site_engine.plans.schedules import schedule
 from site_engine.plans.site_plans import plan_site
-from slipway_api import airflow_access as access
+from slipway_api.documents.commit import ShownNextStep
 from slipway_api.documents.node_differences import NodeDifference
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.http.concurrency import BlockingRoute
@@ -103,14 +104,6 @@ class ShownSchedule(BaseModel):
     note: str | None = Field(
         examples=["groups side by side gain nothing: Drydock does one task at a time, and the others wait in its queue"]
     )
-
-
-class ShownNextStep(BaseModel):
-    """The action that brings the newest revision about, with all that it has to be told."""
-
-    name: str = Field(examples=["update_site"])
-    parameters: dict[str, bool] = Field(examples=[{"allow_redeploy": True}])
-    why: str = Field(examples=["3 nodes are deployed otherwise than wanted, and left alone without allow_redeploy"])
 
 
 class UsedList(BaseModel):

@@ -16,7 +16,7 @@ from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.node_lists import NodeList, ObservedList
 from site_engine.redaction import redact_for_site
 from site_engine.shared_lists import SHORT_PATIENCE, shared_by
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute, answer_within

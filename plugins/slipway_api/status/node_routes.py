@@ -16,9 +16,9 @@ from site_engine.trees.nodes import action_nodes, node_history, site_nodes
 from site_store import NodeQuery
 from site_store.node_table.node_filters import FILTERED_BY
 from site_store.node_table.node_order import SORTED_BY
-from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import ActionId, find_action
 from slipway_api.documents.node_differences import NodeDifference, node_differences
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute

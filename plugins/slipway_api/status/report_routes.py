@@ -9,14 +9,14 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from site_store.nodes.node_errors import MOST_REPORTS
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of, require_known_keys
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.etags import IfMatch
-from slipway_api.sites.node_states.node_versions import expected_versions, version_headers
+from slipway_api.sites.node_states import expected_versions, version_headers
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from site_engine.trees.reported_leaves import find_misplaced
 from site_store import NewLeaf, ReporterRecord
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, errors
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of

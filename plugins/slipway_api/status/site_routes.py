@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from site_engine.monitoring.owners import list_owners
 from site_engine.trees.status_trees import site_trees
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, Store, link_to_next

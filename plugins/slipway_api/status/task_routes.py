@@ -10,8 +10,8 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from site_engine.operations.provisioner_tasks import asked_tasks, provisioner_tasks
-from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import ActionId, find_action
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute, answer_within

@@ -10,10 +10,11 @@ import httpx
 import pytest
 from fastapi import FastAPI, Request
 
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http import bodies
 from slipway_api.http.bodies import LARGE, LARGE_AT_ONCE, RawBody
 from slipway_api.http.error_answers import add_error_answers
+from slipway_api.pages.rendering import page_failure
 
 
 def served() -> tuple[FastAPI, asyncio.Semaphore, asyncio.Event]:
@@ -22,7 +23,7 @@ def served() -> tuple[FastAPI, asyncio.Semaphore, asyncio.Event]:
     The header `User` names who asks; without it each request is another's.
     """
     app, inside, go_on = FastAPI(), asyncio.Semaphore(0), asyncio.Event()
-    add_error_answers(app)
+    add_error_answers(app, page_failure)
     numbers = count()
 
     def caller(request: Request) -> access.Caller:

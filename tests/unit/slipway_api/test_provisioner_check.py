@@ -17,8 +17,8 @@ from provisioner_client.factory import ProvisionerFactory
 from site_engine.designs import REFUSAL_STAYS, DesignCheck
 from site_engine.errors import NoConnection
 from site_engine.provisioners import ProvisionerConnection
-from slipway_api.sites import provisioner_check
-from slipway_api.sites.provisioner_check import messages_of, names_problem
+from slipway_api.documents import provisioner_check
+from slipway_api.documents.provisioner_check import messages_of, names_problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -9,6 +9,7 @@ from design_rendering.reading.documents import DocumentError, load_documents
 from provisioner_client.connection import ConnectionValues
 from site_engine.errors import ConnectionLookupFailed
 from slipway_api.documents import validation
+from slipway_api.documents.provisioner_check import NODE_NAMES
 from slipway_api.documents.reading import read_collection
 from slipway_api.documents.validation import (
     MOST_MESSAGES,
@@ -18,7 +19,6 @@ from slipway_api.documents.validation import (
     unknown_connections,
 )
 from slipway_api.http.api_errors import plain_message
-from slipway_api.sites.provisioner_check import NODE_NAMES
 from strategy_lib.errors import Problem
 from strategy_lib.parsing.notifications import parse_notifications
 from tests.support.sites import document

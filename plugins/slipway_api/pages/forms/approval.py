@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from site_engine.groups.approvals import MayNotAnswer, NotAsked, answer_gate, require_approver, waiting_approval
-from slipway_api import airflow_access as access
 from slipway_api.actions.lookup import find_action
-from slipway_api.airflow_client import Airflow
+from slipway_api.http import airflow_access as access
+from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute

@@ -21,22 +21,21 @@ from site_engine.parameters import PARALLEL_GROUPS
 from site_engine.plans.next_steps import next_step
 from site_engine.plans.site_plans import plan_site
 from site_engine.process import STOP
-from slipway_api import airflow_access as access
 from slipway_api.actions.control import PAUSE, UNPAUSE, give_command
 from slipway_api.actions.creation import create
 from slipway_api.actions.dry_run import dry_run
 from slipway_api.actions.lookup import find_action
 from slipway_api.actions.request import ActionRequest
-from slipway_api.airflow_client import Airflow
+from slipway_api.http import airflow_access as access
+from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
+from slipway_api.http.shipyard_headers import context_marker
 from slipway_api.pages.rendering import page
-from slipway_api.pages.site_plan import plan_values
-from slipway_api.pages.sites import require_site
+from slipway_api.pages.sites import plan_values, require_site
 from slipway_api.pages.wording import counted, segment
-from slipway_api.shipyard.headers import context_marker
 from strategy_lib.phase import Verdict
 from strategy_lib.strategy import ApprovalMoment
 

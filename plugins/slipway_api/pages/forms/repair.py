@@ -8,8 +8,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from site_store.nodes.repair_switches import ALL_SITES
-from slipway_api import airflow_access as access
-from slipway_api.airflow_client import Airflow
+from slipway_api.controller.repair_switch import LONGEST_REASON, Switch, at_work, use_switch
+from slipway_api.http import airflow_access as access
+from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute
@@ -18,8 +19,7 @@ from slipway_api.pages.forms.doing import form_fields
 from slipway_api.pages.rendering import page
 from slipway_api.pages.sites import require_site
 from slipway_api.pages.wording import segment
-from slipway_api.sites.controller.repair_switch import LONGEST_REASON, Switch, at_work, use_switch
-from slipway_api.sites.node_states.site_view import require_committed
+from slipway_api.sites.site_view import require_committed
 
 if TYPE_CHECKING:
     from site_store import SiteStore

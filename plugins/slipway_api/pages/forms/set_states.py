@@ -17,15 +17,15 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from site_engine.node_states.overrides import Override, UnknownNodes, named_nodes, set_states
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store, require_site
 from slipway_api.pages.forms.doing import form_fields
 from slipway_api.pages.rendering import page
 from slipway_api.pages.wording import counted, minute, segment
-from slipway_api.sites.node_states.node_states import LONGEST_REASON
-from slipway_api.sites.node_states.site_view import require_committed
+from slipway_api.sites.node_states import LONGEST_REASON
+from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.generated import NodeAvailability
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 from site_engine.node_lists import last_conditions
 from site_engine.plans.differences import node_difference
 from site_engine.wishes import NodesNotWanted, NodesOutOfUse, require_in_use, touch_nodes
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store

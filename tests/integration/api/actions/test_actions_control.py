@@ -132,7 +132,7 @@ def test_who_may_change_runs_may_control(
 ) -> None:
     assert control(viewer, running, "stop").status_code == 403
     # As with an auth manager that lets a user start other DAGs, and not change this one.
-    monkeypatch.setattr("slipway_api.airflow_access.Caller.may_control", lambda _, dag_id: dag_id != "deploy_site")
+    monkeypatch.setattr("slipway_api.http.airflow_access.Caller.may_control", lambda _, dag_id: dag_id != "deploy_site")
     assert control(user, running, "pause").status_code == 403
     assert store.actions.get(running).paused is None
 

@@ -186,5 +186,5 @@ def test_actions_of_dags_that_the_caller_may_not_see_are_left_out(
 ) -> None:
     seen = over(store, 1)
     over(store, 1, kind="relabel_nodes")
-    monkeypatch.setattr("slipway_api.airflow_access.Caller.may_read", lambda _, dag_id: dag_id != "relabel_nodes")
+    monkeypatch.setattr("slipway_api.http.airflow_access.Caller.may_read", lambda _, dag_id: dag_id != "relabel_nodes")
     assert [one["id"] for one in listed(viewer)] == seen

@@ -93,7 +93,7 @@ def test_what_airflow_refuses_is_passed_on_and_the_action_is_closed(
 ) -> None:
     commit(store)
     # As with an auth manager whose rights change between our question and Airflow's.
-    monkeypatch.setattr("slipway_api.airflow_client.token_of", lambda _: "no token at all")
+    monkeypatch.setattr("slipway_api.http.airflow_client.token_of", lambda _: "no token at all")
     answer = ask(user)
     assert answer.status_code in (401, 403)
     (listing,) = store.actions.newest("default")

@@ -10,8 +10,8 @@ import pytest
 from site_engine.actions.finalization import finalize_action
 from site_store import ActionRecord, ActionState, SiteStore
 from slipway_airflow import connections
-from slipway_api import airflow_access as access
 from slipway_api.actions.notes import notes_of_action
+from slipway_api.http import airflow_access as access
 from strategy_lib.reports.report_text import render
 from tests.integration.api.http.test_service import assert_failure
 

@@ -17,8 +17,8 @@ from provisioner_client.protocol import ListedNode
 from site_engine.designs import ADDRESSES, INGESTER, REFUSAL_STAYS
 from site_engine.node_lists import keep_list
 from site_store import SiteStore
+from slipway_api.documents import provisioner_check
 from slipway_api.documents.reading import READ_ONCE, SMALL
-from slipway_api.sites import provisioner_check
 from strategy_lib.outcome import NodeCondition
 from tests.support.configdocs import API, assert_failure, commit, committed, put, said
 from tests.support.file_server import FileServer

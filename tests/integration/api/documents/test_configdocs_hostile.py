@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 
 from site_store import SiteStore
 from slipway_airflow import connections
-from slipway_api import airflow_access as access
 from slipway_api.app import create_app
+from slipway_api.http import airflow_access as access
 from tests.support.configdocs import API, assert_failure, commit, put
 from tests.support.hostile_documents import PATHS, SPOILT, VALUES, changed, written
 

@@ -227,7 +227,7 @@ def test_airflows_own_origin_is_known_without_the_browsers_word(
 def test_secrets_need_the_right_to_read_connections(airflow_app: object, role: str, may: bool) -> None:
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
-    from slipway_api.airflow_access import Caller
+    from slipway_api.http.airflow_access import Caller
 
     assert Caller(role, SimpleAuthManagerUser(username=role, role=role)).may_read_cleartext() is may
 

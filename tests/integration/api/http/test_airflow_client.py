@@ -14,7 +14,7 @@ import requests
 
 from api_client.airflow import AirflowClient
 from site_engine.errors import AirflowApiError, AirflowRefused
-from slipway_api.airflow_client import own_airflow
+from slipway_api.http.airflow_client import own_airflow
 from tests.conftest import AIRFLOW_HOME
 from tests.integration.api.conftest import PASSWORD
 

@@ -13,8 +13,8 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
+from slipway_api.actions import workflows
 from slipway_api.http.bodies import LARGEST_JSON, LARGEST_YAML
-from slipway_api.shipyard import workflows
 from tests.support.stores import empty_database
 
 WORKFLOWS = "/api/v1.0/workflows"

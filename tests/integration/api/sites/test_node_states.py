@@ -14,7 +14,7 @@ import requests
 from site_engine.node_states.leader import SiteLeader
 from site_store import SiteStore
 from site_store.status.leases import lease_of
-from slipway_api.sites.node_states import node_states, view_answers
+from slipway_api.sites import node_states, view_answers
 from strategy_lib.node_states.publication import Version
 from tests.integration.api.airflow_runs import DESIGN
 from tests.integration.api.http.test_service import assert_failure

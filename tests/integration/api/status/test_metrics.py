@@ -11,8 +11,8 @@ from site_engine.monitoring import measurements
 from site_engine.monitoring.metrics import ACTIONS_RUNNING, CONTENT_TYPE, METRICS, Sample
 from site_store import SiteStore
 from site_store.status.leases import lease_of
-from slipway_api.monitoring.metrics import SHORTEST_TOKEN, TOKEN_FILE, Kept, export
-from slipway_api.sites.node_states.readers import Readers
+from slipway_api.sites.view_readers import Readers
+from slipway_api.status.metrics import SHORTEST_TOKEN, TOKEN_FILE, Kept, export
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import PublishedState, Version
 from tests.integration.api.airflow_runs import commit

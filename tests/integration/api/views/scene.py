@@ -36,7 +36,7 @@ from site_store import ActionRecord, ActionState, ApprovalAnswer, ApprovalRecord
 from site_store.records import Lease, StepState
 from site_store.status.leases import lease_of
 from slipway_airflow import connections
-from slipway_api.monitoring import metrics
+from slipway_api.status import metrics
 from strategy_lib.phase import GroupState, Phase
 from tests.integration.api.airflow_runs import AirflowRuns
 from tests.support.driving import Driving

@@ -9,14 +9,14 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
 from site_store.status.leases import lease_of
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import in_thread
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.long_polls import LONG_POLLS
-from slipway_api.sites.node_states.readers import READERS
-from slipway_api.sites.node_states.view_answers import VIEW_ANSWERS, text_of
+from slipway_api.sites.view_answers import VIEW_ANSWERS, text_of
+from slipway_api.sites.view_readers import READERS
 from strategy_lib.node_states.publication import Version
 
 if TYPE_CHECKING:

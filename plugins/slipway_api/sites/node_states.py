@@ -12,22 +12,21 @@ from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
 from site_engine.node_states.overrides import Override, UnknownNodes, named_nodes, not_published, set_states
-from site_store.nodes.node_versions import words_for
-from slipway_api import airflow_access as access
+from site_store.nodes.node_versions import common_version, words_for
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import in_thread
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.etags import IfMatch, etag_headers, require_match
 from slipway_api.http.long_polls import INTERVAL, LONG_POLLS
-from slipway_api.sites.node_states.node_versions import version_headers
-from slipway_api.sites.node_states.site_view import require_committed
+from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import NodeMemory
 from strategy_lib.node_states.reported import reason_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from site_store import SiteStore
     from site_store.nodes.user_states import UserStateChange
@@ -233,6 +232,27 @@ def _states(store: SiteStore, site: str, node: str) -> dict[str, Any]:
         },
         "crashes": 0 if known is None else known.history.crashes,
     }
+
+
+def expected_versions(store: SiteStore, site: str, nodes: Collection[str], if_match: str | None) -> dict[str, int]:
+    """Return the version that the record of each node has to keep until it is written; empty without a condition.
+
+    Raises `ApiError`: 412: together they have another version; 400: the request names no node.
+    """
+    if if_match is None:
+        return {}
+    if not nodes:
+        raise ApiError(400, "If-Match is the version of nodes: name them, or leave it out", "Bad Request")
+    found = store.site_nodes.versions(site, nodes)
+    if found:
+        require_match(if_match, common_version(found), words_for(nodes))
+    return found
+
+
+def version_headers(store: SiteStore, site: str, nodes: Collection[str]) -> dict[str, str]:
+    """Return the `ETag` of an answer about nodes: of several the version that they have together; none about none."""
+    found = store.site_nodes.versions(site, nodes) if nodes else {}
+    return etag_headers(common_version(found)) if found else {}
 
 
 def _reported(known: NodeMemory) -> str:

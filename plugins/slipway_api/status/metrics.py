@@ -19,11 +19,11 @@ from fastapi.security import HTTPAuthorizationCredentials
 from site_engine.monitoring.measurements import measure
 from site_engine.monitoring.metrics import CONTENT_TYPE, Distribution, Metric, Sample, Shape, to_text
 from site_engine.trees.metric_samples import read_samples
-from slipway_api import airflow_access as access
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import ERRORS
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.sites.node_states.readers import READERS
+from slipway_api.sites.view_readers import READERS
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["monitoring"], route_class=BlockingRoute)

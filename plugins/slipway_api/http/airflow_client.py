@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiSession
-from slipway_api.airflow_access import token_of
+from slipway_api.http.airflow_access import token_of
 
 _TIMEOUT = (5.0, 20.0)
 

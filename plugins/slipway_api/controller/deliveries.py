@@ -18,12 +18,12 @@ from api_client.webhook import Webhook as WebhookAddress
 from api_client.webhook import WebhookFailed
 from provisioner_client.connection import ConnectionValues
 from site_engine.controller.notifications import message_of
-from slipway_api import airflow_access as access
+from slipway_api.controller.leader import Leader, require_leader
+from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store, provisioners
-from slipway_api.http.leader import Leader, require_leader
 from strategy_lib.parsing.notifications import Webhook
 
 router = APIRouter(tags=["notifications"], route_class=BlockingRoute)

@@ -13,17 +13,17 @@ from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.node_states.repairs import REPAIR_KIND
 from site_engine.process import STOP
 from site_engine.redaction import redact_for_site
-from slipway_api import airflow_access as access
 from slipway_api.actions.control import give_command
 from slipway_api.actions.creation import create
 from slipway_api.actions.request import ActionRequest
-from slipway_api.airflow_client import Airflow
+from slipway_api.controller.leader import Leader, require_leader
+from slipway_api.http import airflow_access as access
+from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store, provisioners
-from slipway_api.http.leader import Leader, require_leader
-from slipway_api.sites.node_states.site_view import require_committed
+from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.repair import RepairMode
 from strategy_lib.node_states.user_state import left_out
 

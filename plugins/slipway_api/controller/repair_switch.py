@@ -12,15 +12,15 @@ from site_engine.errors import AirflowApiError
 from site_engine.node_states.repairs import REPAIR_KIND
 from site_engine.process import STOP
 from site_store.nodes.repair_switches import ALL_SITES, words_for
-from slipway_api import airflow_access as access
 from slipway_api.actions.control import give_command
-from slipway_api.airflow_client import Airflow
+from slipway_api.http import airflow_access as access
+from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.etags import IfMatch, etag_headers, require_match
-from slipway_api.sites.node_states.site_view import require_committed
+from slipway_api.sites.site_view import require_committed
 
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient

@@ -11,8 +11,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from site_engine.kinds import KINDS
-from slipway_api import airflow_access as access
-from slipway_api.airflow_client import Airflow
+from slipway_api.http import airflow_access as access
+from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute

@@ -1,0 +1,1 @@
+"""What the controller asks of the API server, which knows the sites' connections; and the switches of repair."""

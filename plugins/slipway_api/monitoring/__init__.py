@@ -1,1 +1,0 @@
-"""What others ask to see how Slipway is."""

@@ -1,1 +1,0 @@
-"""Notifications on their way out."""

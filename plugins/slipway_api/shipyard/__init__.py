@@ -1,1 +1,0 @@
-"""What only Airship Shipyard's clients ask for."""

@@ -1,1 +1,0 @@
-"""What the controller asks of the API server, which knows the sites' connections."""

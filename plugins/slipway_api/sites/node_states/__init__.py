@@ -1,1 +1,0 @@
-"""The states of nodes: the published view, one node, what administrators set."""
