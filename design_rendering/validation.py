@@ -26,10 +26,11 @@ from strategy_lib.did_you_mean import suggestion
 from strategy_lib.errors import Problem, Step, StrategyLibError, path_of
 from strategy_lib.node import Node
 from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA, parse_configuration
-from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, parse_node_networks
+from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks
 from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA, parse_notifications
 from strategy_lib.parsing.site_settings import SITE_SETTINGS_SCHEMA, parse_site_settings
 from strategy_lib.parsing.strategy_parser import parse_strategy
+from strategy_lib.settings import SLIPWAY_NODE_NETWORKS, SettingError
 from strategy_lib.strategy import STRATEGY_SCHEMA
 from strategy_lib.warnings import group_count_problem, strategy_warnings
 
@@ -197,9 +198,10 @@ def _address_problems(documents: Sequence[Document], design: Design, node_networ
         refused = refused_addresses(documents, health_url, ALL_BUT_SPECIAL)
         return [replace(problem, level="warning") for problem in refused]
     try:
-        return refused_addresses(documents, health_url, parse_node_networks(node_networks))
-    except ValueError as error:
+        networks = SLIPWAY_NODE_NETWORKS.parse(node_networks)
+    except SettingError as error:
         return [Problem("$", f"the nodes of no site are asked: {error}")]
+    return refused_addresses(documents, health_url, NodeNetworks(networks))
 
 
 def exposed_secrets(rendering: Rendering) -> list[Problem]:

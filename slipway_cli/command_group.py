@@ -15,6 +15,7 @@ import click
 
 from site_engine.errors import AirflowApiError
 from slipway_cli import SlipwayCliError, interruptible
+from strategy_lib.settings import SettingError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -68,7 +69,7 @@ class LazyGroup(click.Group):
         try:
             with interruptible():
                 return super().invoke(ctx)
-        except (SlipwayCliError, AirflowApiError) as error:
+        except (SlipwayCliError, SettingError, AirflowApiError) as error:
             if isinstance(error, click.ClickException):
                 raise
             from slipway_cli.output import printable

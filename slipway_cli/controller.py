@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -22,8 +23,16 @@ from api_client.airflow_health import AirflowHealth
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from provisioner_client.finite_range import FiniteRange
+from provisioner_client.private_files import read_private
 from slipway_cli.options import examples
-from slipway_cli.service_account import MISSING, ServiceAccount, service_account
+from strategy_lib.parsing.node_networks import NodeNetworks
+from strategy_lib.settings import (
+    SLIPWAY_NODE_NETWORKS,
+    SLIPWAY_NODE_PROXY,
+    SLIPWAY_SERVICE_PASSWORD,
+    SLIPWAY_SERVICE_PASSWORD_FILE,
+    SLIPWAY_SERVICE_USER,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -34,6 +43,11 @@ if TYPE_CHECKING:
     from site_store import Lease, SiteStore
 
 log = logging.getLogger("slipway.controller")
+
+MISSING = (
+    "no service account: set SLIPWAY_SERVICE_USER and SLIPWAY_SERVICE_PASSWORD (or SLIPWAY_SERVICE_PASSWORD_FILE, a "
+    "file of mode 0600), so that dead actions are closed and provisioners checked without being asked"
+)
 
 _ANSWER = 10.0
 """Seconds for an answer of Airflow's: two requests are shorter than the lease."""
@@ -46,6 +60,25 @@ _IDLE_SHARE = 0.5
 """Of the lease: one who is frozen within a transaction holds up the next leader for no longer."""
 _CHECK_ANSWER = 25.0
 """Seconds for an answer of Slipway's API about a provisioner, for which it waits 20 s itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """Slipway's own user in Airflow, with its password: for processes without a caller."""
+
+    user: str
+    password: str = field(repr=False)
+
+
+def service_account(environ: Mapping[str, str]) -> ServiceAccount | None:
+    """Return the account that the environment names; None when it names no password.
+
+    Raises `SettingError`: the file cannot be read, is empty, or others than its owner may read it.
+    """
+    password, file = SLIPWAY_SERVICE_PASSWORD.read(environ), SLIPWAY_SERVICE_PASSWORD_FILE.read(environ)
+    if not password and file is not None:
+        password = read_private(file, SLIPWAY_SERVICE_PASSWORD_FILE.name)
+    return ServiceAccount(SLIPWAY_SERVICE_USER.read(environ), password) if password else None
 
 
 class StopSignal:
@@ -165,9 +198,8 @@ def _site_leaders(
     store: SiteStore, url: str, account: ServiceAccount, sessions: contextlib.ExitStack, owner: str, lease: float
 ) -> tuple[SiteLeaders, AgentListener]:
     """Return what leads sites beside the other jobs, and what asks their nodes for it."""
-    from provisioner_client.errors import ProvisionerError
+    from provisioner_client.node_agent.asking import read_site_key
     from provisioner_client.node_agent.listener import AgentListener
-    from provisioner_client.node_agent.settings import read_networks, read_proxy, read_site_key
     from site_engine.extensions import installed_checks
     from site_engine.node_states.leaders import SiteLeaders
 
@@ -181,10 +213,7 @@ def _site_leaders(
         found: str | None = here.slipway.observe(site, held.epoch, held.secret, cursor, since)
         return found
 
-    try:
-        proxy, networks = read_proxy(os.environ), read_networks(os.environ)
-    except ProvisionerError as error:
-        raise click.ClickException(str(error)) from error
+    proxy, networks = SLIPWAY_NODE_PROXY.read(os.environ), NodeNetworks(SLIPWAY_NODE_NETWORKS.read(os.environ))
     listener = AgentListener(owner, partial(read_site_key, os.environ), proxy=proxy, networks=networks)
     return SiteLeaders(store, owner, observe, lease, checks=installed_checks(), listener=listener), listener
 

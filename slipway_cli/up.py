@@ -15,7 +15,7 @@ from api_client.session import ApiSession
 from provisioner_client.finite_range import FiniteRange
 from provisioner_client.simulator.settings import FASTEST
 from site_engine.extensions import ExtensionError, check_installed
-from slipway_cli.embedded.credentials import Credentials
+from slipway_cli.embedded.credentials import PASSWORDS, Credentials
 from slipway_cli.embedded.home import STOPPING, Runtime, find_running, home_in_use
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
@@ -141,10 +141,8 @@ def welcome(runtime: Runtime, credentials: Credentials, began: float, more: str 
     """
     lines = [f"Slipway is ready after {time.monotonic() - began:.1f} s: {runtime.url}"]
     for user, password in credentials.passwords.items():
-        shown = (
-            f"password from SLIPWAY_{user.upper()}_PASSWORD" if user in credentials.given else f"password {password}"
-        )
-        lines.append(f"  user {user}, {shown}")
+        shown = f"from {PASSWORDS[user].name}" if user in credentials.given else password
+        lines.append(f"  user {user}, password {shown}")
     lines.append(f"  passwords are kept in {runtime.passwords_file}")
     if more:
         lines.append(more)

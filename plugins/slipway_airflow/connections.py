@@ -19,6 +19,7 @@ from airflow.sdk.log import mask_secret
 from provisioner_client.connection import ConnectionValues
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, NoConnection
 from site_engine.provisioners import ProvisionerConnection, connection_candidates
+from strategy_lib.settings import SLIPWAY_URL
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -128,7 +129,7 @@ def _plain(connection: Connection, kind: str) -> ConnectionValues:
 
 def slipway_url() -> str:
     """Return where a provisioner finds Slipway's API when its connection does not say."""
-    return os.environ.get("SLIPWAY_URL") or conf.get("api", "base_url", fallback=None) or "http://127.0.0.1:8080"
+    return SLIPWAY_URL.read(os.environ) or conf.get("api", "base_url", fallback=None) or "http://127.0.0.1:8080"
 
 
 def find_connection(conn_id: str) -> Connection | None:

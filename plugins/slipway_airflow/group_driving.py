@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from provisioner_client.node_agent.asking import SiteAsker
-from provisioner_client.node_agent.settings import UnusableNodeSetting, read_site_key
+from provisioner_client.node_agent.asking import SiteAsker, read_site_key
 from site_engine.errors import StepError
 from site_engine.groups.groups import GroupRequest, GroupSubject, StillBeside
 from site_engine.kinds import Override
@@ -18,6 +17,7 @@ from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.parameters import parameters_of
 from site_store import ApprovalRecord, GroupRecord
 from strategy_lib.phase import SUBMITTED_PHASES, Phase
+from strategy_lib.settings import SettingError
 
 if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
@@ -115,7 +115,7 @@ def _require_key(site: str, group: str) -> None:
     """Make sure that nodes can be asked, before anything is submitted. Raises `StepError`: they cannot."""
     try:
         read_site_key(os.environ, site)
-    except UnusableNodeSetting as error:
+    except SettingError as error:
         raise StepError(f"group {group} is to be ready, and its nodes cannot be asked from Airflow: {error}") from error
 
 

@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 
+from provisioner_client.node_agent.agent import SHORTEST_KEY
 from provisioner_client.node_agent.listener import connections_left
 from provisioner_client.node_agent.request import AgentSilent, Asker, OutOfSockets, ask
-from provisioner_client.node_agent.settings import read_networks, read_proxy, read_site_key
+from provisioner_client.private_files import read_private
 from strategy_lib.node_states.reported import Reported
+from strategy_lib.parsing.node_networks import NodeNetworks
+from strategy_lib.settings import SLIPWAY_NODE_KEY_FILE, SLIPWAY_NODE_NETWORKS, SLIPWAY_NODE_PROXY, SettingError
 
 Answer = Reported | str
 """What a node says of itself, or why there is no answer that counts."""
+
+
+def read_site_key(environ: Mapping[str, str], site: str) -> bytes:
+    """Return the key of a site, from the file that `SLIPWAY_NODE_KEY_FILE` names; `{site}` there is the site's name.
+
+    Raises `SettingError`: there is no such file, others may read it, or what it has is no key.
+    """
+    variable = SLIPWAY_NODE_KEY_FILE.name
+    named = SLIPWAY_NODE_KEY_FILE.read(environ)
+    if not named:
+        raise SettingError(variable, f"set it to a file with the key of site {site}; {{site}} in it is the site's name")
+    if "{site}" in named and ("/" in site or site.startswith(".")):
+        raise SettingError(variable, f"{site!r} is no name for a file")
+    return read_private(Path(named.replace("{site}", site)), variable, SHORTEST_KEY).encode()
 
 
 async def ask_nodes(asker: Asker, urls: Mapping[str, str], most: int) -> dict[str, Answer]:
@@ -56,8 +74,9 @@ class SiteAsker:
     async def __call__(self, site: str, urls: Mapping[str, str], most: int) -> Mapping[str, Answer]:
         """Ask these nodes of a site once.
 
-        Raises `UnusableNodeSetting`: nobody can be asked.
+        Raises `SettingError`: nobody can be asked.
         """
         key = await asyncio.to_thread(read_site_key, self._environ, site)
-        proxy, networks = read_proxy(self._environ), read_networks(self._environ)
+        proxy = SLIPWAY_NODE_PROXY.read(self._environ)
+        networks = NodeNetworks(SLIPWAY_NODE_NETWORKS.read(self._environ))
         return await ask_nodes(Asker(key, self._name, proxy=proxy, networks=networks), urls, most)

@@ -14,9 +14,9 @@ from typing import Final
 
 from provisioner_client.errors import ProvisionerError
 from provisioner_client.node_agent.request import AgentSilent, Asker, OutOfSockets, ask
-from provisioner_client.node_agent.settings import Proxy
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks
+from strategy_lib.settings import Proxy, SettingError
 
 log = logging.getLogger("slipway.controller")
 
@@ -78,7 +78,7 @@ class AgentListener:
     Parameters
     ----------
     name : of this process: a second request of one asker answers its first.
-    key : returns the key of a site. Raises `ProvisionerError`: there is none; it is asked again.
+    key : returns the key of a site. Raises `SettingError`: there is none; it is asked again.
     proxy : an HTTP proxy that asks the nodes; None: they are asked directly.
     networks : at whose addresses nodes are asked.
     """
@@ -182,7 +182,7 @@ class AgentListener:
                 key = await asyncio.to_thread(self._key, site)
                 known.asker = Asker(key, self._name, None, self._proxy, self._connecting, self._networks)
                 urls = await asyncio.to_thread(known.addresses)
-            except ProvisionerError as error:
+            except (ProvisionerError, SettingError) as error:
                 self._tell(site, known, str(error))
                 self._retry_later(known)
             except Exception:

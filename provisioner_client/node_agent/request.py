@@ -17,10 +17,10 @@ from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.node_agent.settings import PROXY_VARIABLE, Proxy
 from strategy_lib.node_states.reported import Reported, read_word
 from strategy_lib.parsing.bounded_json import read_json
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks
+from strategy_lib.settings import SLIPWAY_NODE_PROXY, Proxy
 
 LONGEST_ANSWER: Final = 64 * 1024
 BEYOND_WAIT: Final = 5.0
@@ -95,7 +95,7 @@ async def _ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     if secure and asker.proxy is not None:
-        raise AgentSilent(f"https is not asked through {PROXY_VARIABLE}")
+        raise AgentSilent(f"https is not asked through {SLIPWAY_NODE_PROXY.name}")
     tls = (asker.tls or ssl.create_default_context()) if secure else None
     name, port = parts.hostname or "", parts.port or (443 if secure else 80)
     async with asker.connecting or nullcontext():

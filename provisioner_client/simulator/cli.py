@@ -14,7 +14,8 @@ import yaml
 from click.core import ParameterSource
 
 from provisioner_client.finite_range import FiniteRange
-from provisioner_client.node_agent.settings import FILE_VARIABLE, UnusableNodeSetting, read_site_key
+from provisioner_client.node_agent.agent import SHORTEST_KEY
+from provisioner_client.private_files import read_private
 from provisioner_client.simulator.errors import BadAdminRequest, SimulatorError
 from provisioner_client.simulator.http.server import SimulatorServer, serve_in_background
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY, DEFAULT_USER, parse_key
@@ -23,6 +24,7 @@ from provisioner_client.simulator.maas.simulation import MaasSimulation
 from provisioner_client.simulator.scripts import DRYDOCK_SCRIPTS, Script, ScriptForm, parse_fail_option, parse_script
 from provisioner_client.simulator.settings import FASTEST, Ingester, RestartMode, Settings
 from provisioner_client.simulator.simulation import Simulation
+from strategy_lib.settings import SettingError
 
 # Options that only one of the provisioners has.
 _ONLY = {
@@ -172,11 +174,11 @@ def main(
     _refuse_options_of_another(context, provisioner)
     form = DRYDOCK_SCRIPTS if provisioner == "drydock" else MAAS_SCRIPTS
     try:
-        agents_key = None if node_key is None else read_site_key({FILE_VARIABLE: str(node_key)}, "")
+        agents_key = None if node_key is None else read_private(node_key, "--node-key", SHORTEST_KEY).encode()
         scripts = [*_read_scripts(script_file, form), *(parse_fail_option(fail, form) for fail in fails)]
         users = [parse_key(key) for key in api_keys] + [parse_key(key, is_admin=False) for key in user_keys]
-    except (BadAdminRequest, UnusableNodeSetting) as error:
-        raise click.UsageError(str(error).replace(FILE_VARIABLE, "--node-key")) from error
+    except (BadAdminRequest, SettingError) as error:
+        raise click.UsageError(str(error)) from error
     settings = Settings(
         speed=speed,
         seed=seed,

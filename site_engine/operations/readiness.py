@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from design_rendering.design import read_site_settings
 from design_rendering.kinds.health_urls import node_urls
-from provisioner_client.errors import ProvisionerError
 from site_engine import log_messages
 from site_engine.designs import read_revision
 from site_engine.monitoring.measurements import measure_operation
@@ -23,6 +22,7 @@ from site_store.groups.waits import KeptQuestion
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.outcome import Outcome
+from strategy_lib.settings import SettingError
 
 if TYPE_CHECKING:
     from site_engine.process import Clock, Stopping, TaskLog
@@ -38,7 +38,7 @@ class AskNodes(Protocol):
     """Asks nodes of a site once, at most so many at the same time; `provisioner_client.node_agent.asking` does."""
 
     def __call__(self, site: str, urls: Mapping[str, str], most: int, /) -> Awaitable[Mapping[str, Answer]]:
-        """Return what each node says, or why there is no answer. Raises `ProvisionerError`: nobody can be asked."""
+        """Return what each node says, or why there is no answer. Raises `SettingError`: nobody can be asked."""
         ...
 
 
@@ -155,7 +155,7 @@ class ReadyRun:
     def run(self, operation: Operation, timeout: float) -> StillAsking | None:
         """Ask until all nodes are ready, or the time is over; None: what came of each is in the store.
 
-        Raises `ProvisionerError`: nobody can be asked; `TaskStopped`: this process was told to stop.
+        Raises `SettingError`: nobody can be asked; `TaskStopped`: this process was told to stop.
         """
         op = operation.op
         self._store.operations.mark_running(op)
@@ -205,7 +205,7 @@ async def ask_in_turn(
         answers: Mapping[str, Answer] = {}
         try:
             answers = await _answers(ask, question, left)
-        except ProvisionerError as error:
+        except SettingError as error:
             if not told:
                 log.warning("Nodes cannot be asked here whether they are ready: %s", error)
             told = True

@@ -10,10 +10,8 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from site_store.errors import StoreNotConfigured
+from strategy_lib.settings import SLIPWAY_DATABASE_URL, SLIPWAY_HOME
 
-URL_VARIABLE = "SLIPWAY_DATABASE_URL"
-HOME_VARIABLE = "SLIPWAY_HOME"
-DEFAULT_HOME = ".slipway"
 URL_FILE = "store.url"
 """A home's file with the URL of its database: `slipway up` writes it."""
 
@@ -40,10 +38,10 @@ def resolve(url: str | None = None, environment: Mapping[str, str] | None = None
         repeated.
     """
     variables = os.environ if environment is None else environment
-    given = url or variables.get(URL_VARIABLE)
-    origin = "the database URL" if url else URL_VARIABLE
+    given = url or SLIPWAY_DATABASE_URL.read(variables)
+    origin = "the database URL" if url else SLIPWAY_DATABASE_URL.name
     if not given:
-        file = Path(variables.get(HOME_VARIABLE) or DEFAULT_HOME).expanduser().absolute() / URL_FILE
+        file = SLIPWAY_HOME.read(variables).expanduser().absolute() / URL_FILE
         given, origin = _home_url(file), str(file)
     try:
         parsed = make_url(given)
@@ -65,7 +63,7 @@ def _home_url(file: Path) -> str:
         return file.read_text(encoding="utf-8").strip()
     except OSError:
         raise StoreNotConfigured(
-            f"no database is named: set {URL_VARIABLE}, or {HOME_VARIABLE} to the home of a `slipway up` that was "
+            "no database is named: set SLIPWAY_DATABASE_URL, or SLIPWAY_HOME to the home of a `slipway up` that was "
             f"started at least once (there is no {file})"
         ) from None
 

@@ -17,6 +17,7 @@ from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiSession
 from api_client.slipway import Action, SlipwayClient
 from provisioner_client.finite_range import FiniteRange
+from provisioner_client.private_files import write_private
 from provisioner_client.simulator.scripts import Behaviour
 from provisioner_client.simulator.settings import FASTEST
 from slipway_cli import INTERRUPTED_EXIT
@@ -35,7 +36,6 @@ from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.home import Runtime, make_home
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.output import OutputFormat, console, output_option, print_problems
-from slipway_cli.private_files import write_private
 from slipway_cli.terminal.follow import WAIT, Absence, Clock, follow, open_tree_view, show_end
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from typing import IO, Any, Final, Self
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiUnreachable
-from provisioner_client.node_agent.settings import FILE_VARIABLE, PROXY_VARIABLE
+from provisioner_client.private_files import PRIVATE_UMASK, write_private
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from slipway_cli.embedded.component import open_log, tail
 from slipway_cli.embedded.errors import with_log
 from slipway_cli.embedded.launcher import tied_command
-from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port, environment_port
-from slipway_cli.private_files import PRIVATE_UMASK, write_private
+from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port
+from strategy_lib.settings import SLIPWAY_NODE_KEY_FILE, SLIPWAY_NODE_PROXY, SLIPWAY_SIMULATOR_PORT
 
 _GREETING = b"listening on "
 
@@ -152,9 +152,8 @@ class SimulatedProvisioner:
         ------
         EmbeddedError : its port is in use.
         """
-        variable = "SLIPWAY_SIMULATOR_PORT"
         self._kind = kind
-        port = claim_port(environment_port(variable, 0), f"the {self.noun}", variable)
+        port = claim_port(SLIPWAY_SIMULATOR_PORT.read(os.environ), f"the {self.noun}", SLIPWAY_SIMULATOR_PORT.name)
         self._state = settings.home / f"{name}{'' if kind == DRYDOCK else f'-{kind}'}.db"
         self._anew = anew
         self.log = settings.logs / "simulator.log"
@@ -197,9 +196,9 @@ class SimulatedProvisioner:
         ----------
         environ : the caller's environment.
         """
-        if self._kind != DRYDOCK or FILE_VARIABLE in environ or PROXY_VARIABLE in environ:
+        if self._kind != DRYDOCK or SLIPWAY_NODE_KEY_FILE.name in environ or SLIPWAY_NODE_PROXY.name in environ:
             return {}
-        return {FILE_VARIABLE: str(self.node_key), PROXY_VARIABLE: self.address}
+        return {SLIPWAY_NODE_KEY_FILE.name: str(self.node_key), SLIPWAY_NODE_PROXY.name: self.address}
 
     def _start(self) -> None:
         self._born = time.monotonic()

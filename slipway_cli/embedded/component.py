@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from provisioner_client.private_files import PRIVATE_UMASK, open_private
 from slipway_cli.embedded.errors import with_log
 from slipway_cli.embedded.launcher import AFTER, PRELOAD, tied_command
 from slipway_cli.embedded.processes import kill_sessions
-from slipway_cli.private_files import PRIVATE_UMASK, open_private
 
 _TURN_OVER = 20 * 1024 * 1024
 

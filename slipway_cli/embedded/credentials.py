@@ -9,10 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from provisioner_client.private_files import write_private
 from slipway_cli.embedded.errors import EmbeddedError
-from slipway_cli.private_files import write_private
-from slipway_cli.service_account import DEFAULT_USER, PASSWORD_VARIABLE
+from strategy_lib.settings import (
+    SLIPWAY_ADMIN_PASSWORD,
+    SLIPWAY_SERVICE_PASSWORD,
+    SLIPWAY_SERVICE_USER,
+    SLIPWAY_VIEWER_PASSWORD,
+)
 
+PASSWORDS = {"admin": SLIPWAY_ADMIN_PASSWORD, "viewer": SLIPWAY_VIEWER_PASSWORD}
+"""User name -> the setting with the password, of the users that are people."""
 ROLES = {"admin": "admin", "viewer": "viewer"}
 """User name -> role in Airflow, of the users that are people."""
 SERVICE_ROLE = "user"
@@ -69,12 +76,12 @@ def load_or_create(secrets_file: Path, passwords_file: Path, environ: Mapping[st
     kept = _read(passwords_file)
     passwords = {user: kept.get(user) or secrets.token_urlsafe(9) for user in ROLES}
     given = set()
-    for user in ROLES:
-        password = environ.get(f"SLIPWAY_{user.upper()}_PASSWORD")
-        if password:
+    for user, setting in PASSWORDS.items():
+        if password := setting.read(environ):
             passwords[user] = password
             given.add(user)
-    service = environ.get(PASSWORD_VARIABLE) or kept.get(DEFAULT_USER) or secrets.token_urlsafe(32)
+    own = SLIPWAY_SERVICE_USER.default
+    service = SLIPWAY_SERVICE_PASSWORD.read(environ) or kept.get(own) or secrets.token_urlsafe(32)
     # Always rewritten: Airflow itself opens the file for appending, and a file made by others might not be private.
-    write_private(passwords_file, json.dumps(passwords | {DEFAULT_USER: service}))
+    write_private(passwords_file, json.dumps(passwords | {own: service}))
     return Credentials(**made, passwords=passwords, given=frozenset(given), service_password=service)

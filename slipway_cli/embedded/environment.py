@@ -9,7 +9,14 @@ from slipway_cli.embedded.credentials import ROLES, SERVICE_ROLE, Credentials
 from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE
 from slipway_cli.embedded.processes import MARK
 from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings
-from slipway_cli.service_account import DEFAULT_USER, FILE_VARIABLE, PASSWORD_VARIABLE, USER_VARIABLE
+from strategy_lib.settings import (
+    SLIPWAY_DATABASE_URL,
+    SLIPWAY_PORT,
+    SLIPWAY_SERVICE_PASSWORD,
+    SLIPWAY_SERVICE_PASSWORD_FILE,
+    SLIPWAY_SERVICE_USER,
+    SLIPWAY_URL,
+)
 
 HEARTBEAT = 2
 """Seconds between heartbeats of the components."""
@@ -40,18 +47,18 @@ def airflow_environment(
     for name in ("no_proxy", "NO_PROXY"):
         env[name] = f"{env[name]},{loopback}" if env.get(name) else loopback
     # Only the controller gets these: tasks run in this environment.
-    for name in (PASSWORD_VARIABLE, USER_VARIABLE, FILE_VARIABLE):
-        env.pop(name, None)
+    for account in (SLIPWAY_SERVICE_PASSWORD, SLIPWAY_SERVICE_USER, SLIPWAY_SERVICE_PASSWORD_FILE):
+        env.pop(account.name, None)
     env |= settings.to_environment()
     # Each thread of the API server would keep memory of its own, which no other gets back.
     env.setdefault("MALLOC_ARENA_MAX", "2")
     env |= {
-        "SLIPWAY_DATABASE_URL": settings.database_url or database(STORE),
+        SLIPWAY_DATABASE_URL.name: settings.database_url or database(STORE),
         MARK: str(settings.home),
         "NO_COLOR": "1",
         "PYTHONUNBUFFERED": "1",
-        "SLIPWAY_PORT": str(port),
-        "SLIPWAY_URL": f"http://{LOOPBACK}:{port}",
+        SLIPWAY_PORT.name: str(port),
+        SLIPWAY_URL.name: f"http://{LOOPBACK}:{port}",
         "AIRFLOW_HOME": str(settings.airflow_home),
     }
     sections = _sections(settings, credentials, port, database(AIRFLOW))
@@ -62,13 +69,14 @@ def airflow_environment(
 def controller_environment(environment: Mapping[str, str], credentials: Credentials) -> dict[str, str]:
     """Return the controller's environment from that of Airflow's components: its account, and none of their secrets."""
     own = {name: value for name, value in environment.items() if "AIRFLOW__" not in name}
-    return {**own, USER_VARIABLE: DEFAULT_USER, PASSWORD_VARIABLE: credentials.service_password}
+    account = {SLIPWAY_SERVICE_PASSWORD.name: credentials.service_password}
+    return {**own, SLIPWAY_SERVICE_USER.name: SLIPWAY_SERVICE_USER.default, **account}
 
 
 def _sections(
     settings: EmbeddedSettings, credentials: Credentials, port: int, database: str
 ) -> dict[str, dict[str, str]]:
-    users = {**ROLES, DEFAULT_USER: SERVICE_ROLE}
+    users = {**ROLES, SLIPWAY_SERVICE_USER.default: SERVICE_ROLE}
     plugins = settings.plugins_folder or settings.airflow_home / "plugins"
     bundle = {
         "name": "slipway",

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from provisioner_client.private_files import open_private, write_private
 from slipway_cli.embedded.errors import EmbeddedError
-from slipway_cli.private_files import open_private, write_private
 
 STARTING, READY, STOPPING = "starting", "ready", "stopping"
 

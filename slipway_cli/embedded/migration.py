@@ -6,13 +6,13 @@ import importlib.metadata
 from collections.abc import Mapping
 from pathlib import Path
 
+from provisioner_client.private_files import write_private
 from site_store.sql.address import URL_FILE
 from slipway_cli.embedded.component import SetupStep
 from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.launcher import tied_command
 from slipway_cli.embedded.postgres_cluster import STORE, PostgresCluster
 from slipway_cli.embedded.settings import EmbeddedSettings
-from slipway_cli.private_files import write_private
 
 
 def airflow_is_current(stamp: Path) -> bool:

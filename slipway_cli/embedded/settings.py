@@ -11,9 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slipway_cli.embedded.errors import EmbeddedError
+from strategy_lib.settings import (
+    SLIPWAY_DAGS_FOLDER,
+    SLIPWAY_DATABASE_URL,
+    SLIPWAY_HOME,
+    SLIPWAY_PLUGINS_FOLDER,
+    SLIPWAY_PORT,
+)
 
-DEFAULT_HOME = ".slipway"
-DEFAULT_PORT = 8080
 OVERRIDE_PREFIX = "SLIPWAY_AIRFLOW__"
 LOOPBACK = "127.0.0.1"
 """Where all that is embedded listens, and nowhere else."""
@@ -69,17 +74,16 @@ class EmbeddedSettings:
     ) -> EmbeddedSettings:
         """Read the settings from SLIPWAY_* variables; arguments win over them.
 
-        Raises `EmbeddedError`: a variable has an impossible value.
+        Raises `SettingError`: a variable has an impossible value.
         """
         env = os.environ if environ is None else environ
-        at = (home or Path(env.get("SLIPWAY_HOME") or DEFAULT_HOME)).expanduser().resolve()
-        dags, plugins = env.get("SLIPWAY_DAGS_FOLDER"), env.get("SLIPWAY_PLUGINS_FOLDER")
+        plugins = SLIPWAY_PLUGINS_FOLDER.read(env)
         return cls(
-            home=at,
-            port=environment_port("SLIPWAY_PORT", DEFAULT_PORT, env) if port is None else port,
-            dags_folder=Path(dags).resolve() if dags else default_dags_folder(),
-            plugins_folder=Path(plugins).resolve() if plugins else None,
-            database_url=env.get("SLIPWAY_DATABASE_URL") or None,
+            home=(home or SLIPWAY_HOME.read(env)).expanduser().resolve(),
+            port=SLIPWAY_PORT.read(env) if port is None else port,
+            dags_folder=(SLIPWAY_DAGS_FOLDER.read(env) or default_dags_folder()).resolve(),
+            plugins_folder=plugins and plugins.resolve(),
+            database_url=SLIPWAY_DATABASE_URL.read(env) or None,
             overrides={
                 "AIRFLOW__" + name.removeprefix(OVERRIDE_PREFIX): value
                 for name, value in env.items()
@@ -90,14 +94,14 @@ class EmbeddedSettings:
     def to_environment(self) -> dict[str, str]:
         """The SLIPWAY_* variables from which `from_environment` makes equal settings."""
         result = {
-            "SLIPWAY_HOME": str(self.home),
-            "SLIPWAY_PORT": str(self.port),
-            "SLIPWAY_DAGS_FOLDER": str(self.dags_folder),
+            SLIPWAY_HOME.name: str(self.home),
+            SLIPWAY_PORT.name: str(self.port),
+            SLIPWAY_DAGS_FOLDER.name: str(self.dags_folder),
         }
         if self.database_url is not None:
-            result["SLIPWAY_DATABASE_URL"] = self.database_url
+            result[SLIPWAY_DATABASE_URL.name] = self.database_url
         if self.plugins_folder is not None:
-            result["SLIPWAY_PLUGINS_FOLDER"] = str(self.plugins_folder)
+            result[SLIPWAY_PLUGINS_FOLDER.name] = str(self.plugins_folder)
         for name, value in self.overrides.items():
             result["SLIPWAY_" + name] = value
         return result
@@ -114,16 +118,6 @@ class EmbeddedSettings:
     def passwords_file(self) -> Path:
         """Passwords of the users, readable by the owner only."""
         return self.home / "passwords.json"
-
-
-def environment_port(variable: str, default: int, environ: Mapping[str, str] | None = None) -> int:
-    """A port from the environment. Raises `EmbeddedError`: it is not a port."""
-    text = (os.environ if environ is None else environ).get(variable)
-    if not text:
-        return default
-    if not text.isdecimal() or int(text) > 65535:
-        raise EmbeddedError(f"{variable}={text!r} is not a port; give a number from 0 (any free port) to 65535")
-    return int(text)
 
 
 def claim_port(port: int, purpose: str, variable: str) -> int:

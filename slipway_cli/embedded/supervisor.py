@@ -42,6 +42,7 @@ from slipway_cli.embedded.postgres_cluster import PostgresCluster
 from slipway_cli.embedded.postgres_process import PostgresProcess
 from slipway_cli.embedded.processes import adopt_orphans, end_leftovers, kill_sessions, reap_orphans
 from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port
+from strategy_lib.settings import SLIPWAY_PORT
 
 _TICK = 0.1
 _ANSWER = 5.0
@@ -92,7 +93,7 @@ class Supervisor:
         lock = HomeLock(self._settings.home)
         try:
             refuse_former_home(self._settings)
-            port = claim_port(self._settings.port, "Airflow's API server", "SLIPWAY_PORT")
+            port = claim_port(self._settings.port, "Airflow's API server", SLIPWAY_PORT.name)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, self._on_signal)
             adopt_orphans()

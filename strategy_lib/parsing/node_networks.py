@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
-NETWORKS_VARIABLE: Final = "SLIPWAY_NODE_NETWORKS"
-
-Network = IPv4Network | IPv6Network
+from strategy_lib.settings import SLIPWAY_NODE_NETWORKS, Network
 
 _METADATA: Final = "an address of a cloud's metadata"
 _SPECIAL: Final = tuple(
@@ -48,23 +46,13 @@ class NodeNetworks:
         for words, special in _SPECIAL:
             for form in forms:
                 if form in special and not any(form in one and _is_within(one, special) for one in self.networks):
-                    return f"{text} is {words}, where nodes are not asked unless {NETWORKS_VARIABLE} has it"
+                    return f"{text} is {words}, where nodes are not asked unless {SLIPWAY_NODE_NETWORKS.name} has it"
         if self.networks and not any(forms[0] in network for network in self.networks):
-            return f"{text} is in no network of {NETWORKS_VARIABLE}, where alone nodes are asked"
+            return f"{text} is in no network of {SLIPWAY_NODE_NETWORKS.name}, where alone nodes are asked"
         return None
 
 
 ALL_BUT_SPECIAL: Final = NodeNetworks()
-
-
-def parse_node_networks(text: str) -> NodeNetworks:
-    """Read a list of networks such as `10.0.0.0/8,fd00::/8`; "": no list. Raises `ValueError` with what is right."""
-    try:
-        return NodeNetworks(tuple(ip_network(one) for one in text.replace(",", " ").split()))
-    except ValueError as error:
-        raise ValueError(
-            f"{NETWORKS_VARIABLE}={text!r} is no list of networks ({error}): write it as in 10.0.0.0/8,fd00::/8"
-        ) from None
 
 
 def _is_within(network: Network, other: Network) -> bool:

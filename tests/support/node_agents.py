@@ -9,12 +9,13 @@ import time
 from pathlib import Path
 
 import provisioner_client.node_agent.agent as agent_file
-from strategy_lib.parsing.node_networks import parse_node_networks
+from strategy_lib.parsing.node_networks import NodeNetworks
+from strategy_lib.settings import SLIPWAY_NODE_NETWORKS
 
 KEY = "k" * 40
 ON_LOOPBACK = {"SLIPWAY_NODE_NETWORKS": "127.0.0.0/8"}
 """The installation's word that nodes are on this machine."""
-LOOPBACK = parse_node_networks(ON_LOOPBACK["SLIPWAY_NODE_NETWORKS"])
+LOOPBACK = NodeNetworks(SLIPWAY_NODE_NETWORKS.read(ON_LOOPBACK))
 
 
 async def say_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

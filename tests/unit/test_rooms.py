@@ -53,7 +53,7 @@ FLOORS = {
         "groups node_states",
         "actors selectors status verdict",
         "node ordering",
-        "outcome strategy",
+        "outcome settings strategy",
         "did_you_mean drawing duration errors garbage phase",
     ),
     "provisioner_client": (
@@ -63,7 +63,7 @@ FLOORS = {
         "http_errors http_settings",
         "redacting simulator",
         "node_agent protocol shared_lists",
-        "designs errors finite_range hidden_address",
+        "designs errors finite_range hidden_address private_files",
     ),
     "site_store": (
         "__main__",
@@ -97,7 +97,7 @@ FLOORS = {
         "demo online",
         "command_group help terminal",
         "controller embedded output",
-        "courier files folding_table options private_files service_account",
+        "courier files folding_table options",
     ),
     "slipway_airflow": (
         "notify_dag site_dag",

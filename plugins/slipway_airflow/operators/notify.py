@@ -16,12 +16,12 @@ from site_store import EventNotFound, SiteStore
 from strategy_lib.actors import Actor
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.parsing.notifications import Notifier
+from strategy_lib.settings import SLIPWAY_NOTIFIERS, SettingError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
     from airflow.sdk.bases.notifier import BaseNotifier
 
-VARIABLE: Final = "SLIPWAY_NOTIFIERS"
 SMTP: Final = "smtp"
 _BUILT_IN: Final = {SMTP: "airflow.providers.smtp.notifications.smtp:SmtpNotifier"}
 
@@ -30,36 +30,21 @@ class NotifierError(ValueError):
     """A notifier cannot be made: mend the site's document, or `SLIPWAY_NOTIFIERS` where Airflow's tasks run."""
 
 
-def known_notifiers(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the classes of notifiers by name, as `module:class`.
-
-    A document names one by its name, and so loads no code that an administrator has not listed.
-
-    Parameters
-    ----------
-    environment : `SLIPWAY_NOTIFIERS` lists more, such as `slack=airflow.providers.slack….slack:SlackNotifier,…`.
-
-    Raises
-    ------
-    NotifierError : the list cannot be read.
-    """
-    known = dict(_BUILT_IN)
-    for part in filter(None, (part.strip() for part in environment.get(VARIABLE, "").split(","))):
-        name, _, place = (text.strip() for text in part.partition("="))
-        if not name or place.count(":") != 1:
-            raise NotifierError(f"{VARIABLE} has {part!r}: write name=module:class, with commas between several")
-        known[name] = place
-    return known
-
-
 def make_notifier(way: Notifier, message: Mapping[str, Any], environment: Mapping[str, str]) -> BaseNotifier:
     """Return a notifier that says this.
 
     `smtp` gets subject and text. Of any other, each argument that is a text has `{text}` and `{details}` replaced.
 
-    Raises `NotifierError`: there is no such notifier, or it cannot take the arguments.
+    A document names one by its name, and so loads no code that an administrator has not listed.
+
+    Parameters
+    ----------
+    environment : `SLIPWAY_NOTIFIERS` lists more than are built in.
+
+    Raises `NotifierError`: there is no such notifier, or it cannot take the arguments; `SettingError`: the list cannot
+    be read.
     """
-    known = known_notifiers(environment)
+    known = _BUILT_IN | SLIPWAY_NOTIFIERS.read(environment)
     if way.name not in known:
         raise NotifierError(f"there is no notifier {way.name!r}; {did_you_mean(way.name, known)}")
     module, _, name = known[way.name].partition(":")
@@ -108,7 +93,7 @@ class NotifyOperator(BaseOperator):
             if target is None or not isinstance(target.way, Notifier):
                 raise AirflowFailException(f"site {event.site} has no notifier {params['target']!r} (any more)")
             notifier = make_notifier(target.way, message_of(event), os.environ)
-        except (EventNotFound, NotifierError) as error:
+        except (EventNotFound, NotifierError, SettingError) as error:
             raise AirflowFailException(str(error)) from error
         # Not called as Airflow's callbacks call it: that would take what a document says for a template, which may
         # read connections, and would hide a failure.

@@ -29,8 +29,8 @@ from slipway_api.http.concurrency import JUDGING
 from slipway_api.http.dependencies import open_store, provisioners
 from strategy_lib.errors import Problem
 from strategy_lib.garbage import garbage_put_off
-from strategy_lib.parsing.node_networks import NETWORKS_VARIABLE
 from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA, Webhook
+from strategy_lib.settings import SLIPWAY_NODE_NETWORKS
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
@@ -124,7 +124,7 @@ def _validate(
             store, site, text, nodes, lambda said: redactor().redact(said), committed, _kind_of(rendering)
         )
         kind = provisioner_check.provisioner_kind(site)
-        networks = os.environ.get(NETWORKS_VARIABLE, "")
+        networks = os.environ.get(SLIPWAY_NODE_NETWORKS.name, "")
         found = validate_rendering(rendering, most_groups=longest_mapping(), provisioner=kind, node_networks=networks)
         secrets = RevisionSecrets(found_secrets(), tuple(map(str, found.exposed)))
         problems += found.problems

@@ -40,6 +40,7 @@ from slipway_api.http.api_errors import ApiError, failure, is_below, keystone_fa
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN
 from slipway_api.http.etags import etag_headers
 from slipway_api.http.shipyard_headers import request_id
+from strategy_lib.settings import SettingError
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +80,8 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(503, str(error), "Connection unknown", retry=True)
         case ExtensionError():
             return ApiError(503, str(error), "Extension refused")
+        case SettingError():
+            return ApiError(503, str(error), "Setting refused")
         case SettingsError():
             return ApiError(503, str(error), "Provisioner not configured")
         case RetryRefused():
@@ -119,6 +122,7 @@ def add_error_answers(app: FastAPI, page_failure: PageFailure) -> None:
         AirflowApiError,
         ExtensionError,
         ConnectionLookupFailed,
+        SettingError,
         SettingsError,
         RetryRefused,
         NotAsked,

@@ -29,15 +29,14 @@ from slipway_api.http.bodies import JsonObject, json_body_of
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.keystone import wrong_passwords
 from slipway_api.keystone.wrong_passwords import PROOF, address_of, proof_of
+from strategy_lib.settings import SLIPWAY_KEYSTONE
 
-SWITCH = "SLIPWAY_KEYSTONE"
-_SWITCHED_OFF = {"off", "false", "no", "0"}
 _INTERFACES = ("public", "internal", "admin")
 _DOMAIN = {"id": "default", "name": "Default"}
 
 
 def _switched_on() -> None:
-    if os.environ.get(SWITCH, "").strip().lower() in _SWITCHED_OFF:
+    if not SLIPWAY_KEYSTONE.read(os.environ):
         raise ApiError(404, "the Keystone face is switched off here: log in at Airflow, with POST /auth/token")
 
 

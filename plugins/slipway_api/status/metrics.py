@@ -8,7 +8,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
@@ -24,12 +23,11 @@ from slipway_api.http.answers import ERRORS
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.sites.view_readers import READERS
+from strategy_lib.settings import SLIPWAY_METRICS_TOKEN_FILE
 
 log = logging.getLogger(__name__)
 router = APIRouter(tags=["monitoring"], route_class=BlockingRoute)
 
-TOKEN_FILE = "SLIPWAY_METRICS_TOKEN_FILE"  # noqa: S105 - the name of a variable
-"""The variable that names the file with the token of a Prometheus that is no user of Airflow's."""
 SHORTEST_TOKEN = 16
 KEPT_FOR = 5.0
 """Seconds for which an answer is used again: many may ask, and the numbers are counted anew each time."""
@@ -50,16 +48,17 @@ async def may_scrape(
 
 def has_token(given: str) -> bool:
     """Tell whether this is the token of the file. The file is read each time: it may be replaced."""
-    file = os.environ.get(TOKEN_FILE)
-    if not file:
+    file = SLIPWAY_METRICS_TOKEN_FILE.read(os.environ)
+    if file is None:
         return False
     try:
-        token = Path(file).read_text("utf-8").strip()
+        token = file.read_text("utf-8").strip()
     except (OSError, ValueError) as error:
-        log.warning("The file that %s names cannot be read: %s", TOKEN_FILE, type(error).__name__)
+        log.warning("The file that %s names cannot be read: %s", SLIPWAY_METRICS_TOKEN_FILE.name, type(error).__name__)
         return False
     if len(token) < SHORTEST_TOKEN:
-        log.warning("The token in the file that %s names is shorter than %d characters.", TOKEN_FILE, SHORTEST_TOKEN)
+        named_by = SLIPWAY_METRICS_TOKEN_FILE.name
+        log.warning("The token in the file that %s names is shorter than %d characters.", named_by, SHORTEST_TOKEN)
         return False
     return hmac.compare_digest(token.encode(), given.encode())
 

@@ -15,6 +15,7 @@ from slipway_cli.online.server.server import Failed
 from slipway_cli.online.server.server_config import checked_url, server_config
 from slipway_cli.options import examples
 from slipway_cli.output import console, output_option, serialised, table
+from strategy_lib.settings import SLIPWAY_PASSWORD
 
 
 def _no_address(_context: click.Context, _option: click.Parameter, url: str | None) -> None:
@@ -71,8 +72,7 @@ def login(user: str | None, password_stdin: bool, profile: str | None) -> None:
 def _password(user: str, url: str, from_stdin: bool) -> str:
     if from_stdin:
         return _not_empty(sys.stdin.read().rstrip("\r\n"))
-    given = os.environ.get("SLIPWAY_PASSWORD")
-    if given:
+    if given := SLIPWAY_PASSWORD.read(os.environ):
         return given
     if not sys.stdin.isatty():
         # Nobody to hide the typing from, and getpass would complain.

@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from api_client.session import token_expiry
+from provisioner_client.private_files import write_private
 from slipway_cli import SlipwayCliError
-from slipway_cli.private_files import write_private
 from strategy_lib.did_you_mean import suggestion
 
 _TOO_OPEN = stat.S_IRWXG | stat.S_IRWXO

@@ -19,6 +19,7 @@ from slipway_cli import SlipwayCliError
 from slipway_cli.online.documents.collection_files import Collection
 from slipway_cli.online.server.server_config import ServerConfig
 from slipway_cli.output import Sameness, console, counted, folded, printable, sameness
+from strategy_lib.settings import SLIPWAY_TOKEN
 
 Message = Mapping[str, Any]
 Sentence = Callable[[Message], str]
@@ -171,7 +172,7 @@ def translated_errors(where: ServerConfig, say_of: SentenceOf = _plain) -> Itera
 
 def _refused(where: ServerConfig, error: ApiRefused, say_of: SentenceOf) -> Failed:
     if error.status == 401:
-        renew = "renew SLIPWAY_TOKEN, which is set" if os.environ.get("SLIPWAY_TOKEN") else f"run `{where.login}`"
+        renew = "renew SLIPWAY_TOKEN, which is set" if SLIPWAY_TOKEN.read(os.environ) else f"run `{where.login}`"
         return Failed(f"{where.url} does not accept the token (any more): {renew}", status=401)
     body, headers = error.detail, error.answer.headers if error.answer is not None else {}
     if not isinstance(body, Mapping) or "message" not in body:

@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from slipway_cli import SlipwayCliError
 from slipway_cli.online.server.profiles import Folder, Profile
 from slipway_cli.output import listed
+from strategy_lib.settings import SLIPWAY_HOME, SLIPWAY_PROFILE, SLIPWAY_SITE, SLIPWAY_TOKEN, SLIPWAY_URL
 
 DEFAULT_SITE = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -74,12 +74,12 @@ def server_config(
     folder = Folder.of(env)
     named = _named(profile, env, folder)
     url = checked_url(named.server.url)
-    token, user = env.get("SLIPWAY_TOKEN"), named.server.user
+    token, user = SLIPWAY_TOKEN.read(env) or None, named.server.user
     if with_token and not token:
         login = folder.login(url, user)
         if login is not None:
             token, user = login.token, login.user
-    given = site or env.get("SLIPWAY_SITE") or named.server.site
+    given = site or SLIPWAY_SITE.read(env) or named.server.site
     chosen = given or DEFAULT_SITE
     if _NAME.fullmatch(chosen) is None:
         raise SlipwayCliError(f"{chosen!r} is no name of a site: use up to 64 letters, digits, _ . and -")
@@ -96,24 +96,23 @@ def server_config(
 
 
 def _named(profile: str | None, env: Mapping[str, str], folder: Folder) -> _Named:
-    name = profile or env.get("SLIPWAY_PROFILE")
+    name = profile or SLIPWAY_PROFILE.read(env)
     current, profiles = folder.profiles()
     if name:
         by = "" if profile else ", which SLIPWAY_PROFILE names"
         return _Named(
             folder.profile(name), f"The server is that of profile {name}{by}", "--profile names another", name
         )
-    if env.get("SLIPWAY_URL"):
+    if address := SLIPWAY_URL.read(env):
         others = "that variable, or --profile, names another"
-        return _Named(Profile(env["SLIPWAY_URL"]), "The server is the one in SLIPWAY_URL", others)
+        return _Named(Profile(address), "The server is the one in SLIPWAY_URL", others)
     if current is not None and current in profiles:
         said = f"The server is that of profile {current}, which is in use"
         others = "--profile, `slipway profile use` or SLIPWAY_URL name another"
         return _Named(profiles[current], said, others, current)
     from slipway_cli.embedded.home import find_running
-    from slipway_cli.embedded.settings import DEFAULT_HOME
 
-    home = Path(env.get("SLIPWAY_HOME") or DEFAULT_HOME).expanduser()
+    home = SLIPWAY_HOME.read(env).expanduser()
     running = find_running(home)
     if running is None:
         known = f"`slipway profile use NAME` ({listed(profiles)}), " if profiles else ""

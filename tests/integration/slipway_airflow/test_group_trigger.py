@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from provisioner_client.node_agent.settings import FILE_VARIABLE, SHORTEST_KEY
+from provisioner_client.node_agent.agent import SHORTEST_KEY
 from site_engine.kinds import DEPLOY_GROUP
 from site_engine.process import STOP
 from site_engine.provisioners import ProvisionerConnection
@@ -24,6 +24,7 @@ from slipway_airflow import group_trigger, trigger_waits
 from slipway_airflow.group_trigger import GroupTrigger
 from strategy_lib.parsing.configuration import DeploymentConfiguration
 from strategy_lib.phase import GroupState, Phase
+from strategy_lib.settings import SLIPWAY_NODE_KEY_FILE
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
@@ -280,13 +281,13 @@ def test_rule_58_nodes_that_are_not_ready_at_once_are_left_to_the_task(
     begin_two: BeginTwo, simulator: Simulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     driving = begin_two({"one": {"ready": {"timeout": 600}}})
-    monkeypatch.delenv(FILE_VARIABLE, raising=False)
+    monkeypatch.delenv(SLIPWAY_NODE_KEY_FILE.name, raising=False)
     run(driving, ["one"])
     assert simulator.submissions() == [], "nobody can be asked without the site's key"
     key = tmp_path / "key"
     key.write_text("k" * SHORTEST_KEY)
     key.chmod(0o600)
-    monkeypatch.setenv(FILE_VARIABLE, str(key))
+    monkeypatch.setenv(SLIPWAY_NODE_KEY_FILE.name, str(key))
     run(driving, ["one"])
     assert simulator.submissions() == [("prepare_nodes", ["n-one"]), ("deploy_nodes", ["n-one"])]
     assert states(driving)["one"] is GroupState.RUNNING

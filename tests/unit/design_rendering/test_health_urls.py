@@ -102,7 +102,9 @@ def test_which_addresses_are_refused_is_the_installations_to_say() -> None:
     assert [level for _, _, level, _ in told("127.0.0.1}", None)] == ["warning"], "here nobody knows the installation"
     ((path, _, level, said),) = told("10.0.0.1}", "everywhere")
     assert (path, level) == ("$", "error")
-    assert said.startswith("the nodes of no site are asked: SLIPWAY_NODE_NETWORKS='everywhere' is no list of networks")
+    assert said.startswith(
+        "the nodes of no site are asked: SLIPWAY_NODE_NETWORKS: 'everywhere' is not a list of networks"
+    )
 
 
 def test_the_address_of_a_node_of_slipways_own_kind_is_judged_in_its_place() -> None:

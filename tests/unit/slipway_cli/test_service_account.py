@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from slipway_cli import SlipwayCliError
-from slipway_cli.service_account import ServiceAccount, service_account
+from slipway_cli.controller import ServiceAccount, service_account
+from strategy_lib.settings import SettingError
 
 FILE = "SLIPWAY_SERVICE_PASSWORD_FILE"
 
@@ -28,7 +28,7 @@ def test_from_a_file_that_only_its_owner_can_read(tmp_path: Path) -> None:
     file.chmod(0o600)
     assert service_account({FILE: str(file)}) == ServiceAccount("slipway", "from the file")
     file.chmod(0o640)
-    with pytest.raises(SlipwayCliError, match="chmod 600"):
+    with pytest.raises(SettingError, match="chmod 600"):
         service_account({FILE: str(file)})
 
 
@@ -38,7 +38,7 @@ def test_a_file_that_is_of_no_use_is_named(tmp_path: Path, content: bytes | None
     if content is not None:
         file.write_bytes(content)
         file.chmod(0o600)
-    with pytest.raises(SlipwayCliError, match=why) as caught:
+    with pytest.raises(SettingError, match=why) as caught:
         service_account({FILE: str(file)})
     assert str(file) in str(caught.value)
 

@@ -12,9 +12,10 @@ from site_engine.monitoring.metrics import ACTIONS_RUNNING, CONTENT_TYPE, METRIC
 from site_store import SiteStore
 from site_store.status.leases import lease_of
 from slipway_api.sites.view_readers import Readers
-from slipway_api.status.metrics import SHORTEST_TOKEN, TOKEN_FILE, Kept, export
+from slipway_api.status.metrics import SHORTEST_TOKEN, Kept, export
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import PublishedState, Version
+from strategy_lib.settings import SLIPWAY_METRICS_TOKEN_FILE
 from tests.integration.api.airflow_runs import commit
 from tests.integration.api.http.test_service import assert_failure
 
@@ -26,7 +27,7 @@ def token_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file that the server reads the token from."""
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
-    monkeypatch.setenv(TOKEN_FILE, str(file))
+    monkeypatch.setenv(SLIPWAY_METRICS_TOKEN_FILE.name, str(file))
     return file
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from provisioner_client.node_agent.asking import SiteAsker, ask_nodes
 from provisioner_client.node_agent.request import Asker
-from provisioner_client.node_agent.settings import UnusableNodeSetting
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
+from strategy_lib.settings import SettingError
 from tests.support.node_agents import KEY, LOOPBACK, ON_LOOPBACK, AgentProcess
 
 
@@ -42,7 +42,7 @@ def test_each_node_answers_or_says_why_not(agent: AgentProcess, tmp_path: Path) 
     while said == answers["n1"]:
         (said,) = asyncio.run(ask("alpha", {"n1": agent.url}, 10)).values()
     assert said == Reported(NodeAvailability.INITIALIZING, "loads images")
-    with pytest.raises(UnusableNodeSetting, match="beta"):
+    with pytest.raises(SettingError, match="beta"):
         asyncio.run(ask("beta", {"n1": agent.url}, 10))
 
 

@@ -16,12 +16,12 @@ import provisioner_client.node_agent.listener as listener_file
 import provisioner_client.node_agent.request as request_file
 from provisioner_client.errors import ProvisionerError
 from provisioner_client.node_agent.agent import signature
-from provisioner_client.node_agent.asking import ask_nodes
+from provisioner_client.node_agent.asking import ask_nodes, read_site_key
 from provisioner_client.node_agent.listener import AgentListener, Pace
 from provisioner_client.node_agent.request import LONGEST_ANSWER, AgentSilent, Asker, ask, read_answer
-from provisioner_client.node_agent.settings import UnusableNodeSetting, read_site_key
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
+from strategy_lib.settings import SettingError
 from tests.support.node_agents import KEY, LOOPBACK, AgentProcess, say_up
 
 QUICK = Pace(turn=0.1, again=0.1, silent=(0.1,))
@@ -276,14 +276,14 @@ def test_the_key_of_a_site_is_in_a_file_of_its_own(tmp_path: Path) -> None:
     environ = {"SLIPWAY_NODE_KEY_FILE": str(tmp_path / "{site}.key")}
     assert read_site_key(environ, "r1") == KEY.encode()
     for site, words in (("r2", "cannot be read"), ("../r1", "no name for a file")):
-        with pytest.raises(UnusableNodeSetting, match=words):
+        with pytest.raises(SettingError, match=words):
             read_site_key(environ, site)
-    with pytest.raises(UnusableNodeSetting, match="set SLIPWAY_NODE_KEY_FILE"):
+    with pytest.raises(SettingError, match="SLIPWAY_NODE_KEY_FILE: set it"):
         read_site_key({}, "r1")
     file.chmod(0o640)
-    with pytest.raises(UnusableNodeSetting, match="chmod 600"):
+    with pytest.raises(SettingError, match="chmod 600"):
         read_site_key(environ, "r1")
     file.chmod(0o600)
     file.write_text("short")
-    with pytest.raises(UnusableNodeSetting, match="32 characters"):
+    with pytest.raises(SettingError, match="32 characters"):
         read_site_key(environ, "r1")

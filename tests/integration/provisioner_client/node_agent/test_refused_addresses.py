@@ -13,10 +13,10 @@ import pytest
 
 from provisioner_client.node_agent.asking import SiteAsker
 from provisioner_client.node_agent.request import AgentSilent, Asker, ask
-from provisioner_client.node_agent.settings import Proxy, UnusableNodeSetting
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL
+from strategy_lib.settings import Proxy, SettingError
 from tests.support.node_agents import KEY, LOOPBACK, say_up
 
 UP = Reported(NodeAvailability.UP, "")
@@ -106,7 +106,7 @@ def test_a_list_that_is_none_has_nobody_asked(tmp_path: Path) -> None:
     key.touch(mode=0o600)
     key.write_text(KEY)
     asker = SiteAsker({"SLIPWAY_NODE_KEY_FILE": str(key), "SLIPWAY_NODE_NETWORKS": "everywhere"}, "me")
-    with pytest.raises(UnusableNodeSetting, match="SLIPWAY_NODE_NETWORKS='everywhere' is no list of networks"):
+    with pytest.raises(SettingError, match="SLIPWAY_NODE_NETWORKS: 'everywhere' is not a list of networks"):
         asyncio.run(asker("alpha", {"n1": "http://10.0.0.1:9650/state"}, 1))
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 import requests
 
-from provisioner_client.errors import ProvisionerError
 from provisioner_client.node_agent.asking import SiteAsker
 from provisioner_client.node_agent.request import AgentSilent, Asker, ask
-from provisioner_client.node_agent.settings import UnusableNodeSetting, read_proxy
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
+from strategy_lib.settings import SLIPWAY_NODE_PROXY
 from tests.integration.provisioner_client.simulator.conftest import StartSimulator
 from tests.support.node_agents import KEY
 from tests.support.simulators import Simulator
@@ -46,7 +45,7 @@ def becomes(simulator: Simulator, name: str, **state: str) -> None:
 
 
 def asker(simulator: Simulator, key: str = KEY) -> Asker:
-    return Asker(key.encode(), "me", proxy=read_proxy({"SLIPWAY_NODE_PROXY": simulator.url}))
+    return Asker(key.encode(), "me", proxy=SLIPWAY_NODE_PROXY.parse(simulator.url))
 
 
 def said(simulator: Simulator, url: str = URL, known: str = "", wait: float = 0.0, key: str = KEY) -> Reported | str:
@@ -87,11 +86,3 @@ def test_it_lingers_until_the_machine_is_another_or_says_so(simulator: Simulator
 
 def test_without_a_key_it_says_which_option_is_missing(start_simulator: StartSimulator) -> None:
     assert said(start_simulator()) == "HTTP 501: the simulator was started without --node-key"
-
-
-@pytest.mark.parametrize("named", ["https://127.0.0.1:1", "127.0.0.1:9000", "http://h", "http://u:p@h:1", "http://h:x"])
-def test_a_proxy_that_is_none_says_what_would_be_right(named: str) -> None:
-    with pytest.raises(UnusableNodeSetting, match="write http://HOST:PORT"):
-        read_proxy({"SLIPWAY_NODE_PROXY": named})
-    assert issubclass(UnusableNodeSetting, ProvisionerError)
-    assert read_proxy({}) is None

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from provisioner_client.private_files import write_private
 from slipway_cli.embedded.credentials import Credentials, load_or_create
 from slipway_cli.embedded.errors import EmbeddedError
-from slipway_cli.private_files import write_private
 
 
 def load(home: Path, **environ: str) -> Credentials:

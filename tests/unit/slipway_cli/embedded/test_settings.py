@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from slipway_cli.controller import ServiceAccount, service_account
 from slipway_cli.embedded.credentials import load_or_create
 from slipway_cli.embedded.environment import airflow_environment, controller_environment
-from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.settings import EmbeddedSettings, default_dags_folder
 from slipway_cli.main import main
-from slipway_cli.service_account import ServiceAccount, service_account
 
 
 def environment(home: Path, **environ: str) -> dict[str, str]:
@@ -50,12 +49,6 @@ def test_the_folders_and_files_of_task_logs_are_private(tmp_path: Path) -> None:
     made = environment(tmp_path)
     assert made["AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FOLDER_PERMISSIONS"] == "0o700"
     assert made["AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FILE_PERMISSIONS"] == "0o600"
-
-
-@pytest.mark.parametrize("port", ["http", "-1", "65536", "80 80"])
-def test_an_impossible_port_is_refused_by_the_name_of_its_variable(port: str) -> None:
-    with pytest.raises(EmbeddedError, match="SLIPWAY_PORT"):
-        EmbeddedSettings.from_environment(environ={"SLIPWAY_PORT": port})
 
 
 def test_a_supervisor_in_the_background_is_told_the_same_settings(tmp_path: Path) -> None:
