@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
@@ -13,7 +10,8 @@ from pydantic import BaseModel, Field
 from site_engine.plans.design_changes import DesignUnreadable, documents_between
 from slipway_api.documents.differences import ChangedField, ChangeName
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import READING
+from slipway_api.http.concurrency import READING, answer_within
+from slipway_api.http.kept import Kept
 
 if TYPE_CHECKING:
     from design_rendering.changes.document_changes import DocumentChange
@@ -24,7 +22,6 @@ MOST_FIELDS = 200
 MOST_KEPT = 64
 """Comparisons that are kept: each is of one node between two revisions, and takes seconds in a very large design."""
 
-Key = tuple[str, str, str, int, int]
 Shown = list[dict[str, Any]]
 
 
@@ -38,45 +35,8 @@ class NodeDifference(BaseModel):
     fields_left_out: int = Field(default_factory=int)
 
 
-class Comparisons:
-    """Comparisons of revisions, which never change: each is made once, by one thread, and the newest are kept."""
-
-    def __init__(self, most: int = MOST_KEPT) -> None:
-        self._most = most
-        self._lock = threading.Lock()
-        self._known: OrderedDict[Key, Future[Shown]] = OrderedDict()
-
-    def get(self, key: Key, make: Callable[[], Shown], wait: float | None) -> Shown | None:
-        """Return a comparison; None where it takes longer than so many seconds. It is made all the same, and kept.
-
-        Raises what `make` raises; it is called again next time.
-        """
-        with self._lock:
-            found = self._known.get(key)
-            if found is None:
-                found = self._known[key] = Future()
-                threading.Thread(target=self._make, args=(key, found, make), name="comparison", daemon=True).start()
-            self._known.move_to_end(key)
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
-        try:
-            return found.result(wait)
-        except TimeoutError:
-            return None
-
-    def _make(self, key: Key, answer: Future[Shown], make: Callable[[], Shown]) -> None:
-        try:
-            made = make()
-        except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
-            with self._lock:
-                if self._known.get(key) is answer:
-                    del self._known[key]
-            answer.set_exception(error)
-        else:
-            answer.set_result(made)
-
-
-COMPARISONS = Comparisons()
+COMPARISONS: Kept[Shown] = Kept(MOST_KEPT)
+"""Of revisions, which never change."""
 
 
 def node_differences(
@@ -108,8 +68,14 @@ def node_differences(
         with READING.slot():
             return shown_differences(name, documents_between(store, site, done, wanted, [name]).get(name, ()))
 
+    def compared() -> Shown:
+        return COMPARISONS.get((store.location, site, name, done, wanted), compare)
+
     try:
-        return COMPARISONS.get((store.location, site, name, done, wanted), compare, wait)
+        return compared() if wait is None else answer_within(wait, "comparison", compared)
+    except TimeoutError:
+        # It goes on, and is kept for who asks again.
+        return None
     except DesignUnreadable as error:
         raise ApiError(409, str(error), "Unable to compare revisions") from error
 

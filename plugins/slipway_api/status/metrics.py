@@ -5,9 +5,6 @@ from __future__ import annotations
 import hmac
 import logging
 import os
-import threading
-import time
-from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
@@ -22,6 +19,7 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import ERRORS
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
+from slipway_api.http.kept import Kept
 from slipway_api.sites.view_readers import READERS
 from strategy_lib.settings import SLIPWAY_METRICS_TOKEN_FILE
 
@@ -63,24 +61,8 @@ def has_token(given: str) -> bool:
     return hmac.compare_digest(token.encode(), given.encode())
 
 
-class Kept:
-    """The newest answer of this process, for some seconds."""
-
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._monotonic = monotonic
-        self._lock = threading.Lock()
-        self._text: dict[str, tuple[float, str]] = {}
-
-    def text(self, key: str, make: Callable[[], str]) -> str:
-        """Return the text that was made for a store lately, else make it; of several at once one makes it."""
-        with self._lock:
-            made = self._text.get(key)
-            if made is None or self._monotonic() - made[0] >= KEPT_FOR:
-                made = self._text[key] = (self._monotonic(), make())
-            return made[1]
-
-
-_kept = Kept()
+_kept: Kept[str] = Kept(1, KEPT_FOR)
+"""Of this process, by store."""
 
 
 @router.get(
@@ -104,7 +86,7 @@ def metrics(store: Store) -> Response:
         export(samples)
         return to_text(samples)
 
-    return Response(_kept.text(store.location, make), media_type=None, headers={"Content-Type": CONTENT_TYPE})
+    return Response(_kept.get(store.location, make), media_type=None, headers={"Content-Type": CONTENT_TYPE})
 
 
 _exported: set[tuple[Metric, tuple[str, ...]]] = set()

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from site_engine.trees.status_trees import tree_to_dict
+from slipway_api.http.kept import Kept
 
 if TYPE_CHECKING:
     from site_engine.trees.status_trees import StatusTree
 
 LARGEST = 1024 * 1024
 """Bytes of an answer, unless the whole tree is asked for."""
-_KEPT = 64
-"""Trees that are kept."""
-_KEPT_FOR = 5.0
-"""Seconds: some of what is shown changes with time alone, such as an owner that never came."""
 _SHORT = 200
 """Characters of a message, where the whole would be too large."""
 
@@ -40,6 +34,11 @@ class Rendered:
     token: str
     tag: str
     body: bytes
+
+
+RENDERED: Kept[Rendered] = Kept(64, 5.0)
+"""By scope and parameters. For some seconds: some of what is shown changes with time alone, such as an owner that
+never came."""
 
 
 def token_of_tag(tag: str) -> str:
@@ -94,62 +93,3 @@ def _shown(data: dict[str, Any]) -> Iterable[str]:
 
 def _shorten(entry: dict[str, Any]) -> None:
     entry["messages"] = [message[:_SHORT] for message in entry["messages"]]
-
-
-class RenderedTrees:
-    """What was rendered last, by scope and parameters.
-
-    Parameters
-    ----------
-    clock : seconds that only grow.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._places: OrderedDict[Hashable, _Place] = OrderedDict()
-
-    def get(
-        self, key: Hashable, read_token: Callable[[], str], render: Callable[[], Rendered], *, refresh: bool = False
-    ) -> Rendered:
-        """Return what is rendered: what is kept, if the change token, which is read now, is still the same.
-
-        Of several who ask for the same at once, one renders.
-
-        Parameters
-        ----------
-        key : all that tells one answer from another.
-        read_token : returns the change token now.
-        render : makes the answer.
-        refresh : nothing that is kept will do: all that is shown was read after the beginning of this call.
-        """
-        with self._lock:
-            place = self._places.setdefault(key, _Place())
-            self._places.move_to_end(key)
-            while len(self._places) > _KEPT:
-                self._places.popitem(last=False)
-        with place.lock:
-            kept = place.kept
-            if (
-                not refresh
-                and kept is not None
-                and self._clock() - place.made <= _KEPT_FOR
-                and kept.token == read_token()
-            ):
-                return kept
-            begun = self._clock()
-            place.kept, place.made = render(), begun
-            return place.kept
-
-
-class _Place:
-    """What is kept of one answer, and who renders it."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.kept: Rendered | None = None
-        self.made = 0.0
-
-
-RENDERED = RenderedTrees()
-"""Those of this process."""

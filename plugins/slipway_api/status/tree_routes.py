@@ -176,7 +176,7 @@ async def live(
         await LONG_POLLS.get().newer(scope, read_token, token_of_tag(since), reading.wait)
     refresh = "no-cache" in request.headers.get("cache-control", "")
     key = (scope, (levels, reading.touched_only))
-    shown = await in_thread(lambda: RENDERED.get(key, read_token, render, refresh=refresh))
+    shown = await in_thread(lambda: RENDERED.get(key, render, lambda kept: kept.token == read_token(), refresh=refresh))
     headers = {"ETag": f'"{shown.tag}"', "Cache-Control": "private, no-cache"}
     if since == shown.tag:
         return Response(status_code=204, headers=headers)

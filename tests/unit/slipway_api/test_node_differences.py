@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from design_rendering.changes.document_changes import Change, DocumentChange, FieldChange
-from slipway_api.documents.node_differences import MOST_FIELDS, Comparisons, Shown, shown_differences
+from slipway_api.documents import node_differences
+from slipway_api.documents.node_differences import MOST_FIELDS, Shown, shown_differences
 
-KEY = ("store", "alpha", "n1", 1, 2)
+if TYPE_CHECKING:
+    from site_store import SiteStore
+
 NODE, PROFILE = "drydock/BaremetalNode/v1", "drydock/HostProfile/v1"
 
 
@@ -34,37 +38,22 @@ def test_of_very_many_fields_the_rest_is_counted() -> None:
     assert "fields_left_out" not in first
 
 
-def test_a_comparison_that_takes_long_is_made_once_and_is_there_later() -> None:
-    comparisons, go, made = Comparisons(), threading.Event(), Shown()
-    calls: list[int] = []
+def test_a_comparison_that_takes_long_is_made_once_and_is_there_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    go, calls = threading.Event(), []
 
-    def make() -> Shown:
-        calls.append(1)
+    def compared(*asked: object) -> dict[str, list[DocumentChange]]:
+        calls.append(asked)
         assert go.wait(60)
-        return made
+        return {"n1": [changed(NODE, "n1")]}
 
-    assert comparisons.get(KEY, make, 0) is None
-    assert comparisons.get(KEY, make, 0) is None
+    monkeypatch.setattr(node_differences, "documents_between", compared)
+    store = cast("SiteStore", SimpleNamespace(location="a store"))
+    node = {"node": "n1", "as_wanted": False, "done_revision": 1, "wanted_revision": 2}
+
+    def ask(wait: float | None) -> Shown | None:
+        return node_differences.node_differences(store, "alpha", node, wait)
+
+    assert [ask(0), ask(0)] == [None, None]
     go.set()
-    assert comparisons.get(KEY, make, None) is made
-    assert calls == [1]
-
-
-def test_what_failed_is_tried_again() -> None:
-    comparisons = Comparisons()
-
-    def fail() -> Any:
-        raise ValueError("cannot be rendered")
-
-    with pytest.raises(ValueError, match="cannot be rendered"):
-        comparisons.get(KEY, fail, None)
-    made = Shown()
-    assert comparisons.get(KEY, lambda: made, None) is made
-
-
-def test_the_newest_are_kept() -> None:
-    comparisons = Comparisons(most=1)
-    first, second = Shown(), Shown()
-    assert comparisons.get(KEY, lambda: first, None) is first
-    assert comparisons.get(("store", "alpha", "n1", 2, 3), lambda: second, None) is second
-    assert comparisons.get(KEY, lambda: second, None) is second, "it was forgotten, and is made again"
+    assert [one["name"] for one in ask(None) or ()] == ["n1"]
+    assert len(calls) == 1

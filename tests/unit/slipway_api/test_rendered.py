@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -12,7 +10,7 @@ import msgspec
 from site_engine.trees.owners import Owners
 from site_engine.trees.reported import Reports
 from site_engine.trees.status_trees import StatusTree
-from slipway_api.status.rendered import LARGEST, Rendered, RenderedTrees, render_tree, token_of_tag
+from slipway_api.status.rendered import LARGEST, render_tree, token_of_tag
 from strategy_lib.status.entry import Entry, EntryKind
 from strategy_lib.status.words import Status
 
@@ -69,54 +67,3 @@ def test_the_tag_is_another_one_wherever_people_see_a_difference_and_nowhere_els
     newer = replace(tree(group("g", nodes(1))), token="8-1-1")
     assert render_tree(newer, 2).tag != first.tag
     assert msgspec.json.decode(first.body)["token"] == first.tag
-
-
-class Facts:
-    """What is rendered, how often, and its token."""
-
-    def __init__(self) -> None:
-        self.token = "1"
-        self.rendered = 0
-        self.now = 0.0
-
-    def render(self) -> Rendered:
-        self.rendered += 1
-        return Rendered(self.token, f"{self.token}.{self.rendered}", b"")
-
-
-def test_what_is_rendered_is_kept_under_its_token_for_a_while() -> None:
-    facts = Facts()
-    kept = RenderedTrees(lambda: facts.now)
-
-    def get(key: str = "a") -> str:
-        return kept.get(key, lambda: facts.token, facts.render).tag
-
-    assert [get(), get()] == ["1.1", "1.1"]
-    assert get("b") == "1.2"
-    facts.token = "2"
-    assert [get(), get()] == ["2.3", "2.3"]
-    facts.now = 6.0
-    assert get() == "2.4", "some of it changes with time alone"
-
-
-def test_of_many_who_ask_at_once_one_renders() -> None:
-    facts = Facts()
-    kept = RenderedTrees(lambda: facts.now)
-    at_once = threading.Barrier(8)
-
-    def get(_: int) -> str:
-        at_once.wait(10)
-        return kept.get("a", lambda: facts.token, facts.render).tag
-
-    with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(get, range(8))) == {"1.1"}
-
-
-def test_a_refresh_gets_what_was_read_after_it_was_asked_for() -> None:
-    facts = Facts()
-    kept = RenderedTrees(lambda: facts.now)
-
-    def get(*, refresh: bool) -> str:
-        return kept.get("a", lambda: facts.token, facts.render, refresh=refresh).tag
-
-    assert [get(refresh=False), get(refresh=True), get(refresh=False)] == ["1.1", "1.2", "1.2"]

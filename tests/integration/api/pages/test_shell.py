@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from playwright.sync_api import Route
 
 from site_store import SiteStore
+from slipway_api.http.kept import Kept
 from slipway_api.pages import live
 from slipway_api.pages import routes as pages_of_slipway
 from slipway_api.pages.rendering import STATIC, static_version
@@ -96,15 +97,17 @@ def test_what_is_kept_is_good_for_a_while_and_not_for_who_asks_for_what_is_fresh
     pages: dict[str, httpx.Client], store: SiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(store)
-    monkeypatch.setattr(live, "KEPT_FOR", 3600.0)
+    parts: Kept[live._Part] = Kept(8)
+    monkeypatch.setattr(live, "PARTS", parts)
 
     def ask(**headers: str) -> str:
         plain = {"Accept-Encoding": "identity", **headers}
         return pages["viewer"].get("/sites/default", params={"part": "live"}, headers=plain).text
 
     first = ask()
-    for key, part in list(live._kept.items()):
-        live._kept[key] = replace(part, html="as it was kept")
+    for place in parts._places.values():
+        assert place.kept is not None
+        place.kept = (place.kept[0], replace(place.kept[1], html="as it was kept"))
     assert ask() == "as it was kept"
     assert ask(**{"Cache-Control": "no-cache"})[:40] == first[:40]
 

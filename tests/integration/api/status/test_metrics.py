@@ -12,7 +12,7 @@ from site_engine.monitoring.metrics import ACTIONS_RUNNING, CONTENT_TYPE, METRIC
 from site_store import SiteStore
 from site_store.status.leases import lease_of
 from slipway_api.sites.view_readers import Readers
-from slipway_api.status.metrics import SHORTEST_TOKEN, Kept, export
+from slipway_api.status.metrics import SHORTEST_TOKEN, export
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import PublishedState, Version
 from strategy_lib.settings import SLIPWAY_METRICS_TOKEN_FILE
@@ -64,15 +64,6 @@ def test_a_token_that_was_replaced_opens_nothing_any_more(anonymous: httpx.Clien
     assert ask(anonymous, TOKEN).status_code == 200
     token_file.write_text("another-token-of-prometheus")
     assert_failure(ask(anonymous, TOKEN), 401, "log in")
-
-
-def test_the_numbers_are_counted_at_most_every_few_seconds() -> None:
-    seconds = [0.0]
-    kept, made = Kept(lambda: seconds[0]), iter("abc")
-    assert [kept.text("store", lambda: next(made)) for _ in range(2)] == ["a", "a"]
-    assert kept.text("another", lambda: next(made)) == "b"
-    seconds[0] = 5.0
-    assert kept.text("store", lambda: next(made)) == "c"
 
 
 def test_a_gauge_that_is_no_more_is_given_as_zero_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,7 +269,7 @@ class Scene:
 
     def metrics_are_counted_anew(self) -> None:
         """Have the next answer with metrics not be one of the last seconds."""
-        metrics._kept._text.clear()
+        metrics._kept._places.clear()
 
     def machines(self) -> dict[str, tuple[bool, bool]]:
         """Return of each machine whether it is deployed, and whether it is powered on: the truth."""
