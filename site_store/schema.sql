@@ -16,9 +16,9 @@
 -- A cell's number is the sum of its parts. A transaction writes a part of its own, so that no two ever wait for each
 -- other. `status/counting.py` adds up the parts of transactions that are over, and compares all counts with the rows.
 --
--- A statement may move many rows: a trigger sees them all at once (`old_rows`, `new_rows`). Its queries are texts, which
--- are planned each time, for as many rows as there are. Up to 2,000 are looked up one by one, by index: the planner
--- does not know how few the rows of a transition table are.
+-- A statement may move many rows: a trigger sees them all at once, as `changed`, and what they were before an update as
+-- `before`. Its queries are texts, which are planned each time, for as many rows as there are. Groups are looked up row
+-- by row, by index: the planner does not know how few the rows of a transition table are.
 --
 -- One transaction may put a node into a group while another changes the node. So the first takes the lock "groups of …"
 -- alone, the second shares it, and the first locks the rows that it counts, in one order.
@@ -85,690 +85,323 @@ END
 $$;
 CREATE TRIGGER touch_revision AFTER INSERT ON revision FOR EACH ROW EXECUTE FUNCTION slipway_touch_revision();
 
--- The counts of an action: its tasks, in the groups of their nodes.
-
-CREATE FUNCTION slipway_count_task_insert() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    enable_hashjoin_was text := current_setting('enable_hashjoin');
-    enable_mergejoin_was text := current_setting('enable_mergejoin');
-BEGIN
-    IF NOT EXISTS (SELECT 1 FROM new_rows) THEN
-        RETURN NULL;
-    END IF;
-    PERFORM pg_advisory_xact_lock_shared(hashtextextended('slipway: groups of action_id ' || scope, 0))
-    FROM (SELECT DISTINCT action_id AS scope FROM new_rows ORDER BY 1) scopes;
-    IF NOT EXISTS (SELECT 1 FROM new_rows OFFSET 2000) THEN
-        PERFORM set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
-    END IF;
-    EXECUTE $q$
+-- What adds cells to the counts: (action_id, site, group_name, phase, owner, status, serves, n), as a query gives them.
+CREATE FUNCTION slipway_counted(cells text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format($q$
         INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
         SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
-        FROM (
-            SELECT t.action_id AS action_id, a.site AS site, '' AS group_name, t.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, t.n AS n
-            FROM (SELECT *, 1 AS n FROM new_rows) t
-            JOIN action a ON a.id = t.action_id
-            UNION ALL
-            SELECT t.action_id AS action_id, a.site AS site, g.group_name AS group_name, t.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, t.n AS n
-            FROM (SELECT *, 1 AS n FROM new_rows) t
-            JOIN action a ON a.id = t.action_id
-            JOIN group_node g ON g.action_id = t.action_id AND g.node = t.node
-        ) cells
+        FROM (%s) cells(action_id, site, group_name, phase, owner, status, serves, n)
         GROUP BY action_id, site, group_name, phase, owner, status, serves
         HAVING sum(n) <> 0
         ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
         DO UPDATE SET records = status_count.records + excluded.records
-    $q$;
-    PERFORM set_config('enable_hashjoin', enable_hashjoin_was, true),
-        set_config('enable_mergejoin', enable_mergejoin_was, true);
+    $q$, cells)
+$$;
+
+-- The counts of an action: its tasks, in the groups of their nodes.
+
+CREATE FUNCTION slipway_count_task() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM changed) THEN
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'INSERT' THEN
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended('slipway: groups of action_id ' || scope, 0))
+        FROM (SELECT DISTINCT action_id AS scope FROM changed ORDER BY 1) scopes;
+    END IF;
+    EXECUTE slipway_counted(format($q$
+        SELECT k.action_id, a.site, place.name, k.phase, coalesce(t.owner, ''), t.status, '', t.n
+        FROM (
+            SELECT c.action_id, c.phase, %s, %s,
+                ARRAY(SELECT m.group_name FROM group_node m WHERE m.action_id = c.action_id AND m.node = c.node),
+                count(*)
+            FROM changed c %s
+            GROUP BY 1, 2, 3, 4, 5, 6, 7
+        ) k(action_id, phase, owner_was, status_was, owner_is, status_is, names, n)
+        JOIN action a ON a.id = k.action_id
+        CROSS JOIN LATERAL (VALUES (k.owner_was, k.status_was, -k.n), (k.owner_is, k.status_is, k.n)) t(owner, status, n)
+        CROSS JOIN LATERAL unnest(array_prepend('', k.names::text[])) place(name)
+        WHERE t.status IS NOT NULL
+    $q$,
+        CASE TG_OP WHEN 'INSERT' THEN 'NULL, NULL' WHEN 'DELETE' THEN 'c.owner, c.status' ELSE 'b.owner, b.status' END,
+        CASE TG_OP WHEN 'DELETE' THEN 'NULL, NULL' ELSE 'c.owner, c.status' END,
+        CASE TG_OP WHEN 'UPDATE' THEN $q$
+            JOIN before b ON b.action_id = c.action_id AND b.node = c.node AND b.phase = c.phase
+                AND (b.status, b.owner) IS DISTINCT FROM (c.status, c.owner)
+        $q$ END));
     PERFORM slipway_touch(action_id, site)
-    FROM (
-        SELECT DISTINCT t.action_id, a.site
-        FROM new_rows t
-        JOIN action a ON a.id = t.action_id
-    ) its;
+    FROM (SELECT DISTINCT c.action_id, a.site FROM changed c JOIN action a ON a.id = c.action_id) its;
     RETURN NULL;
 END
 $$;
 CREATE TRIGGER count_task_insert AFTER INSERT ON task
-    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_task_insert();
-
-CREATE FUNCTION slipway_count_task_update() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NOT EXISTS (SELECT 1 FROM new_rows) THEN
-        RETURN NULL;
-    END IF;
-    EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
-        FROM (
-            SELECT k.action_id AS action_id, a.site AS site, place.name AS group_name, k.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, t.n AS n
-            FROM (
-                SELECT o.action_id, o.phase, o.owner AS owner_was, o.status AS status_was, n.owner, n.status, ARRAY(
-                    SELECT m.group_name
-                    FROM group_node m
-                    WHERE m.action_id = o.action_id AND m.node = o.node
-                ) AS names, count(*) AS n
-                FROM old_rows o
-                JOIN new_rows n ON n.action_id = o.action_id AND n.node = o.node AND n.phase = o.phase
-                    AND (n.status, n.owner) IS DISTINCT FROM (o.status, o.owner)
-                GROUP BY 1, 2, 3, 4, 5, 6, 7
-            ) k
-            JOIN action a ON a.id = k.action_id
-            CROSS JOIN LATERAL (VALUES (k.owner_was, k.status_was, -k.n), (k.owner, k.status, k.n)) t(owner, status, n)
-            CROSS JOIN LATERAL unnest(array_prepend('', k.names::text[])) place(name)
-        ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, serves
-        HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
-        DO UPDATE SET records = status_count.records + excluded.records
-    $q$;
-    PERFORM slipway_touch(action_id, site)
-    FROM (
-        SELECT DISTINCT t.action_id, a.site
-        FROM new_rows t
-        JOIN action a ON a.id = t.action_id
-    ) its;
-    RETURN NULL;
-END
-$$;
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_task();
 CREATE TRIGGER count_task_update AFTER UPDATE ON task
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_task_update();
-
-CREATE FUNCTION slipway_count_task_delete() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    enable_hashjoin_was text := current_setting('enable_hashjoin');
-    enable_mergejoin_was text := current_setting('enable_mergejoin');
-BEGIN
-    IF NOT EXISTS (SELECT 1 FROM old_rows) THEN
-        RETURN NULL;
-    END IF;
-    IF NOT EXISTS (SELECT 1 FROM old_rows OFFSET 2000) THEN
-        PERFORM set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
-    END IF;
-    EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
-        FROM (
-            SELECT t.action_id AS action_id, a.site AS site, '' AS group_name, t.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, t.n AS n
-            FROM (SELECT *, -1 AS n FROM old_rows) t
-            JOIN action a ON a.id = t.action_id
-            UNION ALL
-            SELECT t.action_id AS action_id, a.site AS site, g.group_name AS group_name, t.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, t.n AS n
-            FROM (SELECT *, -1 AS n FROM old_rows) t
-            JOIN action a ON a.id = t.action_id
-            JOIN group_node g ON g.action_id = t.action_id AND g.node = t.node
-        ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, serves
-        HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
-        DO UPDATE SET records = status_count.records + excluded.records
-    $q$;
-    PERFORM set_config('enable_hashjoin', enable_hashjoin_was, true),
-        set_config('enable_mergejoin', enable_mergejoin_was, true);
-    PERFORM slipway_touch(action_id, site)
-    FROM (
-        SELECT DISTINCT t.action_id, a.site
-        FROM old_rows t
-        JOIN action a ON a.id = t.action_id
-    ) its;
-    RETURN NULL;
-END
-$$;
+    REFERENCING OLD TABLE AS before NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_task();
 CREATE TRIGGER count_task_delete AFTER DELETE ON task
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_task_delete();
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_task();
 
-CREATE FUNCTION slipway_count_group_node_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION slipway_count_group_node() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NOT EXISTS (SELECT 1 FROM new_rows) THEN
+    IF NOT EXISTS (SELECT 1 FROM changed) THEN
         RETURN NULL;
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('slipway: groups of action_id ' || scope, 0))
-    FROM (SELECT DISTINCT action_id AS scope FROM new_rows ORDER BY 1) scopes;
+    FROM (SELECT DISTINCT action_id AS scope FROM changed ORDER BY 1) scopes;
     EXECUTE $q$
         SELECT 1
         FROM task t
-        WHERE EXISTS (SELECT 1 FROM new_rows g WHERE g.action_id = t.action_id AND g.node = t.node)
+        WHERE EXISTS (SELECT 1 FROM changed g WHERE g.action_id = t.action_id AND g.node = t.node)
         ORDER BY t.action_id, t.node, t.phase FOR UPDATE
     $q$;
-    EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
-        FROM (
-            SELECT t.action_id AS action_id, a.site AS site, g.group_name AS group_name, t.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, 1 AS n
-            FROM task t
-            JOIN action a ON a.id = t.action_id
-            JOIN new_rows g ON g.action_id = t.action_id AND g.node = t.node
-        ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, serves
-        HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
-        DO UPDATE SET records = status_count.records + excluded.records
-    $q$;
+    EXECUTE slipway_counted(format($q$
+        SELECT t.action_id, a.site, g.group_name, t.phase, coalesce(t.owner, ''), t.status, '', %s
+        FROM task t
+        JOIN action a ON a.id = t.action_id
+        JOIN changed g ON g.action_id = t.action_id AND g.node = t.node
+    $q$, CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END));
     RETURN NULL;
 END
 $$;
 CREATE TRIGGER count_group_node_insert AFTER INSERT ON group_node
-    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_group_node_insert();
-
-CREATE FUNCTION slipway_count_group_node_delete() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NOT EXISTS (SELECT 1 FROM old_rows) THEN
-        RETURN NULL;
-    END IF;
-    PERFORM pg_advisory_xact_lock(hashtextextended('slipway: groups of action_id ' || scope, 0))
-    FROM (SELECT DISTINCT action_id AS scope FROM old_rows ORDER BY 1) scopes;
-    EXECUTE $q$
-        SELECT 1
-        FROM task t
-        WHERE EXISTS (SELECT 1 FROM old_rows g WHERE g.action_id = t.action_id AND g.node = t.node)
-        ORDER BY t.action_id, t.node, t.phase FOR UPDATE
-    $q$;
-    EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
-        FROM (
-            SELECT t.action_id AS action_id, a.site AS site, g.group_name AS group_name, t.phase AS phase,
-                coalesce(t.owner, '') AS owner, t.status AS status, '' AS serves, -1 AS n
-            FROM task t
-            JOIN action a ON a.id = t.action_id
-            JOIN old_rows g ON g.action_id = t.action_id AND g.node = t.node
-        ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, serves
-        HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
-        DO UPDATE SET records = status_count.records + excluded.records
-    $q$;
-    RETURN NULL;
-END
-$$;
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_group_node();
 CREATE TRIGGER count_group_node_delete AFTER DELETE ON group_node
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_group_node_delete();
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_group_node();
 
 -- The counts of a site: its nodes, in the groups of the newest design.
 
-CREATE FUNCTION slipway_count_node_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION slipway_count_node() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    enable_hashjoin_was text := current_setting('enable_hashjoin');
-    enable_mergejoin_was text := current_setting('enable_mergejoin');
-BEGIN
-    IF NOT EXISTS (SELECT 1 FROM new_rows) THEN
-        RETURN NULL;
-    END IF;
-    PERFORM pg_advisory_xact_lock_shared(hashtextextended('slipway: groups of site ' || scope, 0))
-    FROM (SELECT DISTINCT site AS scope FROM new_rows ORDER BY 1) scopes;
-    IF NOT EXISTS (SELECT 1 FROM new_rows OFFSET 2000) THEN
-        PERFORM set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
-    END IF;
-    EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
-        FROM (
-            SELECT '' AS action_id, t.site AS site, '' AS group_name,
-                CASE
-                    WHEN t.wanted_digest IS NULL THEN 'to be removed'
-                    WHEN EXISTS (SELECT 1 FROM site_group_node m WHERE m.site = t.site AND m.node = t.name)
-                        THEN 'grouped'
-                    ELSE 'no group'
-                END AS phase,
-                coalesce(t.owner, '') AS owner, t.standing AS status,
-                t.serves AS serves,
-                t.n AS n
-            FROM (SELECT *, 1 AS n FROM new_rows) t
-            WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
-            UNION ALL
-            SELECT '' AS action_id, t.site AS site, g.group_name AS group_name, 'grouped' AS phase,
-                coalesce(t.owner, '') AS owner, t.standing AS status,
-                t.serves AS serves,
-                t.n AS n
-            FROM (SELECT *, 1 AS n FROM new_rows) t
-            JOIN site_group_node g ON g.site = t.site AND g.node = t.name
-            WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
-        ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, serves
-        HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
-        DO UPDATE SET records = status_count.records + excluded.records
+    -- As what a node counts; without a standing it does not.
+    cell text := $q$
+        CASE WHEN num_nonnulls(%1$s.wanted_digest, %1$s.done_digest, %1$s.status) > 0 THEN %1$s.standing END,
+        %1$s.owner, %1$s.wanted_digest IS NULL, %1$s.serves
     $q$;
-    PERFORM set_config('enable_hashjoin', enable_hashjoin_was, true),
-        set_config('enable_mergejoin', enable_mergejoin_was, true);
-    PERFORM slipway_touch('', site) FROM (SELECT DISTINCT site FROM new_rows) its;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER count_node_insert AFTER INSERT ON node
-    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_node_insert();
-
-CREATE FUNCTION slipway_count_node_update() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
+    nothing text := 'NULL, NULL, NULL::boolean, NULL';
     moved bigint;
 BEGIN
-    IF NOT EXISTS (SELECT 1 FROM new_rows) THEN
+    IF NOT EXISTS (SELECT 1 FROM changed) THEN
         RETURN NULL;
     END IF;
-    EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
+    IF TG_OP = 'INSERT' THEN
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended('slipway: groups of site ' || scope, 0))
+        FROM (SELECT DISTINCT site AS scope FROM changed ORDER BY 1) scopes;
+    END IF;
+    EXECUTE slipway_counted(format($q$
+        SELECT '', k.site, place.name,
+            CASE
+                WHEN place.name <> '' THEN 'grouped'
+                WHEN t.gone THEN 'to be removed'
+                WHEN cardinality(k.names) > 0 THEN 'grouped'
+                ELSE 'no group'
+            END,
+            coalesce(t.owner, ''), t.standing, t.serves, t.n
         FROM (
-            SELECT '' AS action_id, k.site AS site, place.name AS group_name,
-                CASE
-                    WHEN place.name <> '' THEN 'grouped'
-                    WHEN t.gone THEN 'to be removed'
-                    WHEN cardinality(k.names) > 0 THEN 'grouped'
-                    ELSE 'no group'
-                END AS phase,
-                coalesce(t.owner, '') AS owner, t.standing AS status, t.serves AS serves, t.n AS n
-            FROM (
-                SELECT o.site,
-                    o.standing, o.owner, o.wanted_digest IS NULL,
-                    o.serves,
-                    (o.wanted_digest IS NOT NULL OR o.done_digest IS NOT NULL OR o.status IS NOT NULL),
-                    n.standing, n.owner, n.wanted_digest IS NULL,
-                    n.serves,
-                    (n.wanted_digest IS NOT NULL OR n.done_digest IS NOT NULL OR n.status IS NOT NULL),
-                    ARRAY(
-                        SELECT m.group_name FROM site_group_node m WHERE m.site = o.site AND m.node = o.name
-                    ) AS names,
-                    count(*)
-                FROM old_rows o
-                JOIN new_rows n ON n.site = o.site AND n.name = o.name
-                    AND (n.standing, n.serves, n.owner, n.status, n.wanted_digest, n.done_digest)
-                        IS DISTINCT FROM (o.standing, o.serves, o.owner, o.status, o.wanted_digest, o.done_digest)
-                GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
-            ) k(site, standing_was, owner_was, gone_was, serves_was, counted_was, standing_is, owner_is, gone_is,
-                serves_is, counted_is, names, n)
-            CROSS JOIN LATERAL (
-                VALUES
-                    (k.standing_was, k.owner_was, k.gone_was, k.serves_was, k.counted_was, -k.n),
-                    (k.standing_is, k.owner_is, k.gone_is, k.serves_is, k.counted_is, k.n)
-            ) t(standing, owner, gone, serves, counted, n)
-            CROSS JOIN LATERAL unnest(array_prepend('', k.names::text[])) place(name)
-            WHERE t.counted
-        ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, serves
-        HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
-        DO UPDATE SET records = status_count.records + excluded.records
-    $q$;
+            SELECT c.site, %s, %s,
+                ARRAY(SELECT m.group_name FROM site_group_node m WHERE m.site = c.site AND m.node = c.name),
+                count(*)
+            FROM changed c %s
+            GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+        ) k(site, standing_was, owner_was, gone_was, serves_was, standing_is, owner_is, gone_is, serves_is, names, n)
+        CROSS JOIN LATERAL (
+            VALUES
+                (k.standing_was, k.owner_was, k.gone_was, k.serves_was, -k.n),
+                (k.standing_is, k.owner_is, k.gone_is, k.serves_is, k.n)
+        ) t(standing, owner, gone, serves, n)
+        CROSS JOIN LATERAL unnest(array_prepend('', k.names::text[])) place(name)
+        WHERE t.standing IS NOT NULL
+    $q$,
+        CASE TG_OP WHEN 'INSERT' THEN nothing WHEN 'DELETE' THEN format(cell, 'c') ELSE format(cell, 'b') END,
+        CASE TG_OP WHEN 'DELETE' THEN nothing ELSE format(cell, 'c') END,
+        CASE TG_OP WHEN 'UPDATE' THEN $q$
+            JOIN before b ON b.site = c.site AND b.name = c.name
+                AND (b.standing, b.serves, b.owner, b.status, b.wanted_digest, b.done_digest)
+                    IS DISTINCT FROM (c.standing, c.serves, c.owner, c.status, c.wanted_digest, c.done_digest)
+        $q$ END));
     GET DIAGNOSTICS moved = ROW_COUNT;
-    IF moved > 0 THEN
-        PERFORM slipway_touch('', its.site) FROM (SELECT DISTINCT site FROM new_rows) its;
+    IF moved > 0 OR TG_OP <> 'UPDATE' THEN
+        PERFORM slipway_touch('', its.site) FROM (SELECT DISTINCT site FROM changed) its;
     ELSE
         EXECUTE $q$
             SELECT slipway_touch('', its.site)
             FROM (
-                SELECT o.site
-                FROM old_rows o
-                JOIN new_rows n ON n.site = o.site AND n.name = o.name
+                SELECT b.site
+                FROM before b
+                JOIN changed c ON c.site = b.site AND c.name = b.name
                     AND (
-                        o.standing, o.status, o.error, o.error_revision, o.error_action,
-                        o.fixed, o.last_updated, o.wanted_revision, o.wanted_digest,
-                        o.done_revision, o.done_digest, o.doubt, o.rack, o.provisioner_status,
-                        o.power, o.owner, o.wanted_version, o.touched, o.done_version,
-                        o.error_version, o.failures, o.next_try
+                        b.standing, b.status, b.error, b.error_revision, b.error_action,
+                        b.fixed, b.last_updated, b.wanted_revision, b.wanted_digest,
+                        b.done_revision, b.done_digest, b.doubt, b.rack, b.provisioner_status,
+                        b.power, b.owner, b.wanted_version, b.touched, b.done_version,
+                        b.error_version, b.failures, b.next_try
                     ) IS DISTINCT FROM (
-                        n.standing, n.status, n.error, n.error_revision, n.error_action,
-                        n.fixed, n.last_updated, n.wanted_revision, n.wanted_digest,
-                        n.done_revision, n.done_digest, n.doubt, n.rack, n.provisioner_status,
-                        n.power, n.owner, n.wanted_version, n.touched, n.done_version,
-                        n.error_version, n.failures, n.next_try
+                        c.standing, c.status, c.error, c.error_revision, c.error_action,
+                        c.fixed, c.last_updated, c.wanted_revision, c.wanted_digest,
+                        c.done_revision, c.done_digest, c.doubt, c.rack, c.provisioner_status,
+                        c.power, c.owner, c.wanted_version, c.touched, c.done_version,
+                        c.error_version, c.failures, c.next_try
                     )
-                GROUP BY o.site
+                GROUP BY b.site
             ) its
         $q$;
     END IF;
     RETURN NULL;
 END
 $$;
+CREATE TRIGGER count_node_insert AFTER INSERT ON node
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_node();
 CREATE TRIGGER count_node_update AFTER UPDATE ON node
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_node_update();
-
-CREATE FUNCTION slipway_count_node_delete() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    enable_hashjoin_was text := current_setting('enable_hashjoin');
-    enable_mergejoin_was text := current_setting('enable_mergejoin');
-BEGIN
-    IF NOT EXISTS (SELECT 1 FROM old_rows) THEN
-        RETURN NULL;
-    END IF;
-    IF NOT EXISTS (SELECT 1 FROM old_rows OFFSET 2000) THEN
-        PERFORM set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
-    END IF;
-    EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
-        FROM (
-            SELECT '' AS action_id, t.site AS site, '' AS group_name,
-                CASE
-                    WHEN t.wanted_digest IS NULL THEN 'to be removed'
-                    WHEN EXISTS (SELECT 1 FROM site_group_node m WHERE m.site = t.site AND m.node = t.name)
-                        THEN 'grouped'
-                    ELSE 'no group'
-                END AS phase,
-                coalesce(t.owner, '') AS owner, t.standing AS status,
-                t.serves AS serves,
-                t.n AS n
-            FROM (SELECT *, -1 AS n FROM old_rows) t
-            WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
-            UNION ALL
-            SELECT '' AS action_id, t.site AS site, g.group_name AS group_name, 'grouped' AS phase,
-                coalesce(t.owner, '') AS owner, t.standing AS status,
-                t.serves AS serves,
-                t.n AS n
-            FROM (SELECT *, -1 AS n FROM old_rows) t
-            JOIN site_group_node g ON g.site = t.site AND g.node = t.name
-            WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
-        ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, serves
-        HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
-        DO UPDATE SET records = status_count.records + excluded.records
-    $q$;
-    PERFORM set_config('enable_hashjoin', enable_hashjoin_was, true),
-        set_config('enable_mergejoin', enable_mergejoin_was, true);
-    PERFORM slipway_touch('', site) FROM (SELECT DISTINCT site FROM old_rows) its;
-    RETURN NULL;
-END
-$$;
+    REFERENCING OLD TABLE AS before NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_node();
 CREATE TRIGGER count_node_delete AFTER DELETE ON node
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_node_delete();
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_node();
 
-CREATE FUNCTION slipway_count_site_group_node_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+-- What is in trouble, found by group without an index that each result would change: nodes (site_trouble) and tasks
+-- (task_trouble). Nodes that are put into groups, or taken out of them, move in counts and troubles.
+
+CREATE FUNCTION slipway_count_site_group_node() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NOT EXISTS (SELECT 1 FROM new_rows) THEN
+    IF NOT EXISTS (SELECT 1 FROM changed) THEN
         RETURN NULL;
     END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('slipway: groups of site ' || scope, 0))
-    FROM (SELECT DISTINCT site AS scope FROM new_rows ORDER BY 1) scopes;
+    FROM (SELECT DISTINCT site AS scope FROM changed ORDER BY 1) scopes;
     EXECUTE $q$
         SELECT 1
         FROM node t
-        WHERE EXISTS (SELECT 1 FROM new_rows g WHERE g.site = t.site AND g.node = t.name)
+        WHERE EXISTS (SELECT 1 FROM changed g WHERE g.site = t.site AND g.node = t.name)
         ORDER BY t.site, t.name COLLATE "C" FOR UPDATE
     $q$;
-    EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
+    -- A node comes to stand in groups with its first one, and in none with its last.
+    EXECUTE slipway_counted(format($q$
+        SELECT '', t.site, place.group_name, place.phase, coalesce(t.owner, ''), t.standing, t.serves, place.n * %s
         FROM (
-            SELECT '' AS action_id, t.site AS site, g.group_name AS group_name, 'grouped' AS phase,
-                coalesce(t.owner, '') AS owner, t.standing AS status,
-                t.serves AS serves, 1 AS n
-            FROM node t
-            JOIN new_rows g ON g.site = t.site AND g.node = t.name
-            WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
+            SELECT site, node, group_name, 'grouped' AS phase, 1 AS n FROM changed
             UNION ALL
-            SELECT '' AS action_id, t.site AS site, '' AS group_name, 'grouped' AS phase,
-                coalesce(t.owner, '') AS owner, t.standing AS status,
-                t.serves AS serves, 1 AS n
-            FROM node t
-            WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
-                AND t.wanted_digest IS NOT NULL
-                AND (t.site, t.name) IN (
-                    SELECT m.site, m.node
-                    FROM site_group_node m
-                    LEFT JOIN new_rows r ON r.site = m.site AND r.group_name = m.group_name AND r.node = m.node
-                    WHERE (m.site, m.node) IN (SELECT site, node FROM new_rows)
-                    GROUP BY m.site, m.node
-                    HAVING count(r.node) = count(*)
-                )
-            UNION ALL
-            SELECT '' AS action_id, t.site AS site, '' AS group_name, 'no group' AS phase,
-                coalesce(t.owner, '') AS owner, t.standing AS status,
-                t.serves AS serves,
-                -1 AS n
-            FROM node t
-            WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
-                AND t.wanted_digest IS NOT NULL
-                AND (t.site, t.name) IN (
-                    SELECT m.site, m.node
-                    FROM site_group_node m
-                    LEFT JOIN new_rows r ON r.site = m.site AND r.group_name = m.group_name AND r.node = m.node
-                    WHERE (m.site, m.node) IN (SELECT site, node FROM new_rows)
-                    GROUP BY m.site, m.node
-                    HAVING count(r.node) = count(*)
-                )
-        ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, serves
-        HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
-        DO UPDATE SET records = status_count.records + excluded.records
-    $q$;
+            SELECT its.site, its.node, '', moved.phase, moved.n
+            FROM (
+                SELECT c.site, c.node
+                FROM (SELECT DISTINCT site, node FROM changed) c
+                LEFT JOIN site_group_node m ON m.site = c.site AND m.node = c.node
+                LEFT JOIN changed r ON r.site = m.site AND r.group_name = m.group_name AND r.node = m.node
+                GROUP BY c.site, c.node
+                HAVING count(r.node) = count(m.node)
+            ) its
+            JOIN node n ON n.site = its.site AND n.name = its.node AND n.wanted_digest IS NOT NULL
+            CROSS JOIN (VALUES ('grouped', 1), ('no group', -1)) moved(phase, n)
+        ) place
+        JOIN node t ON t.site = place.site AND t.name = place.node
+            AND num_nonnulls(t.wanted_digest, t.done_digest, t.status) > 0
+    $q$, CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END));
+    IF TG_OP = 'INSERT' THEN
+        EXECUTE $q$
+            INSERT INTO site_trouble (site, group_name, standing, node, error)
+            SELECT m.site, m.group_name, n.standing, m.node, n.error
+            FROM changed m
+            JOIN node n ON n.site = m.site AND n.name = m.node
+            WHERE n.standing IN ('error', 'undefined')
+            ON CONFLICT DO NOTHING
+        $q$;
+    ELSE
+        EXECUTE $q$
+            DELETE FROM site_trouble t
+            USING changed m
+            WHERE t.site = m.site AND t.group_name = m.group_name AND t.standing IN ('error', 'undefined')
+                AND t.node = m.node
+        $q$;
+    END IF;
     RETURN NULL;
 END
 $$;
 CREATE TRIGGER count_site_group_node_insert AFTER INSERT ON site_group_node
-    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_site_group_node_insert();
-
-CREATE FUNCTION slipway_count_site_group_node_delete() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NOT EXISTS (SELECT 1 FROM old_rows) THEN
-        RETURN NULL;
-    END IF;
-    PERFORM pg_advisory_xact_lock(hashtextextended('slipway: groups of site ' || scope, 0))
-    FROM (SELECT DISTINCT site AS scope FROM old_rows ORDER BY 1) scopes;
-    EXECUTE $q$
-        SELECT 1
-        FROM node t
-        WHERE EXISTS (SELECT 1 FROM old_rows g WHERE g.site = t.site AND g.node = t.name)
-        ORDER BY t.site, t.name COLLATE "C" FOR UPDATE
-    $q$;
-    EXECUTE $q$
-        INSERT INTO status_count (action_id, site, group_name, phase, owner, status, serves, part, records)
-        SELECT action_id, site, group_name, phase, owner, status, serves, pg_current_xact_id()::text::bigint, sum(n)
-        FROM (
-            SELECT '' AS action_id, t.site AS site, g.group_name AS group_name, 'grouped' AS phase,
-                coalesce(t.owner, '') AS owner, t.standing AS status,
-                t.serves AS serves,
-                -1 AS n
-            FROM node t
-            JOIN old_rows g ON g.site = t.site AND g.node = t.name
-            WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
-            UNION ALL
-            SELECT '' AS action_id, t.site AS site, '' AS group_name, 'grouped' AS phase,
-                coalesce(t.owner, '') AS owner, t.standing AS status,
-                t.serves AS serves,
-                -1 AS n
-            FROM node t
-            WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
-                AND t.wanted_digest IS NOT NULL
-                AND EXISTS (SELECT 1 FROM old_rows g WHERE g.site = t.site AND g.node = t.name)
-                AND NOT EXISTS (SELECT 1 FROM site_group_node m WHERE m.site = t.site AND m.node = t.name)
-            UNION ALL
-            SELECT '' AS action_id, t.site AS site, '' AS group_name, 'no group' AS phase,
-                coalesce(t.owner, '') AS owner, t.standing AS status,
-                t.serves AS serves, 1 AS n
-            FROM node t
-            WHERE (t.wanted_digest IS NOT NULL OR t.done_digest IS NOT NULL OR t.status IS NOT NULL)
-                AND t.wanted_digest IS NOT NULL
-                AND EXISTS (SELECT 1 FROM old_rows g WHERE g.site = t.site AND g.node = t.name)
-                AND NOT EXISTS (SELECT 1 FROM site_group_node m WHERE m.site = t.site AND m.node = t.name)
-        ) cells
-        GROUP BY action_id, site, group_name, phase, owner, status, serves
-        HAVING sum(n) <> 0
-        ON CONFLICT (action_id, site, group_name, phase, owner, status, serves, part)
-        DO UPDATE SET records = status_count.records + excluded.records
-    $q$;
-    RETURN NULL;
-END
-$$;
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_site_group_node();
 CREATE TRIGGER count_site_group_node_delete AFTER DELETE ON site_group_node
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_site_group_node_delete();
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_count_site_group_node();
 
--- What is in trouble, found by group without an index that each result would change: nodes (site_trouble) and tasks
--- (task_trouble).
-
-CREATE FUNCTION slipway_trouble_node_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION slipway_trouble_node() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    otherwise text := CASE TG_OP WHEN 'UPDATE' THEN $q$
+        AND EXISTS (
+            SELECT 1
+            FROM %s b
+            WHERE b.site = n.site AND b.name = n.name
+                AND (b.standing <> n.standing OR b.error IS DISTINCT FROM n.error)
+        )
+    $q$ ELSE '' END;
+    before_it bool := false;
 BEGIN
-    IF EXISTS (SELECT 1 FROM new_rows WHERE standing IN ('error', 'undefined')) THEN
-        EXECUTE $q$
+    IF TG_OP = 'UPDATE' THEN
+        before_it := EXISTS (SELECT 1 FROM before WHERE standing IN ('error', 'undefined'));
+    END IF;
+    IF before_it OR TG_OP = 'DELETE' THEN
+        EXECUTE format($q$
+            DELETE FROM site_trouble t
+            USING %s n
+            JOIN site_group_node m ON m.site = n.site AND m.node = n.name
+            WHERE n.standing IN ('error', 'undefined') AND t.site = m.site AND t.group_name = m.group_name
+                AND t.standing = n.standing AND t.node = m.node %s
+        $q$, CASE TG_OP WHEN 'DELETE' THEN 'changed' ELSE 'before' END, format(otherwise, 'changed'));
+    END IF;
+    IF TG_OP <> 'DELETE' AND EXISTS (SELECT 1 FROM changed WHERE standing IN ('error', 'undefined')) THEN
+        EXECUTE format($q$
             INSERT INTO site_trouble (site, group_name, standing, node, error)
             SELECT m.site, m.group_name, n.standing, m.node, n.error
-            FROM new_rows n
+            FROM changed n
             JOIN site_group_node m ON m.site = n.site AND m.node = n.name
-            WHERE n.standing IN ('error', 'undefined')
+            WHERE n.standing IN ('error', 'undefined') %s
             ON CONFLICT DO NOTHING
-        $q$;
+        $q$, format(otherwise, 'before'));
     END IF;
     RETURN NULL;
 END
 $$;
 CREATE TRIGGER trouble_node_insert AFTER INSERT ON node
-    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_node_insert();
-
-CREATE FUNCTION slipway_trouble_node_update() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF EXISTS (SELECT 1 FROM old_rows WHERE standing IN ('error', 'undefined')) THEN
-        EXECUTE $q$
-            DELETE FROM site_trouble t
-            USING (
-                SELECT a. *
-                FROM old_rows a
-                JOIN new_rows b ON b.site = a.site AND b.name = a.name
-                    AND (b.standing <> a.standing OR b.error IS DISTINCT FROM a.error)
-            ) o
-            JOIN site_group_node m ON m.site = o.site AND m.node = o.name
-            WHERE o.standing IN ('error', 'undefined') AND t.site = m.site AND t.group_name = m.group_name
-                AND t.standing = o.standing AND t.node = m.node
-        $q$;
-    END IF;
-    IF EXISTS (SELECT 1 FROM new_rows WHERE standing IN ('error', 'undefined')) THEN
-        EXECUTE $q$
-            INSERT INTO site_trouble (site, group_name, standing, node, error)
-            SELECT m.site, m.group_name, n.standing, m.node, n.error
-            FROM (
-                SELECT a. *
-                FROM new_rows a
-                JOIN old_rows b ON b.site = a.site AND b.name = a.name
-                    AND (b.standing <> a.standing OR b.error IS DISTINCT FROM a.error)
-            ) n
-            JOIN site_group_node m ON m.site = n.site AND m.node = n.name
-            WHERE n.standing IN ('error', 'undefined')
-            ON CONFLICT DO NOTHING
-        $q$;
-    END IF;
-    RETURN NULL;
-END
-$$;
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_node();
 CREATE TRIGGER trouble_node_update AFTER UPDATE ON node
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_node_update();
-
-CREATE FUNCTION slipway_trouble_node_delete() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF EXISTS (SELECT 1 FROM old_rows WHERE standing IN ('error', 'undefined')) THEN
-        EXECUTE $q$
-            DELETE FROM site_trouble t
-            USING old_rows o
-            JOIN site_group_node m ON m.site = o.site AND m.node = o.name
-            WHERE o.standing IN ('error', 'undefined') AND t.site = m.site AND t.group_name = m.group_name
-                AND t.standing = o.standing AND t.node = m.node
-        $q$;
-    END IF;
-    RETURN NULL;
-END
-$$;
+    REFERENCING OLD TABLE AS before NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_node();
 CREATE TRIGGER trouble_node_delete AFTER DELETE ON node
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_node_delete();
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_node();
 
-CREATE FUNCTION slipway_trouble_site_group_node_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION slipway_trouble_task() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    otherwise text := CASE TG_OP WHEN 'UPDATE' THEN $q$
+        AND EXISTS (
+            SELECT 1
+            FROM %s b
+            WHERE b.action_id = n.action_id AND b.node = n.node AND b.phase = n.phase
+                AND (b.status <> n.status OR coalesce(b.owner_group, '') <> coalesce(n.owner_group, ''))
+        )
+    $q$ ELSE '' END;
+    before_it bool := false;
 BEGIN
-    EXECUTE $q$
-        INSERT INTO site_trouble (site, group_name, standing, node, error)
-        SELECT m.site, m.group_name, n.standing, m.node, n.error
-        FROM new_rows m
-        JOIN node n ON n.site = m.site AND n.name = m.node
-        WHERE n.standing IN ('error', 'undefined')
-        ON CONFLICT DO NOTHING
-    $q$;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER trouble_site_group_node_insert AFTER INSERT ON site_group_node
-    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_site_group_node_insert();
-
-CREATE FUNCTION slipway_trouble_site_group_node_delete() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    EXECUTE $q$
-        DELETE FROM site_trouble t
-        USING old_rows m
-        WHERE t.site = m.site AND t.group_name = m.group_name AND t.standing IN ('error', 'undefined')
-            AND t.node = m.node
-    $q$;
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER trouble_site_group_node_delete AFTER DELETE ON site_group_node
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_site_group_node_delete();
-
-CREATE FUNCTION slipway_trouble_task_insert() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF EXISTS (SELECT 1 FROM new_rows WHERE status IN ('error', 'unknown')) THEN
-        EXECUTE $q$
+    IF TG_OP = 'UPDATE' THEN
+        before_it := EXISTS (SELECT 1 FROM before WHERE status IN ('error', 'unknown'));
+    END IF;
+    IF before_it OR TG_OP = 'DELETE' THEN
+        EXECUTE format($q$
+            DELETE FROM task_trouble t
+            USING %s n
+            WHERE n.status IN ('error', 'unknown') AND t.owner_group = coalesce(n.owner_group, '')
+                AND t.action_id = n.action_id AND t.node = n.node AND t.phase = n.phase %s
+        $q$, CASE TG_OP WHEN 'DELETE' THEN 'changed' ELSE 'before' END, format(otherwise, 'changed'));
+    END IF;
+    IF TG_OP <> 'DELETE' AND EXISTS (SELECT 1 FROM changed WHERE status IN ('error', 'unknown')) THEN
+        EXECUTE format($q$
             INSERT INTO task_trouble (action_id, owner_group, node, phase, status)
             SELECT n.action_id, coalesce(n.owner_group, ''), n.node, n.phase, n.status
-            FROM new_rows n
-            WHERE n.status IN ('error', 'unknown')
+            FROM changed n
+            WHERE n.status IN ('error', 'unknown') %s
             ON CONFLICT DO NOTHING
-        $q$;
+        $q$, format(otherwise, 'before'));
     END IF;
     RETURN NULL;
 END
 $$;
 CREATE TRIGGER trouble_task_insert AFTER INSERT ON task
-    REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_task_insert();
-
-CREATE FUNCTION slipway_trouble_task_update() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF EXISTS (SELECT 1 FROM old_rows WHERE status IN ('error', 'unknown')) THEN
-        EXECUTE $q$
-            DELETE FROM task_trouble t
-            USING old_rows o
-            JOIN new_rows n ON n.action_id = o.action_id AND n.node = o.node AND n.phase = o.phase
-                AND (n.status <> o.status OR coalesce(n.owner_group, '') <> coalesce(o.owner_group, ''))
-            WHERE o.status IN ('error', 'unknown') AND t.owner_group = coalesce(o.owner_group, '')
-                AND t.action_id = o.action_id AND t.node = o.node AND t.phase = o.phase
-        $q$;
-    END IF;
-    IF EXISTS (SELECT 1 FROM new_rows WHERE status IN ('error', 'unknown')) THEN
-        EXECUTE $q$
-            INSERT INTO task_trouble (action_id, owner_group, node, phase, status)
-            SELECT n.action_id, coalesce(n.owner_group, ''), n.node, n.phase, n.status
-            FROM old_rows o
-            JOIN new_rows n ON n.action_id = o.action_id AND n.node = o.node AND n.phase = o.phase
-                AND (n.status <> o.status OR coalesce(n.owner_group, '') <> coalesce(o.owner_group, ''))
-            WHERE n.status IN ('error', 'unknown')
-            ON CONFLICT DO NOTHING
-        $q$;
-    END IF;
-    RETURN NULL;
-END
-$$;
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_task();
 CREATE TRIGGER trouble_task_update AFTER UPDATE ON task
-    REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_task_update();
-
-CREATE FUNCTION slipway_trouble_task_delete() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF EXISTS (SELECT 1 FROM old_rows WHERE status IN ('error', 'unknown')) THEN
-        EXECUTE $q$
-            DELETE FROM task_trouble t
-            USING old_rows o
-            WHERE o.status IN ('error', 'unknown') AND t.owner_group = coalesce(o.owner_group, '')
-                AND t.action_id = o.action_id AND t.node = o.node AND t.phase = o.phase
-        $q$;
-    END IF;
-    RETURN NULL;
-END
-$$;
+    REFERENCING OLD TABLE AS before NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_task();
 CREATE TRIGGER trouble_task_delete AFTER DELETE ON task
-    REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_task_delete();
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION slipway_trouble_task();
 
 -- Each result changes a row of `task`: free room on its page keeps that from touching indexes. The counts are few and
 -- change all the time: they are cleaned after so many changes, however many rows there are.
