@@ -9,6 +9,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from strategy_lib.did_you_mean import did_you_mean
+
 
 def examples(*lines: str) -> str:
     """Return the epilog of a command, which click is not to fold."""
@@ -41,6 +43,16 @@ site_state_option = click.option(
     metavar="EPOCH.VERSION",
     help="Only if no newer version of the states of nodes is published.",
 )
+
+
+class KnownType(click.Choice[str]):
+    """One of some words; of a mistyped one it says which is most like it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            self.fail(f"{value!r} is not known; {did_you_mean(str(value), self.choices)}", param, ctx)
+        return str(value)
+
 
 _DIGITS = 12
 """More than any revision's number has."""

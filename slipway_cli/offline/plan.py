@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.text import Text
 
-from slipway_cli.offline.graph import GraphFormat, GroupBox, to_dot, to_mermaid
+from slipway_cli.offline.graph import GraphFormat, to_dot, to_mermaid
 from slipway_cli.offline.policies import by_policy_data, print_by_policy
 from slipway_cli.offline.strategy_input import StrategyInput, load_strategy_input, strategy_option
 from slipway_cli.offline.svg import to_svg
@@ -44,14 +45,6 @@ from strategy_lib.warnings import strategy_warnings
 
 
 @dataclass(frozen=True, slots=True)
-class Overlap:
-    """Nodes that are in the same several groups; both are named in the order of processing."""
-
-    groups: tuple[str, ...]
-    nodes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """Who is deployed when.
 
@@ -59,27 +52,27 @@ class Plan:
     ----------
     groups : in the order in which they are processed when all succeed (rule 8).
     members : sorted node names of each group; None when no nodes are known.
-    overlaps : nodes in more than one group (rule 7).
+    overlaps : several groups, in the order of processing, to the nodes that are in all of these (rule 7).
     unassigned : nodes in no group.
     batches : what is said of groups whose nodes go in batches, if every node succeeds (rule 59).
     """
 
     groups: tuple[Group, ...]
-    members: Mapping[str, tuple[str, ...]] | None
-    overlaps: tuple[Overlap, ...]
-    unassigned: tuple[str, ...]
+    members: Mapping[str, tuple[str, ...]] | None = None
+    overlaps: Mapping[tuple[str, ...], Sequence[str]] = field(default_factory=dict)
+    unassigned: tuple[str, ...] = ()
     batches: tuple[str, ...] = ()
 
-    def boxes(self) -> list[GroupBox]:
-        """Return what a drawing says of each group."""
+    def shown(self) -> list[PlannedGroup]:
+        """Return the groups as tables and drawings show them."""
         return [
-            GroupBox(
+            PlannedGroup(
                 name=group.name,
                 position=position,
                 critical=group.critical,
                 depends_on=group.depends_on,
                 nodes=None if self.members is None else len(self.members[group.name]),
-                criteria=criteria_words(group.criteria),
+                words=criteria_words(group.criteria),
             )
             for position, group in enumerate(self.groups, start=1)
         ]
@@ -91,7 +84,7 @@ def make_plan(strategy: Strategy, nodes: Sequence[Node]) -> Plan:
     before = order_between_groups(resolved, node_edges(strategy, nodes))
     groups = tuple(strategy.group(name) for name in order_groups(strategy, before))
     if not nodes:
-        return Plan(groups, None, (), ())
+        return Plan(groups)
     members = {group.name: tuple(sorted(resolved[group.name])) for group in groups}
     groups_of: dict[str, list[str]] = {name: [] for name in sorted(node.name for node in nodes)}
     for group, names in members.items():
@@ -101,9 +94,8 @@ def make_plan(strategy: Strategy, nodes: Sequence[Node]) -> Plan:
     for name, its_groups in groups_of.items():
         if len(its_groups) > 1:
             shared.setdefault(tuple(its_groups), []).append(name)
-    overlaps = tuple(Overlap(its_groups, tuple(names)) for its_groups, names in shared.items())
     unassigned = tuple(name for name, its_groups in groups_of.items() if not its_groups)
-    return Plan(groups, members, overlaps, unassigned, _batches(strategy, nodes, members))
+    return Plan(groups, members, shared, unassigned, _batches(strategy, nodes, members))
 
 
 def _batches(strategy: Strategy, nodes: Sequence[Node], members: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -114,18 +106,21 @@ def _batches(strategy: Strategy, nodes: Sequence[Node], members: Mapping[str, Se
     return announcements(sizes, rehearse(strategy, nodes).submissions)
 
 
-def criteria_words(criteria: SuccessCriteria | None) -> tuple[str, ...]:
-    """Return the criteria in a few characters each: `≥ 90 %`, `≥ 3 nodes`, `≤ 1 failed`."""
+def criteria_words(criteria: SuccessCriteria | None) -> str:
+    """Return the criteria in a few characters each: `≥ 90 %, ≥ 3 nodes, ≤ 1 failed`."""
     if criteria is None:
-        return ()
-    words = []
-    if criteria.percent_successful_nodes is not None:
-        words.append(f"≥ {criteria.percent_successful_nodes} %")
-    if (minimum := criteria.minimum_successful_nodes) is not None:
-        words.append(f"≥ {counted(minimum, 'node')}")
-    if criteria.maximum_failed_nodes is not None:
-        words.append(f"≤ {criteria.maximum_failed_nodes} failed")
-    return tuple(words)
+        return ""
+    percent, least, most = (
+        criteria.percent_successful_nodes,
+        criteria.minimum_successful_nodes,
+        criteria.maximum_failed_nodes,
+    )
+    words = (
+        "" if percent is None else f"≥ {percent} %",
+        "" if least is None else f"≥ {counted(least, 'node')}",
+        "" if most is None else f"≤ {most} failed",
+    )
+    return ", ".join(filter(None, words))
 
 
 DRAWINGS = {GraphFormat.SVG: to_svg, GraphFormat.DOT: to_dot, GraphFormat.MERMAID: to_mermaid}
@@ -136,26 +131,6 @@ def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: 
     return [*kinds, CompletionItem(incomplete, type="file")]
 
 
-_FLAGS = frozenset(
-    {
-        "--fresh",
-        "--explain",
-        "--redo-done",
-        "--allow-redeploy",
-        "--many-redeploys",
-        "--prune",
-        "--allow-intermediate-commits",
-        "--debug",
-        "--no-debug",
-    }
-)
-
-
-def _takes_value(word: str) -> bool:
-    """Whether what stands behind a word of the command line is its value."""
-    return word.startswith("-") and word not in _FLAGS and "=" not in word
-
-
 class PlanCommand(click.Command):
     """Plans what stands in files, or what a server would do: where a kind of action stands for the files."""
 
@@ -163,13 +138,14 @@ class PlanCommand(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Parse the arguments; those of a plan that a server makes with the command for it."""
-        before = ["", *args]
-        named = (word in PLANNED_KINDS and not _takes_value(before[i]) for i, word in enumerate(args))
-        if not any(named):
-            return super().make_context(info_name, args, parent, **extra)
-        from slipway_cli.online.actions.plan import plan_action
+        if not set(PLANNED_KINDS).isdisjoint(args):
+            from slipway_cli.online.actions.plan import plan_action
 
-        return plan_action.make_context(info_name, args, parent, **extra)
+            valued = {name for each in plan_action.params if not getattr(each, "is_flag", True) for name in each.opts}
+            valued |= {name for each in self.params if not getattr(each, "is_flag", True) for name in each.opts}
+            if any(word in PLANNED_KINDS and before not in valued for before, word in pairwise(["", *args])):
+                return plan_action.make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
 
 
 @click.command(cls=PlanCommand)
@@ -218,7 +194,7 @@ def plan(
     warnings = [*wanted.warnings, *strategy_warnings(wanted.strategy, wanted.nodes, wanted.document)]
     if graph:
         print_problems(console(stderr=True), wanted.warnings)
-        deliver(DRAWINGS[GraphFormat(graph)](result.boxes(), f"Strategy {wanted.name}"), output_file)
+        deliver(DRAWINGS[GraphFormat(graph)](result.shown(), f"Strategy {wanted.name}"), output_file)
     elif output != OutputFormat.TABLE:
         deliver(serialised(_data(wanted, result, warnings), output), output_file)
     elif output_file:
@@ -238,7 +214,7 @@ def _data(wanted: StrategyInput, result: Plan, warnings: list[Problem]) -> dict[
         "strategy": wanted.name,
         "order": [group.name for group in result.groups],
         "groups": groups,
-        "overlaps": [{"groups": list(item.groups), "nodes": list(item.nodes)} for item in result.overlaps],
+        "overlaps": [{"groups": list(groups), "nodes": names} for groups, names in result.overlaps.items()],
         "unassigned": list(result.unassigned),
         **({"batches": list(result.batches)} if result.batches else {}),
         "warnings": [problem_data(problem) for problem in warnings],
@@ -250,18 +226,7 @@ def _show(target: Console, wanted: StrategyInput, result: Plan, warnings: list[P
     nodes = counted(len(wanted.nodes), "node") if wanted.nodes else "no nodes known"
     heading = f"Strategy {printable(wanted.name)}: {counted(len(result.groups), 'group')}, {nodes}"
     target.print(Text(heading, style="bold"))
-    groups = [
-        PlannedGroup(
-            box.name,
-            box.position,
-            box.critical,
-            box.depends_on,
-            box.nodes,
-            ", ".join(box.criteria),
-        )
-        for box in result.boxes()
-    ]
-    print_groups(target, groups, "Criteria")
+    print_groups(target, result.shown(), "Criteria")
     target.print()
     if result.members is None:
         target.print(Text("Which nodes the groups have is not known: give the site design with --site."))
@@ -273,8 +238,8 @@ def _show(target: Console, wanted: StrategyInput, result: Plan, warnings: list[P
     if result.overlaps:
         columns = ("In several groups", "Groups, the first one deploys them")
         overlaps = table(*columns, folds=columns)
-        for overlap in result.overlaps:
-            overlaps.add_row(Text(listed(overlap.nodes)), Text(listed(overlap.groups)))
+        for groups, names_in_all in result.overlaps.items():
+            overlaps.add_row(Text(listed(names_in_all)), Text(listed(groups)))
         target.print()
         target.print(overlaps)
     if wanted.by_policy:

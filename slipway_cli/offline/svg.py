@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from slipway_cli.offline.graph import GroupBox
 from slipway_cli.output import printable
+from slipway_cli.terminal.plan_table import PlannedGroup
 from strategy_lib.drawing.geometry import Place, picture, shortened, text_width
 
 NAME_SIZE, FACT_SIZE = 14, 12
@@ -40,7 +40,7 @@ STYLE = """
 """
 
 
-def to_svg(boxes: Sequence[GroupBox], title: str) -> str:
+def to_svg(boxes: Sequence[PlannedGroup], title: str) -> str:
     """Draw the groups from left to right, in columns by the depth of their dependencies.
 
     Parameters
@@ -78,11 +78,11 @@ def to_svg(boxes: Sequence[GroupBox], title: str) -> str:
     return "\n".join(parts)
 
 
-def _box(box: GroupBox, place: Place) -> list[str]:
+def _box(box: PlannedGroup, place: Place) -> list[str]:
     x, width, height = place.x, place.width, place.height
     y = place.centre - height / 2
     kind = "box critical" if box.critical else "box"
-    lines = [line for line in (box.facts, ", ".join(box.criteria)) if line]
+    lines = [line for line in (box.facts, box.words) if line]
     parts = [
         f'<g role="listitem" aria-label={quoteattr(printable(_sentence(box)))}>',
         f"<title>{_text(_sentence(box))}</title>",
@@ -117,24 +117,24 @@ def _legend(height: int) -> list[str]:
     ]
 
 
-def _height(box: GroupBox) -> int:
-    return 36 + (17 if box.facts else 0) + (17 if box.criteria else 0)
+def _height(box: PlannedGroup) -> int:
+    return 36 + (17 if box.facts else 0) + (17 if box.words else 0)
 
 
-def _box_width(box: GroupBox) -> float:
+def _box_width(box: PlannedGroup) -> float:
     name = text_width(shortened(box.name), NAME_SIZE, bold=True) + BADGE + 12
-    facts = max(text_width(box.facts, FACT_SIZE), text_width(", ".join(box.criteria), FACT_SIZE))
+    facts = max(text_width(box.facts, FACT_SIZE), text_width(box.words, FACT_SIZE))
     return max(150.0, name, facts) + 2 * PADDING + BAR / 2
 
 
-def _sentence(box: GroupBox) -> str:
-    words = [f"{box.position}. {box.name}", box.facts, ", ".join(box.criteria)]
+def _sentence(box: PlannedGroup) -> str:
+    words = [f"{box.position}. {box.name}", box.facts, box.words]
     if box.depends_on:
         words.append(f"after {', '.join(box.depends_on)}")
     return "; ".join(word for word in words if word)
 
 
-def _description(boxes: Sequence[GroupBox]) -> str:
+def _description(boxes: Sequence[PlannedGroup]) -> str:
     return "Groups in order of processing. " + " | ".join(_sentence(box) for box in boxes)
 
 

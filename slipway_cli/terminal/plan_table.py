@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from slipway_cli.output import listed, printable, table
+from slipway_cli.output import counted, listed, printable, table
 from strategy_lib.goals.change_words import ERASING, Deed, PlanRow, document_lines, waits
 
 PLANNED_KINDS = ("deploy_site", "update_site")
@@ -22,12 +22,13 @@ _STYLES = {**dict.fromkeys(ERASING, "bold red"), Deed.WITHHOLD: "yellow"}
 
 @dataclass(frozen=True, slots=True)
 class PlannedGroup:
-    """A group as a plan shows it.
+    """A group as a plan shows it, in a table or in a drawing.
 
     Attributes
     ----------
+    position : place in the order of processing, from 1.
     nodes : how many; None where no nodes are known.
-    last : what stands in the last column.
+    words : what is said of it at last: its criteria, or what is submitted.
     """
 
     name: str
@@ -35,7 +36,13 @@ class PlannedGroup:
     critical: bool
     depends_on: Sequence[str]
     nodes: int | None
-    last: str
+    words: str
+
+    @property
+    def facts(self) -> str:
+        """Return the second line of its box: `critical · 10 nodes`."""
+        known = ["critical"] if self.critical else []
+        return " · ".join(known if self.nodes is None else [*known, counted(self.nodes, "node")])
 
 
 def print_groups(target: Console, groups: Iterable[PlannedGroup], last: str) -> None:
@@ -49,7 +56,7 @@ def print_groups(target: Console, groups: Iterable[PlannedGroup], last: str) -> 
             Text("yes", style="bold") if group.critical else Text("no", style="dim"),
             "?" if group.nodes is None else str(group.nodes),
             Text(listed(group.depends_on)),
-            group.last,
+            group.words,
         )
     target.print(rows)
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import click
 
 from api_client.slipway import VALIDATION_TIMEOUT
 from site_engine.kinds import KINDS, ActionKind, Override, kind_of
+from slipway_cli.online.actions.plan import action_body, planning_options
 from slipway_cli.online.actions.trees import follow_to_the_end
 from slipway_cli.online.documents.configdocs import create_configdocs
-from slipway_cli.online.server.completion import NODES
 from slipway_cli.online.server.online_command import (
     TargetGroup,
     answered,
@@ -23,21 +23,14 @@ from slipway_cli.online.server.online_command import (
 )
 from slipway_cli.online.server.server import Failed, SiteServer, print_messages
 from slipway_cli.online.sites.reporters import create_reporter
-from slipway_cli.options import REVISION, examples, option_alias, site_state_option
+from slipway_cli.options import KnownType, examples, option_alias
 from slipway_cli.output import console, listed
 from strategy_lib.goals.change_words import Deed
 
 _MOST = 20
 """How many warnings, and how many notes, are printed beside a new action."""
-_NOT_LOGGED_IN = 401
+_NOT_LOGGED_IN, _SERVER_ERROR = 401, 500
 _FRESH = {"fresh": True}
-
-
-def _override_options(command: Callable[..., None]) -> Callable[..., None]:
-    for override in reversed(Override):
-        name = f"--{override.value.replace('_', '-')}"
-        command = click.option(name, override.value, is_flag=True, help=override.description)(command)
-    return command
 
 
 @click.command(
@@ -49,30 +42,12 @@ def _override_options(command: Callable[..., None]) -> Callable[..., None]:
         "slipway create action update_site --param target_nodes=n1,n2 --dry-run",
     ),
 )
-@click.argument("kind", type=click.Choice(tuple(KINDS)))
+@click.argument("kind", type=KnownType(tuple(KINDS)))
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
-@click.option(
-    "--target-node",
-    "-n",
-    "targets",
-    multiple=True,
-    type=NODES,
-    metavar="NODE",
-    help="Only this node; may be repeated, or a,b.",
-)
-@click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
-@click.option(
-    "--max-parallel-groups",
-    type=click.IntRange(1, 16),
-    metavar="NUMBER",
-    help="At most NUMBER groups run at the same time.  [the site's settings]",
-)
+@planning_options(*Override)
 @click.option("--force", is_flag=True, help="All of --redo-done, --ignore-older-tasks, --below-criteria.")
-@_override_options
 @click.option("--dry-run", is_flag=True, help="Only find out what would be done.")
-@click.option("--allow-intermediate-commits", is_flag=True, help="deploy_site: pass over revisions never deployed.")
 @click.option("--continue-on-fail", is_flag=True, help="Start although the revision is not valid, if it can be read.")
-@site_state_option
 @click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask where servers are deployed already.")
 @click.option("--yes-destroy", is_flag=True, help="Do not ask for the site's name before nodes are destroyed.")
@@ -82,23 +57,13 @@ def create_action(
     output: str,
     kind: str,
     params: tuple[str, ...],
-    targets: tuple[str, ...],
-    revision: int | None,
-    max_parallel_groups: int | None,
-    force: bool,
-    redo_done: bool,
-    ignore_older_tasks: bool,
-    below_criteria: bool,
-    allow_redeploy: bool,
-    many_redeploys: bool,
-    prune: bool,
-    dry_run: bool,
     allow_intermediate_commits: bool,
     continue_on_fail: bool,
     site_state: dict[str, int] | None,
     following: bool,
     yes: bool,
     yes_destroy: bool,
+    **options: Any,
 ) -> None:
     """Start an action on the site.
 
@@ -118,39 +83,22 @@ def create_action(
     With --follow it shows the status tree as it changes, and ends with the verdict: 0 success, 1 failure. Ctrl-C
     ends the following and not the action (130).
     """
-    if targets and not node_names(",".join(targets)):
-        # Left out, it would mean the whole site.
-        raise click.UsageError("--target-node names no node: write --target-node NODE")
-    options = {
-        "target_nodes": node_names(",".join(targets)),
-        "revision": revision,
-        "max_parallel_groups": max_parallel_groups,
-        "force": force,
-        "redo_done": redo_done,
-        "ignore_older_tasks": ignore_older_tasks,
-        "below_criteria": below_criteria,
-        "allow_redeploy": allow_redeploy,
-        "many_redeploys": many_redeploys,
-        "prune": prune,
-        "dry_run": dry_run,
-        "continue-on-fail": continue_on_fail,
-    }
-    parameters = _parameters(params, options)
+    parameters = _parameters(params, options | {"continue-on-fail": continue_on_fail})
     nodes, known = node_names(parameters.get("target_nodes")), kind_of(kind)
     if known.targeted and not nodes:
         raise click.UsageError(f"{kind} needs its nodes: --target-node NODE, once for each, or NODE,NODE")
-    body: dict[str, Any] = {"name": kind} | ({"parameters": parameters} if parameters else {})
-    body |= {"site_state": site_state} if site_state is not None else {}
+    body = action_body(kind, parameters, site_state)
     query = {"allow-intermediate-commits": allow_intermediate_commits}
     said: frozenset[str] = frozenset()
-    if str(parameters.get("dry_run", "")).lower() != "true":
+    if not _is_set(parameters, "dry_run"):
         if known.is_destructive and not (yes if known.has_groups else yes_destroy):
             # Nobody is asked about what is refused then, such as a node that is out of use.
-            server.send("POST", "/actions/plan", {**query, **_FRESH}, json=body, timeout=VALIDATION_TIMEOUT)
+            _foresee(server, query, body, "--yes" if known.has_groups else "--yes-destroy")
             _confirm(server, known, nodes)
-        prunes = str(parameters.get(Override.PRUNE.value, "")).lower() == "true"
+        prunes = _is_set(parameters, Override.PRUNE)
         if not known.targeted and (not yes or (prunes and not yes_destroy)):
-            said = _confirm_deployed(server, query, body, yes, yes_destroy)
+            unasked = [*(() if yes else ("--yes",)), *(("--yes-destroy",) if prunes and not yes_destroy else ())]
+            said = _confirm_deployed(server, query, body, unasked)
     answer = server.send("POST", "/actions", query, json=body, timeout=VALIDATION_TIMEOUT)
     if following:
         action = answer.json()
@@ -185,12 +133,32 @@ def _parameters(params: Sequence[str], options: Mapping[str, Any]) -> dict[str, 
         if key in found:
             raise click.UsageError(f"--param {key} is given twice")
         found[key] = value
-    for key, value in options.items():
-        if value not in (None, False, []):
-            if key in found:
-                raise click.UsageError(f"{key} is given twice, as --param and as an option of its own")
-            found[key] = value
-    return found
+    given = {key: value for key, value in options.items() if value not in (None, False, [])}
+    for key in given.keys() & found:
+        raise click.UsageError(f"{key} is given twice, as --param and as an option of its own")
+    return found | given
+
+
+def _is_set(parameters: Mapping[str, Any], name: str) -> bool:
+    return str(parameters.get(name, "")).lower() == "true"
+
+
+def _foresee(server: SiteServer, query: Mapping[str, Any], body: Mapping[str, Any], unasked: str) -> Any:
+    """Return what the server says that an action would do.
+
+    Parameters
+    ----------
+    unasked : the options that start the action without this question.
+
+    Raises `Failed`: it is refused; or it cannot be found out now, and what goes on all the same is said.
+    """
+    try:
+        return server.send("POST", "/actions/plan", {**query, **_FRESH}, json=body, timeout=VALIDATION_TIMEOUT).json()
+    except Failed as error:
+        if error.status is None or error.status < _SERVER_ERROR:
+            raise
+        text = f"what the action would do cannot be found out: {error.message}; {unasked} starts it without asking"
+        raise Failed(text, error.messages, error.say, error.status, error.body) from error
 
 
 def _confirm(server: SiteServer, kind: ActionKind, nodes: Sequence[str]) -> None:
@@ -212,16 +180,20 @@ def _confirm_by_name(site: str, about: str) -> None:
 
 
 def _confirm_deployed(
-    server: SiteServer, query: Mapping[str, Any], body: Mapping[str, Any], yes: bool, yes_destroy: bool
+    server: SiteServer, query: Mapping[str, Any], body: Mapping[str, Any], unasked: Sequence[str]
 ) -> frozenset[str]:
     """Say what becomes of nodes that are deployed already, or left the design, and ask. Returns what it said.
+
+    Parameters
+    ----------
+    unasked : the options without which it asks.
 
     Raises `Failed`: the answer is no; or nobody can be asked, and deployed nodes would be touched.
     """
     try:
-        answer = server.send("POST", "/actions/plan", {**query, **_FRESH}, json=body, timeout=VALIDATION_TIMEOUT).json()
+        answer = _foresee(server, query, body, " ".join(unasked))
     except Failed as error:
-        if error.status is None or error.status >= 500 or error.status == _NOT_LOGGED_IN:
+        if error.status is None or error.status >= _SERVER_ERROR or error.status == _NOT_LOGGED_IN:
             raise
         # The request that creates the action says what is wrong, with all messages.
         return frozenset()
@@ -235,9 +207,9 @@ def _confirm_deployed(
         return frozenset()
     print_messages(console(stderr=True), notes)
     site = server.where.site
-    if removed and not yes_destroy:
+    if removed and "--yes-destroy" in unasked:
         _confirm_by_name(site, f"{listed(removed, 50)} of site {site} at {server.where.url} will be erased")
-    if yes or not notable:
+    if "--yes" not in unasked or not notable:
         return said
     if not is_terminal():
         if touched:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 from rich.text import Text
 
 from api_client.slipway import VALIDATION_TIMEOUT
+from site_engine.kinds import Override
 from slipway_cli.online.server.completion import NODES
 from slipway_cli.online.server.online_command import node_names, online, show_answer
 from slipway_cli.online.server.server import SiteServer, print_messages
@@ -27,6 +29,62 @@ from strategy_lib.duration import duration_words
 from strategy_lib.goals.change_words import fold_nodes
 from strategy_lib.phase import Verdict
 
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def _named(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> list[str]:
+    names = node_names(",".join(values))
+    if values and not names:
+        # Left out, it would mean the whole site.
+        raise click.UsageError("--target-node names no node: write --target-node NODE")
+    return names
+
+
+def planning_options(*overrides: Override) -> Callable[[Command], Command]:
+    """Return what adds the options that an action and its plan share, with these overrides."""
+    options = [
+        click.option(
+            "--target-node",
+            "-n",
+            "target_nodes",
+            multiple=True,
+            type=NODES,
+            callback=_named,
+            metavar="NODE",
+            help="Only this node; may be repeated, or a,b.",
+        ),
+        click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]"),
+        click.option(
+            "--max-parallel-groups",
+            type=click.IntRange(1, 16),
+            metavar="NUMBER",
+            help="At most NUMBER groups run at the same time.  [the site's settings]",
+        ),
+        *(
+            click.option(f"--{one.value.replace('_', '-')}", one.value, is_flag=True, help=one.description)
+            for one in overrides
+        ),
+        click.option(
+            "--allow-intermediate-commits", is_flag=True, help="deploy_site: pass over revisions never deployed."
+        ),
+        site_state_option,
+    ]
+
+    def add(command: Command) -> Command:
+        return reduce(lambda done, option: option(done), reversed(options), command)
+
+    return add
+
+
+def action_body(kind: str, parameters: Mapping[str, Any], site_state: Mapping[str, int] | None) -> dict[str, Any]:
+    """Return what asks for an action, or for its plan; parameters that say nothing are left out."""
+    given = {key: value for key, value in parameters.items() if value not in (None, False, [])}
+    return {
+        "name": kind,
+        **({"parameters": given} if given else {}),
+        **({"site_state": site_state} if site_state is not None else {}),
+    }
+
 
 @click.command(
     "plan",
@@ -38,60 +96,25 @@ from strategy_lib.phase import Verdict
 )
 @click.argument("kind", type=click.Choice(PLANNED_KINDS))
 @click.option("--fresh", is_flag=True, help="Ask the provisioner for its list of nodes; else the last one is used.")
-@click.option(
-    "--target-node", "-n", "targets", multiple=True, type=NODES, metavar="NODE", help="Only this node; or a,b."
-)
-@click.option("--revision", type=REVISION, metavar="NUMBER", help="The revision to bring about.  [the newest]")
-@click.option(
-    "--max-parallel-groups",
-    type=click.IntRange(1, 16),
-    metavar="NUMBER",
-    help="At most NUMBER groups run at the same time.",
-)
-@click.option("--redo-done", is_flag=True, help="Also nodes that are as wanted.")
-@click.option("--allow-redeploy", is_flag=True, help="Also nodes that are deployed in another design.")
-@click.option("--many-redeploys", is_flag=True, help="More of these than the site's settings allow.")
-@click.option("--prune", is_flag=True, help="Also destroy nodes that are no longer in the design.")
+@planning_options(Override.REDO_DONE, Override.ALLOW_REDEPLOY, Override.MANY_REDEPLOYS, Override.PRUNE)
 @click.option("--explain", is_flag=True, help="Also every field that differs, and which edges of the order are used.")
-@click.option("--allow-intermediate-commits", is_flag=True, help="deploy_site: pass over revisions never deployed.")
-@site_state_option
 @online
 def plan_action(
     server: SiteServer,
     output: str,
     kind: str,
     fresh: bool,
-    targets: tuple[str, ...],
-    revision: int | None,
-    max_parallel_groups: int | None,
-    redo_done: bool,
-    allow_redeploy: bool,
-    many_redeploys: bool,
-    prune: bool,
     explain: bool,
     allow_intermediate_commits: bool,
     site_state: dict[str, int] | None,
+    **parameters: Any,
 ) -> None:
     """Show what an action would do now, node by node and group by group, if every node succeeded. Nothing is started.
 
     It uses the provisioner's list of nodes that was read last, and says how old that is. The exit status is 1
     where the action would fail all the same.
     """
-    parameters: dict[str, Any] = {
-        key: value
-        for key, value in (
-            ("target_nodes", node_names(",".join(targets))),
-            ("revision", revision),
-            ("max_parallel_groups", max_parallel_groups),
-            ("redo_done", redo_done),
-            ("allow_redeploy", allow_redeploy),
-            ("many_redeploys", many_redeploys),
-            ("prune", prune),
-        )
-        if value
-    }
-    body: dict[str, Any] = {"name": kind} | ({"parameters": parameters} if parameters else {})
-    body |= {"site_state": site_state} if site_state is not None else {}
+    body = action_body(kind, parameters, site_state)
     query = {"fresh": True if fresh else None, "allow-intermediate-commits": allow_intermediate_commits}
     answer = server.send("POST", "/actions/plan", query, json=body, timeout=VALIDATION_TIMEOUT)
     show_answer(answer, output, lambda planned: _show(console(), planned, explain=explain))

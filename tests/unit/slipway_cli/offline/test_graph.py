@@ -8,8 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from slipway_cli.main import main
-from slipway_cli.offline.graph import GroupBox, to_dot, to_mermaid
+from slipway_cli.offline.graph import to_dot, to_mermaid
 from slipway_cli.offline.svg import to_svg
+from slipway_cli.terminal.plan_table import PlannedGroup
 from tests.conftest import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -27,8 +28,8 @@ ODD_NAMES = [
 ]
 
 
-def _box(name: str, position: int = 1, *depends_on: str, critical: bool = False) -> GroupBox:
-    return GroupBox(name, position, critical, depends_on, 3, ("≥ 50 %",))
+def _box(name: str, position: int = 1, *depends_on: str, critical: bool = False) -> PlannedGroup:
+    return PlannedGroup(name, position, critical, depends_on, 3, "≥ 50 %")
 
 
 def test_svg_says_what_it_shows_to_readers_who_cannot_see_it() -> None:

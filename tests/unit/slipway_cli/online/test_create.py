@@ -72,7 +72,6 @@ def test_going_on_in_spite_of_errors(slipway: Slipway, server: Server) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("deploy_sit",),
         ("deploy_site", "--param", "force"),
         ("deploy_site", "--param", "=1"),
         ("deploy_site", "--param", "a=1", "--param", "a=2"),
@@ -142,6 +141,33 @@ def test_a_busy_site_is_told_in_the_servers_words(slipway: Slipway, server: Serv
     server.refuse("POST", "/actions", 409, text, {"message": text, "error": True, "action": {"id": ID}})
     result = slipway("create", "action", "deploy_site", "--follow")
     assert (result.exit_code, result.stderr) == (1, f"Error: {text}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unasked"),
+    [
+        (("deploy_site",), "--yes"),
+        (("update_site", "--prune"), "--yes --yes-destroy"),
+        (("update_site", "--prune", "--yes"), "--yes-destroy"),
+        (("redeploy_server", "-n", "n1"), "--yes"),
+        (("destroy_nodes", "-n", "n1"), "--yes-destroy"),
+    ],
+)
+def test_where_nobody_can_foresee_it_the_refusal_says_how_to_go_on(
+    slipway: Slipway, server: Server, arguments: tuple[str, ...], unasked: str
+) -> None:
+    server.refuse("POST", "/actions/plan", 503, "The provisioner cannot be reached: no route to host")
+    result = slipway("create", "action", *arguments)
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: what the action would do cannot be found out: The provisioner cannot be reached: no route to host. "
+        f"Try again later. (request request-1); {unasked} starts it without asking\n",
+    )
+
+
+def test_a_mistyped_kind_is_told_the_right_one(slipway: Slipway, server: Server) -> None:
+    result = slipway("create", "action", "deploy_sit")
+    assert (result.exit_code, "'deploy_sit' is not known; did you mean 'deploy_site'?" in result.stderr) == (2, True)
 
 
 def test_deployed_nodes_that_would_be_touched_are_asked_about(slipway: Slipway, server: Server) -> None:
