@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from site_engine.errors import AirflowApiError
+from site_engine.errors import EngineError
 from slipway_cli import SlipwayCliError, interruptible
 from strategy_lib.settings import SettingError
 
@@ -69,7 +69,7 @@ class LazyGroup(click.Group):
         try:
             with interruptible():
                 return super().invoke(ctx)
-        except (SlipwayCliError, SettingError, AirflowApiError) as error:
+        except (SlipwayCliError, SettingError, EngineError) as error:
             if isinstance(error, click.ClickException):
                 raise
             from slipway_cli.output import printable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import os
 import select
@@ -14,13 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from api_client.airflow import AirflowClient
 from api_client.airflow_health import AirflowHealth
-from api_client.session import ApiSession
+from api_client.session import ApiSession, RequestRefused
 from api_client.slipway import SlipwayClient
 from provisioner_client.finite_range import FiniteRange
 from provisioner_client.private_files import read_private
@@ -39,8 +40,10 @@ if TYPE_CHECKING:
 
     from provisioner_client.node_agent.listener import AgentListener
     from site_engine.controller.controller import Job
+    from site_engine.controller.notifications import Send
     from site_engine.node_states.leaders import SiteLeaders
-    from site_store import Lease, SiteStore
+    from site_store import Lease, OutboxRecord, SiteStore
+    from strategy_lib.parsing.notifications import Target
 
 log = logging.getLogger("slipway.controller")
 
@@ -133,13 +136,10 @@ def controller(url: str, lease: float) -> None:
         return
     # Only now: other commands need no database.
     from site_engine.controller.controller import Controller
-    from site_engine.extensions import ExtensionError, check_installed
+    from site_engine.extensions import check_installed
     from site_engine.process import process_identity
 
-    try:
-        check_installed()
-    except ExtensionError as error:
-        raise click.ClickException(str(error)) from error
+    check_installed()
     store = _open(stopped, lease * _IDLE_SHARE)
     if store is None:
         return
@@ -237,6 +237,38 @@ def _open(stopped: StopSignal, idle_seconds: float) -> SiteStore | None:
             return None
 
 
+_NOTIFY_DAG: Final = "notify"
+_CONFLICT: Final = 409
+
+
+def run_id_of(event: OutboxRecord, target: str) -> str:
+    """Return the id of the run that sends a notification to a target: one run, however often it is asked for."""
+    return f"{event.site}__{event.event_id}__{hashlib.sha256(target.encode()).hexdigest()[:12]}"
+
+
+def courier(airflow: AirflowClient, slipway: SlipwayClient) -> Send:
+    """Return what sends one notification to one target: webhooks by Slipway's API, notifiers by a run of a DAG."""
+
+    from site_engine.controller.notifications import NotDelivered
+    from strategy_lib.parsing.notifications import Webhook
+
+    def send(event: OutboxRecord, target: Target, held: Lease) -> None:
+        try:
+            if isinstance(target.way, Webhook):
+                problem = slipway.deliver(event.event_id, target.name, held.epoch, held.secret)
+                if problem is not None:
+                    raise NotDelivered(problem)
+                return
+            conf = {"event_id": event.event_id, "target": target.name}
+            airflow.trigger(_NOTIFY_DAG, conf, run_id_of(event, target.name))
+        except RequestRefused as error:
+            # A run of this id is the one that was asked for before, and its answer was lost.
+            if error.status != _CONFLICT or isinstance(target.way, Webhook):
+                raise NotDelivered(str(error)) from error
+
+    return send
+
+
 def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> list[Job]:
     from site_engine.controller.controller import close_dead_actions
     from site_engine.controller.follow import Followed, follow_unfinished
@@ -247,7 +279,6 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     from site_engine.controller.watcher_job import tell_watchers
     from site_engine.extensions import installed_watchers
     from site_engine.node_states.repairs import Remedies, repair_nodes
-    from slipway_cli.courier import courier
 
     def session(answer: float) -> ApiSession:
         return sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, answer)))

@@ -7,67 +7,58 @@ from slipway_cli.online.server.shared_options import shared_options
 
 SERVER, HERE, FILES, MORE = "Operate sites", "Run Slipway here", "Work on files alone", "More"
 
+_ROWS = {
+    (SERVER, "slipway_cli.online."): {
+        "login": ("server.login:login", "Log in to a server, with a user of its Airflow."),
+        "logout": ("server.login:logout", "Forget the token of a server."),
+        "profile": ("server.login:profile", "Names for the servers that are used."),
+        "create": ("actions.create:create", "Load documents, or start an action."),
+        "diff": ("documents.configdocs:diff", "Compare two states of a site's documents."),
+        "commit": ("documents.configdocs:commit", "Make what was loaded a revision."),
+        "rollback": ("documents.configdocs:rollback", "Go back to an earlier revision."),
+        "delete": ("documents.configdocs:delete", "Discard what was loaded."),
+        "get": ("sites.get:get", "List actions, documents, revisions, statuses."),
+        "describe": ("actions.describe:describe", "Show one action, step, revision or note."),
+        "report": ("actions.describe:report", "Show what became of an action."),
+        "logs": ("actions.describe:logs", "Show what a step of an action has logged."),
+        "retry": ("actions.retry:retry", "Try again what failed in an action."),
+        "touch": ("sites.wishes:touch", "Ask for nodes again."),
+        "adopt": ("sites.wishes:adopt", "Take over nodes that are deployed."),
+        "set": ("sites.node_states:set_", "Take nodes out of use, and bring them back."),
+        "approve": ("actions.approve:approve", "Answer a group that waits for a person."),
+        "start": ("sites.repair:start", "Let the repair of a site go on."),
+        "stop": ("actions.control:stop", "End an action, or all repair of a site."),
+        "pause": ("actions.control:pause", "Let no further group of an action start."),
+        "unpause": ("actions.control:unpause", "Let a paused action go on."),
+        "import": ("documents.import_maas:import_", "Write documents from what MAAS has."),
+    },
+    (HERE, ""): {
+        "demo": ("slipway_cli.demo.command:demo", "Deploy a site with a real Airflow and simulated machines."),
+        "up": ("slipway_cli.up:up", "Run Slipway in the foreground until Ctrl-C."),
+        "controller": (
+            "slipway_cli.controller:controller",
+            "Close dead actions and check provisioners, beside Airflow.",
+        ),
+        "simulator": ("provisioner_client.simulator.cli:main", "Serve Drydock's API, simulated."),
+        "node-agent": ("provisioner_client.node_agent.cli:main", "Say how a node is, on that node."),
+        "store": ("site_store.__main__:main", "Look after Slipway's own database."),
+        "dags": ("slipway_cli.help:dags", "Find the DAGs, for an Airflow of your own."),
+    },
+    (FILES, "slipway_cli.offline."): {
+        "validate": ("validate:validate", "Check documents; show all problems at once."),
+        "plan": ("plan:plan", "Show or draw the groups, their order and their nodes."),
+        "simulate": ("simulate:simulate", "Rehearse: what if these nodes failed?"),
+    },
+    (MORE, "slipway_cli.help:"): {
+        "help": ("help_topic", "Show the commands of a topic."),
+        "completion": ("completion", "Print a shell's completion script."),
+    },
+}
+"""By heading and beginning of the targets: each command's name to where it is, and what `slipway --help` says of it."""
 COMMANDS = {
-    "login": LazyCommand(
-        "slipway_cli.online.server.login:login", "Log in to a server, with a user of its Airflow.", SERVER
-    ),
-    "logout": LazyCommand("slipway_cli.online.server.login:logout", "Forget the token of a server.", SERVER),
-    "profile": LazyCommand("slipway_cli.online.server.login:profile", "Names for the servers that are used.", SERVER),
-    "create": LazyCommand("slipway_cli.online.actions.create:create", "Load documents, or start an action.", SERVER),
-    "diff": LazyCommand(
-        "slipway_cli.online.documents.configdocs:diff", "Compare two states of a site's documents.", SERVER
-    ),
-    "commit": LazyCommand("slipway_cli.online.documents.configdocs:commit", "Make what was loaded a revision.", SERVER),
-    "rollback": LazyCommand(
-        "slipway_cli.online.documents.configdocs:rollback", "Go back to an earlier revision.", SERVER
-    ),
-    "delete": LazyCommand("slipway_cli.online.documents.configdocs:delete", "Discard what was loaded.", SERVER),
-    "get": LazyCommand("slipway_cli.online.sites.get:get", "List actions, documents, revisions, statuses.", SERVER),
-    "describe": LazyCommand(
-        "slipway_cli.online.actions.describe:describe", "Show one action, step, revision or note.", SERVER
-    ),
-    "report": LazyCommand("slipway_cli.online.actions.report:report", "Show what became of an action.", SERVER),
-    "logs": LazyCommand(
-        "slipway_cli.online.actions.describe:logs", "Show what a step of an action has logged.", SERVER
-    ),
-    "retry": LazyCommand("slipway_cli.online.actions.retry:retry", "Try again what failed in an action.", SERVER),
-    "touch": LazyCommand("slipway_cli.online.sites.wishes:touch", "Ask for nodes again.", SERVER),
-    "adopt": LazyCommand("slipway_cli.online.sites.wishes:adopt", "Take over nodes that are deployed.", SERVER),
-    "set": LazyCommand(
-        "slipway_cli.online.sites.node_states:set_", "Take nodes out of use, and bring them back.", SERVER
-    ),
-    "approve": LazyCommand(
-        "slipway_cli.online.actions.approve:approve", "Answer a group that waits for a person.", SERVER
-    ),
-    "start": LazyCommand("slipway_cli.online.sites.repair:start", "Let the repair of a site go on.", SERVER),
-    "stop": LazyCommand("slipway_cli.online.actions.control:stop", "End an action, or all repair of a site.", SERVER),
-    "pause": LazyCommand(
-        "slipway_cli.online.actions.control:pause", "Let no further group of an action start.", SERVER
-    ),
-    "unpause": LazyCommand("slipway_cli.online.actions.control:unpause", "Let a paused action go on.", SERVER),
-    "import": LazyCommand(
-        "slipway_cli.online.documents.import_maas:import_", "Write documents from what MAAS has.", SERVER
-    ),
-    "demo": LazyCommand(
-        "slipway_cli.demo.command:demo", "Deploy a site with a real Airflow and simulated machines.", HERE
-    ),
-    "up": LazyCommand("slipway_cli.up:up", "Run Slipway in the foreground until Ctrl-C.", HERE),
-    "controller": LazyCommand(
-        "slipway_cli.controller:controller", "Close dead actions and check provisioners, beside Airflow.", HERE
-    ),
-    "simulator": LazyCommand("provisioner_client.simulator.cli:main", "Serve Drydock's API, simulated.", HERE),
-    "node-agent": LazyCommand("provisioner_client.node_agent.cli:main", "Say how a node is, on that node.", HERE),
-    "store": LazyCommand("site_store.__main__:main", "Look after Slipway's own database.", HERE),
-    "dags": LazyCommand("slipway_cli.help:dags", "Find the DAGs, for an Airflow of your own.", HERE),
-    "validate": LazyCommand(
-        "slipway_cli.offline.validate:validate", "Check documents; show all problems at once.", FILES
-    ),
-    "plan": LazyCommand(
-        "slipway_cli.offline.plan:plan", "Show or draw the groups, their order and their nodes.", FILES
-    ),
-    "simulate": LazyCommand("slipway_cli.offline.simulate:simulate", "Rehearse: what if these nodes failed?", FILES),
-    "help": LazyCommand("slipway_cli.help:help_topic", "Show the commands of a topic.", MORE),
-    "completion": LazyCommand("slipway_cli.help:completion", "Print a shell's completion script.", MORE),
+    name: LazyCommand(start + target, said, section)
+    for (section, start), rows in _ROWS.items()
+    for name, (target, said) in rows.items()
 }
 
 

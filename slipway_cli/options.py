@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from fnmatch import fnmatchcase
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from strategy_lib.did_you_mean import did_you_mean
+
+Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def examples(*lines: str) -> str:
@@ -52,6 +55,17 @@ class KnownType(click.Choice[str]):
         if value not in self.choices:
             self.fail(f"{value!r} is not known; {did_you_mean(str(value), self.choices)}", param, ctx)
         return str(value)
+
+
+def embedded_options(command: Command) -> Command:
+    """Add `--port` and `--home`, of an embedded Airflow."""
+    port = click.IntRange(0, 65535)
+    folder = click.Path(file_okay=False, path_type=Path)
+    at_home = "Folder for databases, logs and passwords.  [env SLIPWAY_HOME, .slipway]"
+    command = click.option("--home", type=folder, help=at_home)(command)
+    return click.option("--port", type=port, help="Airflow's port; 0 takes any free one.  [env SLIPWAY_PORT, 8080]")(
+        command
+    )
 
 
 _DIGITS = 12

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
@@ -90,6 +90,13 @@ class _WholeWords(Console):
         super().print(*objects, soft_wrap=soft_wrap, **more)
 
 
+def print_table(target: Console, rows: FoldingTable) -> None:
+    """Print a table below a blank line; nothing where it has no row."""
+    if rows.row_count:
+        target.print()
+        target.print(rows)
+
+
 def table(*columns: str, right: Sequence[str] = (), folds: Sequence[str] = ()) -> FoldingTable:
     """Return an empty table with these headings.
 
@@ -101,11 +108,11 @@ def table(*columns: str, right: Sequence[str] = (), folds: Sequence[str] = ()) -
     return FoldingTable(columns, right, folds)
 
 
-def serialised(data: Mapping[str, Any], output: str) -> str:
-    """Return data as a JSON or YAML text that ends in a line break."""
-    if output == OutputFormat.JSON:
-        return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-    return yaml.dump(data, Dumper=yaml.SafeDumper, sort_keys=False, allow_unicode=True, width=120)
+def serialised(data: Any, output: str) -> str:
+    """Return data as a YAML text if that is asked for, else as JSON; it ends in a line break."""
+    if output == OutputFormat.YAML:
+        return yaml.dump(data, Dumper=yaml.SafeDumper, sort_keys=False, allow_unicode=True, width=120)
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
 def deliver(text: str, path: Path | None) -> None:
@@ -123,14 +130,8 @@ def deliver(text: str, path: Path | None) -> None:
 
 
 def problem_data(problem: Problem) -> dict[str, Any]:
-    return {
-        "level": problem.level,
-        "source": problem.source,
-        "line": problem.line,
-        "document": problem.document,
-        "path": problem.path,
-        "message": problem.message,
-    }
+    """Return a problem as programs read it."""
+    return {name: getattr(problem, name) for name in ("level", "source", "line", "document", "path", "message")}
 
 
 Sameness = tuple[Hashable, str]

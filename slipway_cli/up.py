@@ -14,26 +14,19 @@ from api_client.airflow import AirflowClient
 from api_client.session import ApiSession
 from provisioner_client.finite_range import FiniteRange
 from provisioner_client.simulator.settings import FASTEST
-from site_engine.extensions import ExtensionError, check_installed
+from site_engine.extensions import check_installed
 from slipway_cli.embedded.credentials import PASSWORDS, Credentials
 from slipway_cli.embedded.home import STOPPING, Runtime, find_running, home_in_use
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
-from slipway_cli.options import examples
+from slipway_cli.options import embedded_options, examples
 
 _ANSWER = 5.0
 """Seconds for an answer of Airflow's, while nothing else is looked after."""
 
 
 @click.command(epilog=examples("slipway up", "slipway up --simulator --fail deploy:r1-compute-07"))
-@click.option(
-    "--port", type=click.IntRange(0, 65535), help="Airflow's port; 0 takes any free one.  [env SLIPWAY_PORT, 8080]"
-)
-@click.option(
-    "--home",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for databases, logs and passwords.  [env SLIPWAY_HOME, .slipway]",
-)
+@embedded_options
 @click.option("--simulator", is_flag=True, help="Also run a simulated provisioner, and connect it for all sites.")
 @click.option("--provisioner", type=click.Choice(["drydock", "maas"]), help="Which one is simulated.  [drydock]")
 @click.option(
@@ -78,10 +71,7 @@ def _run(
     settings: EmbeddedSettings, kind: str | None, sites: tuple[Path, ...], speed: float | None, fail: tuple[str, ...]
 ) -> None:
     began = time.monotonic()
-    try:
-        check_installed()
-    except ExtensionError as error:
-        raise click.ClickException(str(error)) from error
+    check_installed()
     if kind is None:
         Supervisor(settings, click.echo).run(
             lambda runtime, credentials: click.echo(welcome(runtime, credentials, began))

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Self
 
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.component import spawn, tail
-from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.home import READY, STOPPING, Runtime, find_running, read_runtime
 from slipway_cli.embedded.settings import EmbeddedSettings
 
@@ -40,7 +40,7 @@ class BackgroundAirflow:
     def wait_ready(self) -> Runtime:
         """Wait until all components are healthy.
 
-        Raises `EmbeddedError`: it could not be started; the message is the supervisor's own.
+        Raises `SlipwayCliError`: it could not be started; the message is the supervisor's own.
         """
         assert self._process is not None
         while self._process.poll() is None:
@@ -48,7 +48,7 @@ class BackgroundAirflow:
             if runtime is not None and runtime.pid == self._process.pid and runtime.state == READY:
                 return runtime
             time.sleep(0.1)
-        raise EmbeddedError(self.last_words())
+        raise SlipwayCliError(self.last_words())
 
     def last_words(self) -> str:
         """The supervisor's error message, or the end of its log."""
@@ -63,11 +63,11 @@ class BackgroundAirflow:
     def runtime(self) -> Runtime:
         """Where it is now; process ids change when a component is started again.
 
-        Raises `EmbeddedError`: it is not running (any more).
+        Raises `SlipwayCliError`: it is not running (any more).
         """
         runtime = read_runtime(self.settings.home)
         if runtime is None:
-            raise EmbeddedError(f"no embedded Airflow is running in {self.settings.home}")
+            raise SlipwayCliError(f"no embedded Airflow is running in {self.settings.home}")
         return runtime
 
     def stop(self) -> None:
@@ -85,7 +85,7 @@ class BackgroundAirflow:
 def wait_for_running(runtime: Runtime, settings: EmbeddedSettings) -> Runtime:
     """Wait until an Airflow that somebody else started is ready.
 
-    Raises `EmbeddedError`: it is stopping, or does not get ready in time.
+    Raises `SlipwayCliError`: it is stopping, or does not get ready in time.
     """
     end = time.monotonic() + settings.start_timeout
     current: Runtime | None = runtime
@@ -93,12 +93,12 @@ def wait_for_running(runtime: Runtime, settings: EmbeddedSettings) -> Runtime:
         if current.state == READY:
             return current
         if time.monotonic() > end:
-            raise EmbeddedError(
+            raise SlipwayCliError(
                 f"the Airflow in {settings.home} is not ready after {settings.start_timeout:g} s; see {settings.logs}"
             )
         time.sleep(0.2)
         current = find_running(settings.home)
-    raise EmbeddedError(f"the Airflow in {settings.home} is just stopping; try again")
+    raise SlipwayCliError(f"the Airflow in {settings.home} is just stopping; try again")
 
 
 @contextlib.contextmanager

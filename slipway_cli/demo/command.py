@@ -20,7 +20,7 @@ from provisioner_client.finite_range import FiniteRange
 from provisioner_client.private_files import write_private
 from provisioner_client.simulator.scripts import Behaviour
 from provisioner_client.simulator.settings import FASTEST
-from slipway_cli import INTERRUPTED_EXIT
+from slipway_cli import INTERRUPTED_EXIT, SlipwayCliError
 from slipway_cli.demo.airflow import BackgroundAirflow, reuse_or_start
 from slipway_cli.demo.demo_site import demo_store, remove_site, watched
 from slipway_cli.demo.order import Order, read_fail, read_order
@@ -32,9 +32,9 @@ from slipway_cli.demo.simulated_provisioner import (
     disconnect,
     forget,
 )
-from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.home import Runtime, make_home
 from slipway_cli.embedded.settings import EmbeddedSettings
+from slipway_cli.options import embedded_options
 from slipway_cli.output import OutputFormat, console, output_option, print_problems
 from slipway_cli.terminal.follow import WAIT, Absence, Clock, follow, open_tree_view, show_end
 
@@ -98,12 +98,7 @@ def _checked_fail(_context: click.Context, _option: click.Parameter, values: tup
 @output_option
 @click.option("--keep", is_flag=True, help="Leave everything running at the end, until Ctrl-C.")
 @click.option("--clean", is_flag=True, help="Deploy nothing: take the demo's site away, with all that is known of it.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Airflow's port; 0 takes any free one.  [env SLIPWAY_PORT]")
-@click.option(
-    "--home",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for databases, logs and passwords.  [env SLIPWAY_HOME, .slipway]",
-)
+@embedded_options
 def demo(
     provisioner: str | None,
     site_file: Path | None,
@@ -269,7 +264,7 @@ def _watch(action_id: str, runtime: Runtime, own: BackgroundAirflow | None, cloc
 
     def check() -> None:
         if own is not None and not own.is_running():
-            raise EmbeddedError(own.last_words())
+            raise SlipwayCliError(own.last_words())
 
     advice = (
         f"Once it runs again (`slipway up`), start the demo again: it stops the action {action_id}, whose "

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli import SlipwayCliError
 
 if TYPE_CHECKING:
     from site_store import SiteStore
@@ -26,7 +26,7 @@ _EVERY: Final = 5.0
 
 @contextlib.contextmanager
 def demo_store(settings: EmbeddedSettings) -> Iterator[SiteStore]:
-    """Open the store of the Airflow that runs in a home. Raises `EmbeddedError`: it cannot be opened, or used."""
+    """Open the store of the Airflow that runs in a home. Raises `SlipwayCliError`: it cannot be opened, or used."""
     from site_store import SiteStore, StoreError
     from site_store.sql.address import URL_FILE
 
@@ -35,7 +35,7 @@ def demo_store(settings: EmbeddedSettings) -> Iterator[SiteStore]:
         with SiteStore.open(url) as store:
             yield store
     except (StoreError, OSError) as error:
-        raise EmbeddedError(f"Slipway's store in {settings.home}: {error}") from error
+        raise SlipwayCliError(f"Slipway's store in {settings.home}: {error}") from error
 
 
 @contextlib.contextmanager
@@ -70,7 +70,7 @@ def watched(
 
 
 def remove_site(store: SiteStore, site: str) -> bool:
-    """Take a demo's site away; False where there is none. Raises `EmbeddedError`: it is no demo's, or in use."""
+    """Take a demo's site away; False where there is none. Raises `SlipwayCliError`: it is no demo's, or in use."""
     from site_store.errors import SiteInUse
 
     if not store.sites.exists(site):
@@ -79,5 +79,5 @@ def remove_site(store: SiteStore, site: str) -> bool:
         store.site_stops.remove_site(site)
     except SiteInUse as error:
         hint = f"A demo that was killed is given up after {GIVEN_UP_AFTER:.0f} s"
-        raise EmbeddedError(f"{error}. {hint}") from error
+        raise SlipwayCliError(f"{error}. {hint}") from error
     return True

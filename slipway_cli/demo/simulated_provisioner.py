@@ -16,8 +16,7 @@ from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiUnreachable
 from provisioner_client.private_files import PRIVATE_UMASK, write_private
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
-from slipway_cli.embedded.component import open_log, tail
-from slipway_cli.embedded.errors import with_log
+from slipway_cli.embedded.component import failed_with_log, open_log
 from slipway_cli.embedded.launcher import tied_command
 from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port
 from strategy_lib.settings import SLIPWAY_NODE_KEY_FILE, SLIPWAY_NODE_PROXY, SLIPWAY_SIMULATOR_PORT
@@ -60,7 +59,7 @@ class SimulatorProcess:
     def url(self, timeout: float = 30.0) -> str:
         """Base URL, once it answers.
 
-        Raises `EmbeddedError`: it has ended, or does not answer in `timeout` seconds; the message has the end of its
+        Raises `SlipwayCliError`: it has ended, or does not answer in `timeout` seconds; the message has the end of its
         log.
         """
         if self._url is None:
@@ -68,7 +67,7 @@ class SimulatorProcess:
             line = _first_line(self._process.stdout, timeout)
             if not line.startswith(_GREETING):
                 said = "the provisioner's simulator cannot be started"
-                raise with_log(said, self.log, tail(self.log, start=self._log_start))
+                raise failed_with_log(said, self.log, self._log_start)
             self._url = line.removeprefix(_GREETING).decode().strip()
         return self._url
 
@@ -150,7 +149,7 @@ class SimulatedProvisioner:
 
         Raises
         ------
-        EmbeddedError : its port is in use.
+        SlipwayCliError : its port is in use.
         """
         self._kind = kind
         port = claim_port(SLIPWAY_SIMULATOR_PORT.read(os.environ), f"the {self.noun}", SLIPWAY_SIMULATOR_PORT.name)
@@ -205,7 +204,7 @@ class SimulatedProvisioner:
         self._process = SimulatorProcess(self._arguments, self.log)
 
     def wait_ready(self) -> str:
-        """Its base URL, once it answers. Raises `EmbeddedError`: it does not."""
+        """Its base URL, once it answers. Raises `SlipwayCliError`: it does not."""
         assert self._process is not None, "it is started first"
         return self._process.url()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 
-from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.processes import die_with_parent
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
@@ -30,7 +30,7 @@ def main() -> int:
         return 1
     try:
         Supervisor(EmbeddedSettings.from_environment(), _say).run(lambda runtime, _: _say(f"ready: {runtime.url}"))
-    except (EmbeddedError, SettingError) as error:
+    except (SlipwayCliError, SettingError) as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         return 1
     return 0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from provisioner_client.private_files import PRIVATE_UMASK, open_private
-from slipway_cli.embedded.errors import with_log
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.launcher import AFTER, PRELOAD, tied_command
 from slipway_cli.embedded.processes import kill_sessions
 
@@ -37,6 +37,11 @@ def tail(path: Path, lines: int = 15, start: int = 0) -> str:
         return "  (no log)"
     last = [line.rstrip() for line in text.splitlines() if line.strip()][-lines:]
     return "\n".join("  " + line for line in last) or "  (nothing was logged)"
+
+
+def failed_with_log(said: str, log: Path, start: int = 0) -> SlipwayCliError:
+    """Return the error of a process that failed, with the end of its log from an offset on."""
+    return SlipwayCliError(f"{said}; its log {log} ends:\n{tail(log, start=start)}")
 
 
 def spawn(
@@ -195,8 +200,8 @@ class SetupStep:
         return self._process.pid
 
     def is_over(self) -> bool:
-        """Whether it has succeeded. Raises `EmbeddedError`: it has failed; the message has the end of its log."""
+        """Whether it has succeeded. Raises `SlipwayCliError`: it has failed; the message has the end of its log."""
         status = self._process.poll()
         if status:
-            raise with_log(f"{self._what} failed", self._log, tail(self._log, start=self._start))
+            raise failed_with_log(f"{self._what} failed", self._log, self._start)
         return status == 0

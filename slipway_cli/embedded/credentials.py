@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from provisioner_client.private_files import write_private
-from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli import SlipwayCliError
 from strategy_lib.settings import (
     SLIPWAY_ADMIN_PASSWORD,
     SLIPWAY_SERVICE_PASSWORD,
@@ -53,7 +53,7 @@ def _read(path: Path) -> dict[str, str]:
     except ValueError:
         data = None
     if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
-        raise EmbeddedError(f"{path} is damaged; remove it, and new values are made at the next start")
+        raise SlipwayCliError(f"{path} is damaged; remove it, and new values are made at the next start")
     return data
 
 
@@ -63,7 +63,7 @@ def load_or_create(secrets_file: Path, passwords_file: Path, environ: Mapping[st
     A password from SLIPWAY_ADMIN_PASSWORD, SLIPWAY_VIEWER_PASSWORD or SLIPWAY_SERVICE_PASSWORD replaces the one in
     the file.
 
-    Raises `EmbeddedError`: a file is damaged.
+    Raises `SlipwayCliError`: a file is damaged.
     """
     keys = _read(secrets_file)
     made = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from provisioner_client.private_files import open_private, write_private
-from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli import SlipwayCliError
 
 STARTING, READY, STOPPING = "starting", "ready", "stopping"
 
@@ -21,7 +21,7 @@ STARTING, READY, STOPPING = "starting", "ready", "stopping"
 def make_home(home: Path) -> None:
     """Make the folder if it is not there, closed to others; one that is there is left as it is.
 
-    Raises `EmbeddedError`: it cannot be made, nothing can be written in it, or it is not this user's alone.
+    Raises `SlipwayCliError`: it cannot be made, nothing can be written in it, or it is not this user's alone.
     """
     try:
         for folder in reversed(home.parents):
@@ -34,15 +34,15 @@ def make_home(home: Path) -> None:
         raise _unusable(home, error.strerror or str(error)) from error
 
 
-def _unusable(home: Path, reason: str, instead: str = "") -> EmbeddedError:
+def _unusable(home: Path, reason: str, instead: str = "") -> SlipwayCliError:
     """`reason` says what is wrong, `instead` what would also help."""
     also = f", or, if it is yours alone, {instead}" if instead else ""
-    return EmbeddedError(f"{home} cannot be used ({reason}); choose another folder with --home or SLIPWAY_HOME{also}")
+    return SlipwayCliError(f"{home} cannot be used ({reason}); choose another folder with --home or SLIPWAY_HOME{also}")
 
 
-def home_in_use(home: Path, detail: str) -> EmbeddedError:
+def home_in_use(home: Path, detail: str) -> SlipwayCliError:
     """Return the error of a home where another embedded Airflow works; `detail` says which."""
-    return EmbeddedError(
+    return SlipwayCliError(
         f"{home} is in use by another embedded Airflow ({detail}); use or stop that one, or set SLIPWAY_HOME"
     )
 
@@ -134,7 +134,7 @@ class HomeLock:
 
         Raises
         ------
-        EmbeddedError : another one holds it; the folder cannot be written, or is not this user's alone.
+        SlipwayCliError : another one holds it; the folder cannot be written, or is not this user's alone.
         """
         make_home(home)
         self._file = open_private(home / "lock")

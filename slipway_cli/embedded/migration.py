@@ -8,8 +8,8 @@ from pathlib import Path
 
 from provisioner_client.private_files import write_private
 from site_store.sql.address import URL_FILE
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.component import SetupStep
-from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.launcher import tied_command
 from slipway_cli.embedded.postgres_cluster import STORE, PostgresCluster
 from slipway_cli.embedded.settings import EmbeddedSettings
@@ -49,10 +49,10 @@ _FORMER_STORE = "slipway.db"
 
 
 def refuse_former_home(settings: EmbeddedSettings) -> None:
-    """Refuse (`EmbeddedError`) a home whose store is a file of SQLite, as builds before the first release made it."""
+    """Refuse (`SlipwayCliError`) a home whose store is a file of SQLite, as builds before the first release made it."""
     file = settings.home / _FORMER_STORE
     if settings.database_url is None and file.exists():
-        raise EmbeddedError(
+        raise SlipwayCliError(
             f"{file} is the store of a build before Slipway's first release, which this version cannot read: "
             "start with another SLIPWAY_HOME, commit the documents of your sites there, and `slipway adopt` the nodes "
             "that are deployed; without the file, this home begins anew"

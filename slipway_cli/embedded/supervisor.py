@@ -15,6 +15,7 @@ from types import FrameType
 
 from api_client.airflow_health import AirflowHealth
 from api_client.session import ApiSession
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.component import (
     COMPONENTS,
     MOST_DEATHS,
@@ -23,11 +24,10 @@ from slipway_cli.embedded.component import (
     SetupStep,
     airflow_component,
     controller_component,
-    tail,
+    failed_with_log,
 )
 from slipway_cli.embedded.credentials import Credentials, load_or_create
 from slipway_cli.embedded.environment import airflow_environment, controller_environment
-from slipway_cli.embedded.errors import EmbeddedError, with_log
 from slipway_cli.embedded.guard import Guard
 from slipway_cli.embedded.home import READY, STARTING, STOPPING, HomeLock, Runtime
 from slipway_cli.embedded.migration import (
@@ -86,7 +86,7 @@ class Supervisor:
 
         Raises
         ------
-        EmbeddedError : home or port in use, home not writable, a migration failed, a component cannot be started or
+        SlipwayCliError : home or port in use, home not writable, a migration failed, a component cannot be started or
             keeps dying. All is stopped then.
         """
         # The home first: where it is in use, so is its port, and the home is the reason.
@@ -232,13 +232,13 @@ class Supervisor:
     def _pause(self, end: float | None = None, waiting_for: Component | None = None) -> None:
         """Pause for a tick; without `end` there is no time limit, for a step that ends or fails by itself."""
         if self._signals:
-            raise EmbeddedError("stopped before Airflow was ready")
+            raise SlipwayCliError("stopped before Airflow was ready")
         if end is not None and waiting_for is not None and time.monotonic() > end:
             self._give_up(waiting_for, f"did not get healthy in {self._settings.start_timeout:g} s")
         time.sleep(_TICK)
 
     def _give_up(self, component: Component, what: str) -> None:
-        raise with_log(f"{component.title} {what}", component.log, tail(component.log, start=component.log_start))
+        raise failed_with_log(f"{component.title} {what}", component.log, component.log_start)
 
     def _start(self, component: Component) -> None:
         pid = component.start()

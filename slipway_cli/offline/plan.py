@@ -15,8 +15,13 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.offline.graph import GraphFormat, to_dot, to_mermaid
-from slipway_cli.offline.policies import by_policy_data, print_by_policy
-from slipway_cli.offline.strategy_input import StrategyInput, load_strategy_input, strategy_option
+from slipway_cli.offline.strategy_input import (
+    StrategyInput,
+    by_policy_data,
+    load_strategy_input,
+    print_by_policy,
+    strategy_option,
+)
 from slipway_cli.offline.svg import to_svg
 from slipway_cli.output import (
     OutputFormat,

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.files import STANDARD_INPUT
-from slipway_cli.offline.policies import by_policy_data, print_by_policy
-from slipway_cli.offline.strategy_input import load_strategy_input, strategy_option
+from slipway_cli.offline.strategy_input import by_policy_data, load_strategy_input, print_by_policy, strategy_option
 from slipway_cli.options import matching
 from slipway_cli.output import (
     OutputFormat,
@@ -20,6 +19,7 @@ from slipway_cli.output import (
     listed,
     output_option,
     print_problems,
+    print_table,
     printable,
     serialised,
     table,
@@ -191,9 +191,7 @@ def _show_criteria(target: Console, result: Mapping[str, Any]) -> None:
         for criterion in result["groups"][group]["failed_criteria"]:
             needed, actual = str(criterion["needed"]), str(criterion["actual"])
             rows.add_row(Text(printable(group)), criterion["phase"], criterion["criterion"], needed, actual)
-    if rows.row_count:
-        target.print()
-        target.print(rows)
+    print_table(target, rows)
 
 
 def _show_nodes(target: Console, nodes: Mapping[str, str]) -> None:
@@ -202,9 +200,7 @@ def _show_nodes(target: Console, nodes: Mapping[str, str]) -> None:
         names = sorted(node for node, its_state in nodes.items() if its_state == state)
         if names and state != NodeState.SUCCESS:
             rows.add_row(state.value.replace("_", " "), str(len(names)), Text(listed(names)))
-    if rows.row_count:
-        target.print()
-        target.print(rows)
+    print_table(target, rows)
 
 
 def _show_held(target: Console, held: Mapping[str, str]) -> None:
@@ -215,9 +211,7 @@ def _show_held(target: Console, held: Mapping[str, str]) -> None:
     rows = table("Held", "Why", folds=("Held", "Why"))
     for reason, names in by_reason.items():
         rows.add_row(Text(listed(names)), Text(printable(reason)))
-    if rows.row_count:
-        target.print()
-        target.print(rows)
+    print_table(target, rows)
 
 
 def _show_verdict(target: Console, result: Mapping[str, Any]) -> None:

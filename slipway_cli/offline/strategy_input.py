@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import click
+from rich.console import Console
+from rich.text import Text
 
 from design_rendering.design import read_design, unused_strategies
 from design_rendering.kinds.nodes import missing_makers, nodes_from_documents
+from design_rendering.kinds.objects import ObjectKey
 from design_rendering.policies import police
 from design_rendering.reading.documents import Document, find_document, find_documents
 from design_rendering.reading.line_marks import LineMarks
 from design_rendering.reading.yaml_reader import Limits, YamlReader
 from design_rendering.rendering import RenderedDocument, Rendering
 from design_rendering.validation import RenderedFiles, render_files, unknown_kinds
+from site_engine.extensions import installed_policies
 from slipway_cli.files import MAX_BYTES, Source, load_sources, read_sources
-from slipway_cli.offline.policies import ByPolicy, policies
-from slipway_cli.output import Command, Refused, listed
+from slipway_cli.output import Command, Refused, listed, printable
 from strategy_lib.errors import InventoryError, Problem, StrategyLibError, split
 from strategy_lib.node import Node
 from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA, DEFAULT_STRATEGY_NAME
@@ -27,6 +31,21 @@ from strategy_lib.strategy import STRATEGY_SCHEMA, Strategy
 
 # The first thing that is neither a comment nor the start of a document opens a list.
 LIST_START = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:---[ \t]*)?(?:#[^\n]*)?\r?\n)*[ \t]*(?:\[|-[ \t\r\n])")
+
+
+ByPolicy = Mapping[ObjectKey, tuple[str, ...]]
+"""The objects that policies changed, each with the names of those."""
+
+
+def by_policy_data(by_policy: ByPolicy) -> dict[str, Any]:
+    """Return what a program reads of it, under `by_policy`; nothing where no policy changed anything."""
+    return {"by_policy": {str(key): list(names) for key, names in sorted(by_policy.items())}} if by_policy else {}
+
+
+def print_by_policy(target: Console, by_policy: ByPolicy) -> None:
+    """Name each object that policies changed, in a line of its own."""
+    for key, names in sorted(by_policy.items()):
+        target.print(Text(printable(f"{key} is changed by policy {', '.join(names)}")), soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +67,7 @@ def _inventory(paths: Sequence[str]) -> _Inventory:
     if problems:
         raise Refused(problems)
     try:
-        rendered = render_files(documents, policies()).documents
+        rendered = render_files(documents, installed_policies().policies).documents
         return _Inventory(tuple(nodes_from_documents(rendered)), rendered)
     except StrategyLibError as error:
         raise Refused(error.problems) from error
@@ -63,7 +82,7 @@ def _with_nodes_of(strategies: RenderedFiles, inventory: _Inventory) -> Rendered
         return strategies
     own = [one for one in strategies.documents if one.schema in _STRATEGIC]
     others = [one for one in inventory.documents if one.schema not in _STRATEGIC]
-    policed = police(Rendering(tuple(map(RenderedDocument, [*own, *others]))), policies())
+    policed = police(Rendering(tuple(map(RenderedDocument, [*own, *others]))), installed_policies().policies)
     documents = tuple(one.document for one in policed.rendering.documents if one.document.schema in _STRATEGIC)
     return RenderedFiles(documents, strategies.problems, {**strategies.by_policy, **policed.by_policy})
 
@@ -140,7 +159,7 @@ def load_strategy_input(
     if problems:
         raise Refused(problems)
     try:
-        rendered = render_files(documents, policies())
+        rendered = render_files(documents, installed_policies().policies)
         inventory = _inventory(node_paths) if node_paths else _Inventory(())
         rendered = _with_nodes_of(rendered, inventory)
         documents, by_policy = list(rendered.documents), rendered.by_policy

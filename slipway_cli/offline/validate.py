@@ -9,8 +9,9 @@ from rich.text import Text
 from design_rendering import drydock_kinds, slipway_kinds
 from design_rendering.kinds.nodes import has_nodes
 from design_rendering.validation import document_counts, validate_files
+from site_engine.extensions import installed_policies
 from slipway_cli.files import files_in, load_sources, read_sources
-from slipway_cli.offline.policies import by_policy_data, policies, print_by_policy
+from slipway_cli.offline.strategy_input import by_policy_data, print_by_policy
 from slipway_cli.output import (
     OutputFormat,
     console,
@@ -59,7 +60,8 @@ def validate(files: tuple[str, ...], directories: tuple[str, ...], strict: bool,
         raise click.UsageError("which documents? name files, or give --directory")
     paths = [*files, *(path for each in directories for path in files_in(each, recurse=True))]
     documents, problems = load_sources(read_sources(paths))
-    found = validate_files(documents, policies(), draft=not has_nodes(documents), complete=not problems)
+    policies = installed_policies().policies
+    found = validate_files(documents, policies, draft=not has_nodes(documents), complete=not problems)
     problems += found.problems
     errors = [problem for problem in problems if problem.level == "error"]
     warnings = [problem for problem in problems if problem.level == "warning"]

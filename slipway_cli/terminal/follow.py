@@ -233,8 +233,7 @@ def show_end(
     """Print the report as it is stored, or else as text, and then the verdict; without a report the verdict alone."""
     if with_report and header.get("has_report"):
         if output != OutputFormat.TABLE:
-            form = OutputFormat.YAML if output == OutputFormat.YAML else OutputFormat.JSON
-            deliver(serialised(slipway.report(str(header["id"])) or {}, form), None)
+            deliver(serialised(slipway.report(str(header["id"])) or {}, output), None)
             return
         clock.screen.print()
         for line in slipway.report_text(str(header["id"])).splitlines():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from slipway_cli.output import counted, listed, printable, table
+from slipway_cli.output import counted, listed, print_table, printable, table
 from strategy_lib.goals.change_words import ERASING, Deed, PlanRow, document_lines, waits
 
 PLANNED_KINDS = ("deploy_site", "update_site")
@@ -68,8 +68,7 @@ def print_rounds(target: Console, waves: Sequence[Sequence[str]]) -> None:
     rows = table("Round", "Groups side by side", right=("Round",), folds=("Groups side by side",))
     for number, wave in enumerate(waves, start=1):
         rows.add_row(str(number), Text(", ".join(map(printable, wave))))
-    target.print()
-    target.print(rows)
+    print_table(target, rows)
 
 
 def print_rows(target: Console, rows: Sequence[PlanRow], *, explain: bool) -> None:

@@ -97,7 +97,7 @@ FLOORS = {
         "demo online",
         "command_group help terminal",
         "controller embedded output",
-        "courier files folding_table options",
+        "files folding_table options",
     ),
     "slipway_airflow": (
         "notify_dag site_dag",

@@ -1,9 +1,10 @@
-"""`slipway describe` and `slipway logs`: one action, one step, one workflow, the details of a note."""
+"""`slipway describe`, `logs` and `report`: one action, one step, one workflow, the details of a note."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -15,19 +16,21 @@ from site_engine.kinds import REPORT
 from slipway_cli.online.actions.trees import ALL, DEPTH, describe_site, follow_to_the_end, show_tree
 from slipway_cli.online.server.completion import ACTION, STEP
 from slipway_cli.online.server.online_command import (
+    RAW,
     Step,
     TargetGroup,
     action_id,
     format_duration,
     format_time,
     online,
+    online_in,
     show_answer,
     step_of,
 )
 from slipway_cli.online.server.server import SiteServer
 from slipway_cli.online.sites.node_history import describe_node
 from slipway_cli.options import REVISION, examples
-from slipway_cli.output import console, printable, table
+from slipway_cli.output import console, deliver, printable, table
 
 _STYLES = {"success": "green", "failed": "red", "failure": "red", "running": "cyan"}
 _MOST_NODES = 500
@@ -171,6 +174,41 @@ def logs_step(server: SiteServer, output: str, step: str, action: str | None, at
     found = step_of(step, action, attempt)
     answer = server.get(f"{_step_path(found)}/logs", **{"try": found.attempt})
     show_answer(answer, output, lambda body: click.echo(str(body)))
+
+
+_FORMS = ("text", "json", "html")
+_REPORTS = examples(
+    "slipway report action/01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "slipway report action/01ARZ3NDEKTSV4RRFFQ69G5FAV -o html -f report.html",
+)
+
+
+@click.group(cls=TargetGroup, epilog=_REPORTS)
+def report() -> None:
+    """Show the report of an action that is over."""
+
+
+@report.command("action", epilog=_REPORTS)
+@click.argument("action", type=ACTION)
+@click.option(
+    "-f",
+    "--output-file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file instead of standard output.",
+)
+@online_in(_FORMS, {RAW: "json"})
+def report_action(server: SiteServer, output: str, action: str, output_file: Path | None) -> None:
+    """Show the report of an ACTION: the verdict and why, failures first.
+
+    text is to read; json is the whole report as it is kept, with every node; html is one page to mail, which needs
+    nothing from elsewhere.
+    """
+    text = server.get(f"/actions/{action_id(action)}/report", format=output).text
+    if output == _FORMS[0] and output_file is None:
+        console().print(Text(text.removesuffix("\n")), soft_wrap=True)
+        return
+    deliver(text if text.endswith("\n") else f"{text}\n", output_file)
 
 
 def _step_path(step: Step) -> str:

@@ -21,7 +21,7 @@ from rich.syntax import Syntax
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.server.server_config import server_config
 from slipway_cli.online.server.shared_options import shared_options
-from slipway_cli.output import OutputFormat, console
+from slipway_cli.output import OutputFormat, console, serialised
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -60,7 +60,7 @@ def _online(command: Command, forms: tuple[str, ...], of_shipyard: Mapping[str, 
             return command(server=server, output=chosen, **rest)
         except Failed as error:
             if chosen != forms[0] and error.body is not None:
-                echo_data(error.body, chosen)
+                click.echo(serialised(error.body, chosen), nl=False)
                 raise Failed(error.message) from error
             raise
 
@@ -97,16 +97,7 @@ def show_data(data: Any, output: str, show_table: Callable[[Any], None]) -> None
     if output == OutputFormat.TABLE:
         show_table(data)
     else:
-        echo_data(data, output)
-
-
-def echo_data(data: Any, output: str) -> None:
-    """Print data as YAML if that is asked for, else as JSON."""
-    if output == OutputFormat.YAML:
-        text = yaml.dump(data, Dumper=yaml.SafeDumper, sort_keys=False, allow_unicode=True, width=120)
-        click.echo(text, nl=False)
-    else:
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        click.echo(serialised(data, output), nl=False)
 
 
 def echo_documents(text: str, output: str) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from site_store import SiteStore
+from slipway_cli import SlipwayCliError
 from slipway_cli.demo.demo_site import GIVEN_UP_AFTER, STOPPED, demo_store, remove_site, watched
-from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.integration.site_store.scenario import FakeClock
 from tests.support.revisions import commit_design
@@ -71,9 +71,9 @@ def test_a_demo_that_lives_puts_off_the_stop_and_a_killed_one_does_not(
 
 def test_only_the_site_of_a_demo_that_is_over_is_taken_away(store: SiteStore) -> None:
     assert not remove_site(store, "nowhere")
-    with pytest.raises(EmbeddedError, match="site north is watched"):
+    with pytest.raises(SlipwayCliError, match="site north is watched"):
         remove_site(store, "north")
-    with watched(store, "example"), pytest.raises(EmbeddedError, match="given up after 30 s"):
+    with watched(store, "example"), pytest.raises(SlipwayCliError, match="given up after 30 s"):
         remove_site(store, "example")
     assert remove_site(store, "example")
     assert store.sites.known() == ["north"]
@@ -81,5 +81,5 @@ def test_only_the_site_of_a_demo_that_is_over_is_taken_away(store: SiteStore) ->
 
 def test_the_store_of_a_home_is_found_or_it_is_said_that_there_is_none(tmp_path: Path) -> None:
     settings = EmbeddedSettings.from_environment(tmp_path / "home", 0)
-    with pytest.raises(EmbeddedError, match="store"), demo_store(settings):
+    with pytest.raises(SlipwayCliError, match="store"), demo_store(settings):
         pass

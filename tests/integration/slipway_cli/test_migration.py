@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from site_store import SiteStore
-from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.migration import note_store, refuse_former_home, upgrade_store
 from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE
 from slipway_cli.embedded.settings import EmbeddedSettings
@@ -34,7 +34,7 @@ def test_a_new_home_gets_an_empty_store_beside_airflows_database(tmp_path: Path)
 
 def test_a_home_of_the_builds_that_kept_a_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "slipway.db").write_bytes(b"a store")
-    with pytest.raises(EmbeddedError, match=r"before Slipway's first release.* start with another SLIPWAY_HOME"):
+    with pytest.raises(SlipwayCliError, match=r"before Slipway's first release.* start with another SLIPWAY_HOME"):
         refuse_former_home(EmbeddedSettings.from_environment(tmp_path, 0, {}))
     refuse_former_home(EmbeddedSettings.from_environment(tmp_path, 0, {"SLIPWAY_DATABASE_URL": "postgresql://h/d"}))
     assert (tmp_path / "slipway.db").read_bytes() == b"a store"

@@ -22,7 +22,7 @@ from sqlalchemy import make_url, text
 
 from site_store.sql.address import resolve
 from site_store.sql.database import Database
-from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.postgres_account import MAJOR, free_ids, packages, programs
 from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE, PostgresCluster
 from slipway_cli.embedded.postgres_process import PostgresProcess
@@ -198,7 +198,7 @@ def test_files_of_another_user_are_refused_by_name(tmp_path: Path) -> None:
     cluster = with_files(tmp_path)
     identities = cluster.data / "pg_ident.conf"
     identities.write_text(identities.read_text().replace(pwd.getpwuid(os.geteuid()).pw_name, "ann"))
-    with pytest.raises(EmbeddedError, match="was made by ann and lets in nobody else"):
+    with pytest.raises(SlipwayCliError, match="was made by ann and lets in nobody else"):
         cluster.open()
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.component import SetupStep, spawn
-from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.processes import MARK, end_leftovers, kill_sessions, members
 from tests.integration.slipway_cli.conftest import wait_until
 
@@ -48,7 +48,7 @@ def test_a_failed_step_shows_the_end_of_its_log(tmp_path: Path) -> None:
     log.write_text("of an earlier run\n")
     command = [sys.executable, "-c", "import sys; print('no space left'); sys.exit(3)"]
     migration = SetupStep("preparing", command, os.environ, log, tmp_path)
-    with pytest.raises(EmbeddedError) as caught:
+    with pytest.raises(SlipwayCliError) as caught:
         wait_until(migration.is_over)
     assert str(caught.value) == f"preparing failed; its log {log} ends:\n  no space left"
 

@@ -12,19 +12,19 @@ import psutil  # type: ignore[import-untyped]  # comes with Airflow, without typ
 import pytest
 import requests
 
+from slipway_cli import SlipwayCliError
 from slipway_cli.demo import simulated_provisioner
 from slipway_cli.demo.simulated_provisioner import (
     SimulatedProvisioner,
     SimulatorProcess,
 )
-from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.settings import EmbeddedSettings
 
 
 def test_a_simulator_that_cannot_start_says_why(tmp_path: Path) -> None:
     with (
         SimulatorProcess(["--no-such-option"], tmp_path / "simulator.log") as simulator,
-        pytest.raises(EmbeddedError, match="no-such-option"),
+        pytest.raises(SlipwayCliError, match="no-such-option"),
     ):
         simulator.url()
 

@@ -13,7 +13,7 @@ from api_client.session import ApiRefused, ApiUnreachable, RequestRefused
 from api_client.slipway import SlipwayClient
 from site_engine.controller.notifications import NotDelivered
 from site_store import Lease, OutboxRecord
-from slipway_cli.courier import courier, run_id_of
+from slipway_cli.controller import courier, run_id_of
 from strategy_lib.parsing.notifications import Notifier, Target, Webhook
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from api_client.session import ApiError, ApiRefused, ApiSession
 from api_client.slipway import SlipwayClient
-from slipway_cli.embedded.errors import EmbeddedError
+from slipway_cli import SlipwayCliError
 from slipway_cli.terminal.follow import Absence, Clock, TreeFrame, follow, open_tree_view
 from tests.support.terminal_screens import WIDTHS, TerminalScreen
 from tests.unit.slipway_cli.test_tree_text import node, parent
@@ -43,7 +43,7 @@ def watch(patience: float = 60.0, ended: str = "") -> tuple[dict[str, Any], str]
 
     def check() -> None:
         if ended:
-            raise EmbeddedError(ended)
+            raise SlipwayCliError(ended)
 
     absence = Absence(clock.say, check, 0.0, patience, "What to do")
     slipway = SlipwayClient(ApiSession.with_token("http://127.0.0.1:1", "admin", "t"))
@@ -92,7 +92,7 @@ def test_an_airflow_that_stays_away_is_given_up(wire: responses.RequestsMock) ->
 
 def test_an_airflow_that_has_ended_is_not_waited_for(wire: responses.RequestsMock) -> None:
     wire.get(f"{ACTION}/tree", body=requests.ConnectionError("refused"))
-    with pytest.raises(EmbeddedError, match="its last words"):
+    with pytest.raises(SlipwayCliError, match="its last words"):
         watch(ended="its last words")
 
 

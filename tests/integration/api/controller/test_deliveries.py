@@ -18,7 +18,7 @@ from api_client.webhook import EVENT, SIGNATURE, TIMESTAMP, is_signed
 from site_engine.controller.controller import NAME
 from site_engine.controller.notifications import NotDelivered
 from site_store import ActionState, Lease, OutboxRecord, SiteStore
-from slipway_cli.courier import courier
+from slipway_cli.controller import courier
 from strategy_lib.parsing.notifications import Target
 from tests.integration.api.conftest import PASSWORD
 from tests.integration.api.http.test_service import assert_failure

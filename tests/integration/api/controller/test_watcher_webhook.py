@@ -16,7 +16,7 @@ from api_client.webhook import SIGNATURE, TIMESTAMP, is_signed
 from site_engine.controller.controller import Controller
 from site_engine.controller.watcher_job import TELL_EVERY, tell_watchers
 from site_store import SiteStore
-from slipway_cli.courier import courier
+from slipway_cli.controller import courier
 from tests.integration.api.conftest import PASSWORD
 from tests.integration.api.controller.test_deliveries import KEY, Receiver, connect
 from tests.support.configdocs import committed

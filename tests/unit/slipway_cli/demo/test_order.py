@@ -5,11 +5,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from slipway_cli import SlipwayCliError
 from slipway_cli.demo.order import FORGIVEN_FAILURE, read_order
-from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.main import main
-from slipway_cli.output import Refused
 
 NODE = "schema: drydock/BaremetalNode/v1\nmetadata: {name: %s}\ndata: {}\n---\n"
 
@@ -134,10 +131,6 @@ def test_a_home_that_cannot_be_used_is_told_in_one_line(command: str, folder: st
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"Error: {folder} cannot be used (")
     assert result.stderr.count("\n") == 1
-
-
-def test_every_exception_of_the_command_line_has_one_root() -> None:
-    assert all(issubclass(error, SlipwayCliError) for error in (EmbeddedError, Refused))
 
 
 def test_the_documents_or_the_option_say_which_provisioner_is_simulated(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from provisioner_client.private_files import write_private
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.credentials import Credentials, load_or_create
-from slipway_cli.embedded.errors import EmbeddedError
 
 
 def load(home: Path, **environ: str) -> Credentials:
@@ -44,7 +44,7 @@ def test_a_password_from_the_environment_replaces_the_kept_one(tmp_path: Path) -
 @pytest.mark.parametrize("damage", ["{", "[]", '{"jwt_secret": 1}'])
 def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
     (tmp_path / "secrets.json").write_text(damage)
-    with pytest.raises(EmbeddedError, match=r"secrets\.json is damaged"):
+    with pytest.raises(SlipwayCliError, match=r"secrets\.json is damaged"):
         load(tmp_path)
 
 

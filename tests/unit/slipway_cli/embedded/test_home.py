@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.component import open_log
-from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.home import READY, STOPPING, HomeLock, Runtime, find_running, read_runtime
 
 
@@ -20,7 +20,7 @@ def runtime(home: Path, state: str, pid: int) -> Runtime:
 def test_a_home_has_one_airflow(tmp_path: Path) -> None:
     lock = HomeLock(tmp_path)
     runtime(tmp_path, READY, os.getpid()).write()
-    with pytest.raises(EmbeddedError, match=f"process {os.getpid()}, http://127.0.0.1:1"):
+    with pytest.raises(SlipwayCliError, match=f"process {os.getpid()}, http://127.0.0.1:1"):
         HomeLock(tmp_path)
     assert find_running(tmp_path) is not None
     lock.release()
@@ -32,7 +32,7 @@ def test_a_predecessor_that_is_stopping_is_waited_for(tmp_path: Path) -> None:
     lock = HomeLock(tmp_path)
     runtime(tmp_path, STOPPING, os.getpid()).write()
     began = time.monotonic()
-    with pytest.raises(EmbeddedError):
+    with pytest.raises(SlipwayCliError):
         HomeLock(tmp_path, patience=0.3)
     assert time.monotonic() - began >= 0.3
     lock.release()
@@ -78,7 +78,7 @@ def test_a_folder_in_which_others_write_is_refused_and_left_as_it_is(tmp_path: P
     home = tmp_path / "shared"
     home.mkdir()
     home.chmod(int(mode, 8))
-    with pytest.raises(EmbeddedError, match=f"others may write in it: its mode is {mode}.*chmod go-w") as refused:
+    with pytest.raises(SlipwayCliError, match=f"others may write in it: its mode is {mode}.*chmod go-w") as refused:
         HomeLock(home)
     assert "--home or SLIPWAY_HOME" in str(refused.value)
     assert (mode_of(home), list(home.iterdir())) == (mode, [])
@@ -87,7 +87,7 @@ def test_a_folder_in_which_others_write_is_refused_and_left_as_it_is(tmp_path: P
 def test_a_folder_of_another_user_is_refused_and_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o755)
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
-    with pytest.raises(EmbeddedError, match="it belongs to another user, of the id"):
+    with pytest.raises(SlipwayCliError, match="it belongs to another user, of the id"):
         HomeLock(tmp_path)
     assert (mode_of(tmp_path), list(tmp_path.iterdir())) == ("0755", [])
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.component import MOST_DEATHS, Component
-from slipway_cli.embedded.errors import EmbeddedError
 from slipway_cli.embedded.home import READY
 from slipway_cli.embedded.settings import EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
@@ -41,7 +41,7 @@ def test_one_that_dies_all_the_time_ends_nothing_and_is_not_told_of_for_ever(tmp
         made._bury(made._controller, 1)
     assert len(said) == MOST_DEATHS
     assert "keeps ending (exit status 1)" in said[-1]
-    with pytest.raises(EmbeddedError, match="died 5 times in a row"):
+    with pytest.raises(SlipwayCliError, match="died 5 times in a row"):
         made._bury(dead(tmp_path, MOST_DEATHS), 1)
 
 

@@ -72,11 +72,16 @@ def restless(objects: Mapping[str, Document]) -> Mapping[str, Document]:
     return {"node/n1": replace(before, data={**before.data, "round": before.data.get("round", 0) + 1}, marks=None)}
 
 
+def install(monkeypatch: pytest.MonkeyPatch, policies: Callable[[], PolicySet]) -> None:
+    for module in ("validate", "strategy_input"):
+        monkeypatch.setattr(f"slipway_cli.offline.{module}.installed_policies", policies)
+
+
 @pytest.mark.parametrize("command", ["validate", "plan", "simulate"])
 def test_what_policies_refuse_is_refused(
     slipway: Slipway, write: Write, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    monkeypatch.setattr("slipway_cli.offline.policies.installed_policies", lambda: PolicySet({"p": restless}, "x"))
+    install(monkeypatch, lambda: PolicySet({"p": restless}, "x"))
     result = slipway(command, str(write("site.yaml", DESIGN)))
     assert result.exit_code == 1
     assert "policies p still change node/n1 after 10 rounds" in result.output
@@ -85,7 +90,7 @@ def test_what_policies_refuse_is_refused(
 def test_a_part_of_a_site_is_not_refused_for_what_a_policy_misses_in_it(
     slipway: Slipway, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slipway_cli.offline.policies.installed_policies", lambda: PolicySet({"p": restless}, "x"))
+    install(monkeypatch, lambda: PolicySet({"p": restless}, "x"))
     part = str(write("part.yaml", halves()[0]))
     for command in ("validate", "plan"):
         result = slipway(command, part)
@@ -98,6 +103,6 @@ def test_a_policy_that_cannot_be_used_is_an_error_and_no_traceback(
     def broken() -> PolicySet:
         raise ExtensionError("policy 'p' cannot be loaded")
 
-    monkeypatch.setattr("slipway_cli.offline.policies.installed_policies", broken)
+    install(monkeypatch, broken)
     result = slipway("validate", str(write("site.yaml", DESIGN)))
     assert (result.exit_code, result.stderr) == (1, "Error: policy 'p' cannot be loaded\n")
