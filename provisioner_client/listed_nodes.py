@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ def shared_nodes(
     redact: Redact,
     slow_answers: Callable[[float], AbstractContextManager[None]],
     ask: Callable[[], Mapping[str, ListedNode]],
+    names: Collection[str] | None = None,
 ) -> dict[str, ListedNode]:
     """Return the nodes by name, as they are listed after this call.
 
@@ -35,13 +36,14 @@ def shared_nodes(
     timeout : the seconds that it is waited for at least.
     redact : takes the secrets of the design out of what is shared.
     slow_answers : has the session wait for so many seconds for each answer.
+    names : only these nodes are returned. None: all.
     """
 
     def asked(seconds: float) -> str:
         with slow_answers(seconds):
             return nodes_to_text(redacted_nodes(ask(), redact))
 
-    return nodes_from_text(lists.read(name, asked, timeout))
+    return nodes_from_text(lists.read(name, asked, timeout), names)
 
 
 def nodes_to_text(nodes: Mapping[str, ListedNode]) -> str:
@@ -49,9 +51,10 @@ def nodes_to_text(nodes: Mapping[str, ListedNode]) -> str:
     return msgspec.json.encode({name: node_to_data(node) for name, node in nodes.items()}).decode()
 
 
-def nodes_from_text(text: str) -> dict[str, ListedNode]:
-    """Return the list of such a text."""
-    return {name: node_from_data(name, data) for name, data in msgspec.json.decode(text).items()}
+def nodes_from_text(text: str, names: Collection[str] | None = None) -> dict[str, ListedNode]:
+    """Return the list of such a text, or of it these nodes."""
+    said: dict[str, dict[str, Any]] = msgspec.json.decode(text)
+    return {name: node_from_data(name, said[name]) for name in (said if names is None else names) if name in said}
 
 
 def node_to_data(node: ListedNode) -> dict[str, Any]:

@@ -302,17 +302,12 @@ class Provisioner(Protocol):
         """
         ...
 
-    @property
-    def lists_by_name(self) -> bool:
-        """Whether it lists some nodes more cheaply than all of them, so that `nodes` leaves out the others."""
-        ...
-
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         """Give the provisioner's list of nodes, by name.
 
         Parameters
         ----------
-        names : only these are needed; the others are left out if it `lists_by_name`. None: all of them.
+        names : only these; the others are left out. None: all of them.
         """
         ...
 

@@ -156,10 +156,6 @@ class RedactingProvisioner:
         with self._call("is_dead"):
             return self.provisioner.is_dead(task_id, age=age)
 
-    @property
-    def lists_by_name(self) -> bool:
-        return self.provisioner.lists_by_name
-
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         with self._call("nodes"):
             nodes = self.provisioner.nodes(names)

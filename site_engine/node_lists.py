@@ -1,4 +1,4 @@
-"""The provisioner's list of a site's nodes: each that anybody reads is kept, so that plans are made in a moment.
+"""The provisioner's list of a site's nodes: each whole one that is read is kept, so that plans are made in a moment.
 
 An operation that was over after a list was read has left its nodes otherwise than that list says. Of these nodes what
 the operation left counts, until the next list is read.

@@ -18,7 +18,7 @@ import structlog
 
 from design_rendering.reading.diagnostics import RenderingError
 from design_rendering.reading.documents import DocumentError, load_documents
-from design_rendering.redaction import Redactor, may_hide_secrets, secret_values
+from design_rendering.redaction import HIDDEN, Redactor, may_hide_secrets, secret_values
 from design_rendering.rendering import render, secret_texts
 from design_rendering.validation import exposed_secrets
 from provisioner_client.redacting import redacted_or_not_shown
@@ -56,9 +56,13 @@ def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[D
 
 
 def redact_for_action(store: SiteStore, action: ActionRecord) -> Redact:
-    """Return what takes the secrets of an action's revision out of a text; they are read when there is a text."""
+    """Return what takes the secrets of an action's revision out of a text, and what opens its design.
+
+    They are read when there is a text.
+    """
+    token = cache(lambda: store.revisions.design_token(action.site, action.revision))
     redactor = cache(lambda: redactor_of(store, action))
-    return lambda text: redactor().redact(text)
+    return lambda text: redactor().redact(text.replace(token(), HIDDEN))
 
 
 def redact_for_site(store: SiteStore, site: str) -> Redact:

@@ -15,40 +15,29 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from airflow.triggers.base import BaseTrigger, TriggerEvent
+from airflow.triggers.base import TriggerEvent
 
 from site_engine.groups.groups import StillBeside, is_final, submitted
 from site_engine.groups.pause import hold_group_back
 from site_engine.groups.turns import LOOK_AGAIN, turn_by_store
 from site_engine.monitoring.measurements import use_sink
-from site_engine.monitoring.owners import ProvisionerObserver
-from site_engine.operations.run import OperationRun
+from site_engine.operations.run import ActionClients
 from site_engine.operations.wait import StillRunning, intervals
 from site_engine.parameters import parameters_of
-from site_engine.process import SharedClock, Stopping
+from site_engine.process import Stopping
 from site_engine.redaction import RedactedLog, redact_for_action
-from site_engine.shared_lists import SHORT_PATIENCE, shared_by
+from site_engine.shared_lists import SHORT_PATIENCE
 from site_store import PlaceTaken, SiteStore
 from slipway_airflow.airflow_stats import emit
 from slipway_airflow.group_driving import GroupTask, drive_group
-from slipway_airflow.trigger_waits import (
-    GROUPS_CHANGED,
-    connection_of_id,
-    marker,
-    redact_in_trigger,
-    stay_quiet,
-    until_groups,
-    watched_end,
-)
+from slipway_airflow.trigger_waits import GROUPS_CHANGED, connection_of_id, stay_quiet, until_groups, watched_end
+from slipway_airflow.triggers import StoredTrigger
 from strategy_lib.actors import Actor
 from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:
-    from provisioner_client.protocol import Provisioner
-    from provisioner_client.redacting import Redact
-    from provisioner_client.shared_lists import Shared
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord
 
@@ -66,7 +55,7 @@ _TURN = StillBeside(())
 """It is not the group's turn: no operation in particular is waited for."""
 
 
-class GroupTrigger(BaseTrigger):
+class GroupTrigger(StoredTrigger):
     """Goes on with a group that runs beside others; fires when it has its verdict, or when only its task can go on.
 
     Parameters
@@ -77,10 +66,6 @@ class GroupTrigger(BaseTrigger):
     configuration : the design's settings.
     since : the database's time, ISO, at which the task started: an earlier command to stop was about an earlier try.
     slipway_url : where a provisioner finds Slipway's API; workers know that.
-
-    Notes
-    -----
-    The class's path and arguments are stored by Airflow: they must stay readable after an upgrade.
     """
 
     def __init__(
@@ -101,21 +86,6 @@ class GroupTrigger(BaseTrigger):
         self.configuration = dict(configuration)
         self.since = since
         self.slipway_url = slipway_url
-
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and the arguments that make the same trigger again."""
-        return (
-            "slipway_airflow.group_trigger.GroupTrigger",
-            {
-                "conn_id": self.conn_id,
-                "action_id": self.action_id,
-                "group": self.group,
-                "attempt_key": self.attempt_key,
-                "configuration": self.configuration,
-                "since": self.since,
-                "slipway_url": self.slipway_url,
-            },
-        )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Go on with the group until its task has something to come back for."""
@@ -147,8 +117,7 @@ class GroupTrigger(BaseTrigger):
                     return
                 longest = found.times.interval
                 pauses = repeat(max(longest, 0.2)) if found.settling else intervals(longest)
-                watched = (connection, found.op, found.provisioner_task, found.times, None, pauses, self.log)
-                await watched_end(*watched, settling=found.settling)
+                await watched_end(connection, found, pauses, self.log)
             elif isinstance(found, StillBeside):
                 if found == before:
                     await asyncio.sleep(_PAUSE)
@@ -177,25 +146,17 @@ class GroupTrigger(BaseTrigger):
         with SiteStore.open(actor=Actor.STEP) as store:
             stopping.store = store
             action = store.actions.get(self.action_id)
-            redact = redact_in_trigger(store, action)
-            log = RedactedLog(self.log, redact)
+            log = RedactedLog(self.log, redact_for_action(store, action))
             try:
-                return self._driven(store, action, connection, stopping, redact, log)
+                return self._driven(ActionClients(store, action, connection, _not_here, stopping, SHORT_PATIENCE), log)
             except PlaceTaken:
                 return _TURN
             except Exception as error:  # noqa: BLE001 - as above
                 log.warning("The trigger stops; the group's task continues: %s", error)
                 raise _ForTheTask from None
 
-    def _driven(
-        self,
-        store: SiteStore,
-        action: ActionRecord,
-        connection: ProvisionerConnection,
-        stopping: Stopping,
-        redact: Redact,
-        log: RedactedLog,
-    ) -> StillRunning | StillBeside | None:
+    def _driven(self, clients: ActionClients, log: RedactedLog) -> StillRunning | StillBeside | None:
+        store, action, connection = clients.store, clients.action, clients.connection
         turns = store.groups.turns(action.id)
         (ours,) = (turn for turn in turns if turn.name == self.group)
         if action.state.is_end or is_final(ours, self.attempt_key):
@@ -212,13 +173,8 @@ class GroupTrigger(BaseTrigger):
             for turn in turns:
                 if turn.name in ours.after and turn.state is GroupState.FAILURE:
                     raise _ForTheTask(f"only Airflow knows whether group {turn.name} is about to be tried again")
-        token = store.revisions.get(action.site, action.revision).design_token
-        observer = ProvisionerObserver(store, connection, action.dag_id)
-        shared = shared_by(store, patience=SHORT_PATIENCE, stopping=stopping)
-        provisioner = connection.connect(redact, marker(action), observer, shared)
-        try:
-            elsewhere = partial(_elsewhere, store, action, connection, shared)
-            operations = OperationRun(store, provisioner, SharedClock(store), 0.0, log, stopping, elsewhere)
+        token = store.revisions.design_token(action.site, action.revision)
+        with clients.operations(log) as operations:
             result = drive_group(
                 operations,
                 connection,
@@ -230,8 +186,6 @@ class GroupTrigger(BaseTrigger):
                 patience_for_nodes=0.0,
                 takes_over=False,
             )
-        finally:
-            provisioner.close()
         if isinstance(result, StillBeside) or (isinstance(result, StillRunning) and result.give_up is None):
             return result
         return None
@@ -241,17 +195,9 @@ class _ForTheTask(Exception):
     """Only the group's task can go on: it can look connections up, and ask Airflow."""
 
 
-def _elsewhere(
-    store: SiteStore, action: ActionRecord, connection: ProvisionerConnection, shared: Shared, action_id: str
-) -> Provisioner | None:
-    """Return a client for another action's operation where its design has other secrets (`OperationRun`)."""
-    other = store.actions.get(action_id)
-    if other.connection not in (None, connection.id):
-        raise _ForTheTask(f"operations of action {action_id} are asked about over another connection")
-    if other.revision == action.revision:
-        return None
-    observer = ProvisionerObserver(store, connection, action.dag_id)
-    return connection.connect(redact_for_action(store, other), marker(other), observer, shared)
+def _not_here(_store: SiteStore, action: ActionRecord) -> NoReturn:
+    """Leave it to the task to look up the connection of another action."""
+    raise _ForTheTask(f"operations of action {action.id} are asked about over another connection")
 
 
 async def _in_thread(work: Callable[[], Found]) -> Found:

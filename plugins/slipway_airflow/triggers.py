@@ -5,23 +5,37 @@ These decide nothing: the resumed task reads the store. The one that goes on wit
 
 from __future__ import annotations
 
-import asyncio
+import inspect
 import os
 import time
 from collections.abc import AsyncIterator
 from datetime import datetime
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from slipway_airflow.trigger_waits import connection_of_id, stay_quiet, watched_end
+from provisioner_client.node_agent.asking import SiteAsker
+from site_engine.operations.readiness import ask_in_turn
+from site_engine.operations.wait import PhaseTimes, StillRunning
+from site_engine.process import process_identity
+from slipway_airflow.trigger_waits import connection_of_id, opened_store, stay_quiet, watched_end
 
-if TYPE_CHECKING:
-    pass
+
+class StoredTrigger(BaseTrigger):
+    """Base of the triggers: each keeps the arguments that it is made with under their names.
+
+    The class's path and arguments are stored by Airflow: they must stay readable after an upgrade.
+    """
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class's path and the arguments that make the same trigger again."""
+        kind = type(self)
+        names = inspect.signature(kind).parameters
+        return f"{kind.__module__}.{kind.__qualname__}", {name: getattr(self, name) for name in names}
 
 
-class ProvisionerTaskTrigger(BaseTrigger):
+class ProvisionerTaskTrigger(StoredTrigger):
     """Fires when a provisioner task is over, gone, or past its deadline.
 
     Parameters
@@ -32,10 +46,6 @@ class ProvisionerTaskTrigger(BaseTrigger):
     interval, timeout, queue_timeout : poll interval and timeouts, seconds.
     give_up : ISO time (UTC) at which to fire in any case, instead of the timeouts.
     settling : the task is over, and the list of nodes shows some of it at work: fire when it does not any more.
-
-    Notes
-    -----
-    The class's path and arguments are stored by Airflow: they must stay readable after an upgrade.
     """
 
     def __init__(
@@ -59,48 +69,25 @@ class ProvisionerTaskTrigger(BaseTrigger):
         self.give_up = give_up
         self.settling = settling
 
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and the arguments that make the same trigger again."""
-        return (
-            "slipway_airflow.triggers.ProvisionerTaskTrigger",
-            {
-                "conn_id": self.conn_id,
-                "provisioner_task": self.provisioner_task,
-                "op": self.op,
-                "interval": self.interval,
-                "timeout": self.timeout,
-                "queue_timeout": self.queue_timeout,
-                "give_up": self.give_up,
-                "settling": self.settling,
-            },
-        )
-
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look until there is something to come back for: how an operation ends (`EndKind`)."""
-        from site_engine.operations.wait import PhaseTimes
-
         started = time.monotonic()
         connection = await connection_of_id(self.conn_id)
         give_up = datetime.fromisoformat(self.give_up) if self.give_up else None
         times = PhaseTimes(self.interval, self.timeout, self.queue_timeout)
-        pauses = repeat(max(self.interval, 0.2))
-        watched = (connection, self.op, self.provisioner_task, times, give_up, pauses, self.log)
-        end = await watched_end(*watched, settling=self.settling)
+        still = StillRunning(self.op, self.provisioner_task, times, give_up, self.settling)
+        end = await watched_end(connection, still, repeat(max(self.interval, 0.2)), self.log)
         await stay_quiet(started)
         yield TriggerEvent({"op": self.op, "provisioner_task": self.provisioner_task, "how": end.value})
 
 
-class NodesReadyTrigger(BaseTrigger):
+class NodesReadyTrigger(StoredTrigger):
     """Fires when the nodes that an operation asks are all ready, or when its time is over (rule 58).
 
     Parameters
     ----------
     op : the operation in Slipway's store; the trigger notes there which nodes are ready by now.
     timeout : seconds from the beginning of the operation on.
-
-    Notes
-    -----
-    The class's path and arguments are stored by Airflow: they must stay readable after an upgrade.
     """
 
     def __init__(self, op: int, timeout: float) -> None:
@@ -108,25 +95,12 @@ class NodesReadyTrigger(BaseTrigger):
         self.op = op
         self.timeout = timeout
 
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class's path and the arguments that make the same trigger again."""
-        return ("slipway_airflow.triggers.NodesReadyTrigger", {"op": self.op, "timeout": self.timeout})
-
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Ask until there is something to come back for."""
-        from provisioner_client.node_agent.asking import SiteAsker
-        from site_engine.operations.readiness import ask_in_turn
-        from site_engine.process import process_identity
-        from site_store import SiteStore
-        from strategy_lib.actors import Actor
-
-        # SQL blocks, and is for threads; the questions do not. Whom to ask is written down with the operation.
-        store = await asyncio.to_thread(SiteStore.open, actor=Actor.STEP)
         started = time.monotonic()
-        try:
+        # Whom to ask is written down with the operation.
+        async with opened_store() as store:
             ask = SiteAsker(os.environ, process_identity())
             ready = await ask_in_turn(store, ask, self.op, self.timeout, self.log)
-        finally:
-            await asyncio.to_thread(store.close)
         await stay_quiet(started)
         yield TriggerEvent({"op": self.op, "how": "complete" if ready else "timed_out"})

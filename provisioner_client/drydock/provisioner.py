@@ -298,7 +298,7 @@ class DrydockProvisioner:
         if root is not None and root.state is TaskState.QUEUED:
             return replace(evidence, listed=True)
         try:
-            listed = self.nodes()
+            listed = self.nodes(sent)
         except ProvisionerError as failure:
             if trouble is not None:
                 raise trouble from failure
@@ -306,13 +306,9 @@ class DrydockProvisioner:
             return evidence
         return with_cause(with_list(evidence, listed, sent), ref.phase, ref.design)
 
-    @property
-    def lists_by_name(self) -> bool:
-        return False
-
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
-        """Give Drydock's node list: it has no way to ask for some."""
-        return self._nodes()
+        """Give Drydock's node list, or of it these nodes: it has no way to ask for some."""
+        return self._nodes(names)
 
     def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:
         """Give the whole list: Drydock has no events."""

@@ -232,16 +232,19 @@ def nodes_from(data: object) -> dict[str, ListedNode]:
         raise ProvisionerProtocolError("the list of nodes is not a list")
     nodes: dict[str, ListedNode] = {}
     states: dict[str, dict[str, None]] = {}
+    # Few words are said of very many nodes.
+    known: dict[str, tuple[NodeCondition, str]] = {}
     for item in data:
         raw = _mapping(item, "a node")
         name, status = raw.get("hostname"), raw.get("status_name")
         if not isinstance(name, str) or not name or not isinstance(status, str):
             continue  # a machine that was never given a name, or of which nothing is known
         power = raw.get("power_state")
+        if status not in known:
+            known[status] = condition_of(status), one_line(status)
         node = ListedNode(
             name,
-            condition_of(status),
-            one_line(status),
+            *known[status],
             power if isinstance(power, str) else None,
             _addresses(raw),
             _count(raw.get("cpu_count")),

@@ -250,10 +250,6 @@ class MaasProvisioner:
         why = reasons(self._api, ledger, sent, found)
         return evidence_of(ledger, found, sent, why, waits, account=self._api.account)
 
-    @property
-    def lists_by_name(self) -> bool:
-        return True
-
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         """Give the machines of the site, all or those of these names; one name of two proves nothing.
 

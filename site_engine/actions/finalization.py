@@ -12,15 +12,11 @@ from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.groups.groups import interrupt_group
 from site_engine.kinds import Override, kind_of
 from site_engine.monitoring.measurements import measure_action
-from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.reconcile import record_late_results
-from site_engine.operations.run import OperationRun
+from site_engine.operations.run import ActionClients
 from site_engine.parameters import parameters_of
 from site_engine.plans.planning import simulate_plan
 from site_engine.plans.site_plans import plan_of_run
-from site_engine.process import SharedClock
-from site_engine.redaction import redact_for_action
-from site_engine.shared_lists import shared_by
 from site_store import ActionState, PlannedGroup
 from strategy_lib.goals.change_words import fold_nodes
 from strategy_lib.phase import Phase, Verdict
@@ -120,16 +116,7 @@ def _late_results(
     """Look once more at what had no result in time; the report goes on without an answer."""
     try:
         connection = provisioners.for_action(store, action)
-        observer = ProvisionerObserver(store, connection, action.dag_id)
-        shared = shared_by(store, stopping=stopping)
-        provisioner = connection.connect(redact_for_action(store, action), observer=observer, shared=shared)
-    except (SettingsError, ConnectionLookupFailed) as error:
+        with ActionClients(store, action, connection, provisioners.for_action, stopping).operations(log) as operations:
+            record_late_results(store, operations, action.id, log)
+    except (SettingsError, ConnectionLookupFailed, ProvisionerError) as error:
         log.warning("Late results cannot be looked for: %s", error)
-        return
-    try:
-        operations = OperationRun(store, provisioner, SharedClock(store), 0.0, log)
-        record_late_results(store, operations, action.id, log)
-    except ProvisionerError as error:
-        log.warning("Late results cannot be looked for: %s", error)
-    finally:
-        provisioner.close()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
     from site_store import TaskRecord
+    from strategy_lib.outcome import NodeCondition
     from strategy_lib.strategy import CriterionResult
 
 _NAMED = 5
@@ -133,7 +134,9 @@ class NodeStepSubject:
             self._log.info("All of them are done already. Nothing is submitted.")
         return self._judge()
 
-    def prepare(self, due: NextOperation, free: Sequence[str]) -> NextOperation | None:
+    def prepare(
+        self, due: NextOperation, free: Sequence[str], seen: Mapping[str, NodeCondition]
+    ) -> NextOperation | None:
         """Return the operation with the free nodes that are not done; None without any."""
         # What was waited for may have been an earlier attempt of this very step.
         not_done = set(self._not_done())

@@ -169,12 +169,19 @@ class GroupSubject:
             self._log.info("Tried again in %s: %s.", due.phase, log_messages.names(again))
         return NextOperation(due.phase, due.nodes, self.request.times[due.phase], number=number, again=again)
 
-    def prepare(self, due: NextOperation, free: Sequence[str]) -> NextOperation:
-        """Return the due operation with the nodes that can be sent; or their release, which comes before a prepare."""
+    def prepare(self, due: NextOperation, free: Sequence[str], seen: Mapping[str, NodeCondition]) -> NextOperation:
+        """Return the due operation with the nodes that can be sent; or their release, which comes before a prepare.
+
+        For a deploy right behind the prepare the list counts that has shown the end of that.
+        """
         if not free:
             return replace(due, nodes=())
         if due.phase is Phase.READY:
             return due
+        is_known = seen.keys() >= set(free) and NodeCondition.LISTED_TWICE not in seen.values()
+        if due.phase is Phase.DEPLOY and is_known:
+            found = {name: seen[name] for name in free}
+            return replace(due, nodes=self._without_deployed(due.phase, free, found), found=found)
         request = self.request
         listed = list_nodes(self._store, self._operations.provisioner, request.action_id, request.site, free)
         found = {name: node.condition for name, node in listed.items()}

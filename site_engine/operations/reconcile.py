@@ -6,7 +6,7 @@ node is left out if that does not end in time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -38,17 +38,15 @@ def list_nodes(
 ) -> dict[str, ListedNode]:
     """Return what the node list says of these nodes now, and note it: afterwards only a change proves anything.
 
-    A list of all nodes is kept, too; one of these alone is not.
-
     Parameters
     ----------
     action_id, site : the action for which it is read, over that action's connection.
     """
-    if provisioner.lists_by_name:
-        listed: Mapping[str, ListedNode] = provisioner.nodes(nodes)
-    else:
+    found = provisioner.nodes(nodes)
+    if any(node.condition is NodeCondition.LISTED_TWICE for node in found.values()):
+        # In which states it has these is said when they are judged: the list is kept.
         listed = read_list(store, site, store.actions.get(action_id).connection or "", provisioner)
-    found = {name: listed[name] for name in nodes if name in listed}
+        found = {name: listed[name] for name in nodes if name in listed}
     conditions = {name: node.condition.value for name, node in found.items()}
     store.nodes.record_conditions(site, conditions, missing=set(nodes).difference(found))
     return found

@@ -88,15 +88,20 @@ class Subject(Protocol[Verdict]):
     def next(self) -> NextOperation | Verdict:
         """Return the operation that is due, or the verdict."""
 
-    def prepare(self, due: NextOperation, free: Sequence[str]) -> NextOperation | None:
+    def prepare(
+        self, due: NextOperation, free: Sequence[str], seen: Mapping[str, NodeCondition]
+    ) -> NextOperation | None:
         """Return what is submitted now for a due operation, of whose nodes these are free; None: nothing is.
 
-        It is the due operation with the nodes that can be sent, or another one that has to come first.
+        It is the due operation with the nodes that can be sent, or another one that has to come first. `seen` is what
+        the node list said a moment ago, when the operation before it had ended; empty where that was not read.
         """
 
 
 MOST_PLANS = 3
 """So often at most what is due is planned for one claim, where newer states of nodes are published meanwhile."""
+SEEN_FOR = timedelta(seconds=5)
+"""So long what the node list said when an operation had ended need not be read again."""
 
 
 class SubjectDriver:
@@ -115,6 +120,9 @@ class SubjectDriver:
         self.log = operations.log
         # How often what is due was planned already and not claimed, as the states of nodes were newer by then.
         self._outdated = 0
+        # What the list said at the end of the last operation, and when.
+        self._seen: Mapping[str, NodeCondition] = {}
+        self._seen_at = datetime.min
 
     def run(self, subject: Subject[Verdict]) -> Verdict | StillRunning | StillAsking:
         """Go on until the subject has its verdict, or a long wait is better deferred.
@@ -146,7 +154,8 @@ class SubjectDriver:
                 return free
             # Read first: all that the plan uses is at least as new.
             site_state = self.store.site_views.version(owner.site)
-            ready = subject.prepare(due, free)
+            is_new = self._seen and self.operations.clock.now() - self._seen_at < SEEN_FOR
+            ready = subject.prepare(due, free, self._seen if is_new else {})
             if ready is None:
                 return None
             wanted = due.nodes if ready.phase is due.phase else ready.nodes
@@ -184,6 +193,7 @@ class SubjectDriver:
         end = self.operations.run(operation, due.times)
         if isinstance(end, StillRunning):
             return end
+        self._seen, self._seen_at = end.evidence.condition, self.operations.clock.now()
         record_end(self.store, operation.op, end, self.log, due.note)
         return None
 

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import SubmissionRefused
+from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.judging import design_source
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch, last_in_flight
-from site_engine.process import Stopping, process_identity
+from site_engine.process import SharedClock, Stopping, process_identity
+from site_engine.redaction import redact_for_action
+from site_engine.shared_lists import PATIENCE, shared_by
 from site_store import StoreError
 from strategy_lib.outcome import Evidence
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
+    from provisioner_client.redacting import RedactingProvisioner
     from site_engine.process import Clock, TaskLog
-    from site_store import Operation, SiteStore
+    from site_engine.provisioners import ProvisionerConnection
+    from site_store import ActionRecord, Operation, SiteStore
 
 
 LEASE_SECONDS = 30.0
@@ -30,6 +36,52 @@ LEASE_SECONDS = 30.0
 
 LOOK_AGAIN = 2.0
 """Seconds between two looks at an operation that another process is submitting."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionClients:
+    """Makes the clients with which an action's operations are carried out, and older ones asked about.
+
+    What a provisioner says is redacted, calls are counted, and long lists are shared.
+
+    Parameters
+    ----------
+    connection : the one that the action uses.
+    connect_to : gives the connection of another action.
+    stopping, patience : of who waits for shared lists.
+    """
+
+    store: SiteStore
+    action: ActionRecord
+    connection: ProvisionerConnection
+    connect_to: Callable[[SiteStore, ActionRecord], ProvisionerConnection]
+    stopping: Stopping | None = None
+    patience: float = PATIENCE
+
+    def own(self) -> RedactingProvisioner:
+        """Return a new client for the action, which the caller closes."""
+        return self._client(self.action, self.connection)
+
+    def elsewhere(self, action_id: str) -> RedactingProvisioner | None:
+        """Return a new client for an action with another connection or other secrets; None: `own` is right for it."""
+        other = self.store.actions.get(action_id)
+        here = other.connection in (None, self.connection.id)
+        if here and other.revision == self.action.revision:
+            return None
+        return self._client(other, self.connection if here else self.connect_to(self.store, other))
+
+    @contextmanager
+    def operations(self, log: TaskLog, patience: float = 0.0) -> Iterator[OperationRun]:
+        """Give what carries operations out; its client is closed behind that."""
+        with closing(self.own()) as client:
+            clock, stopping = SharedClock(self.store), self.stopping or Stopping()
+            yield OperationRun(self.store, client, clock, patience, log, stopping, self.elsewhere)
+
+    def _client(self, action: ActionRecord, connection: ProvisionerConnection) -> RedactingProvisioner:
+        observer = ProvisionerObserver(self.store, connection, self.action.dag_id)
+        shared = shared_by(self.store, patience=self.patience, stopping=self.stopping)
+        marker = action.context_marker or action.id
+        return connection.connect(redact_for_action(self.store, action), marker, observer, shared)
 
 
 class OperationRun:

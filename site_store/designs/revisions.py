@@ -188,6 +188,13 @@ class Revisions(Repository):
 
         return self._database.read(work)
 
+    def design_token(self, site: str, number: int | None) -> str:
+        """Return what opens the design of a revision, without reading that. Raises as `get`."""
+        read = self._database.read(
+            lambda tx: _read(tx, site, newest_number(tx, site) if number is None else number).design_token
+        )
+        return str(read)
+
     def secrets(self, site: str, number: int) -> RevisionSecrets | None:
         """Return what of a revision must not be seen; None where that was not known when it was committed."""
         query = (

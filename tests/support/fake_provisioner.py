@@ -183,15 +183,13 @@ class FakeProvisioner:
         newer = order[order.index(task) + 1 :]
         return task.orphaned and any(other.started is not None for other in newer)
 
-    @property
-    def lists_by_name(self) -> bool:
-        return False
-
     def nodes(self, names: Collection[str] | None = None) -> dict[str, ListedNode]:
         """List the machines that it has seen, but those that were destroyed."""
         self._answer("nodes")
         return {
-            name: ListedNode(name, condition, _STATUS[condition], None) for name, condition in self._conditions.items()
+            name: ListedNode(name, condition, _STATUS[condition], None)
+            for name, condition in self._conditions.items()
+            if names is None or name in names
         }
 
     def observe(self, cursor: str | None, known: Mapping[str, ListedNode]) -> NodeChanges:

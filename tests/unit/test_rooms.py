@@ -102,7 +102,8 @@ FLOORS = {
     "slipway_airflow": (
         "notify_dag site_dag",
         "operators",
-        "group_trigger triggers",
+        "group_trigger",
+        "triggers",
         "hook plugin trigger_waits",
         "airflow_stats connections group_driving links provider",
     ),

@@ -28,14 +28,13 @@ from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
 from site_engine.kinds import RELEASE, STEP_FAILED, states_of_steps, tasks_of
 from site_engine.monitoring.measurements import use_sink
-from site_engine.monitoring.owners import AIRFLOW_INTERVAL, PROCESS, ProvisionerObserver, airflow_owner
+from site_engine.monitoring.owners import AIRFLOW_INTERVAL, PROCESS, airflow_owner
+from site_engine.operations.run import ActionClients
 from site_engine.process import Stopping
-from site_engine.redaction import redact_for_action, redact_output, secrets_of
-from site_engine.shared_lists import shared_by
+from site_engine.redaction import redact_output, secrets_of
 from site_store import RevisionNotFound, SiteStore, StepState, StoreError
 from slipway_airflow import connections
 from slipway_airflow.airflow_stats import emit
-from slipway_airflow.trigger_waits import marker
 from strategy_lib.actors import Actor
 from strategy_lib.errors import StrategyLibError
 
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from design_rendering.reading.documents import Document
-    from provisioner_client.protocol import Provisioner
-    from provisioner_client.redacting import Redact
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, RevisionRecord
 
@@ -93,32 +90,10 @@ class SiteOperator(BaseOperator):
         self._redactor = Redactor(secrets)
         redact_output(self._redactor)
 
-    def redact_for(self, store: SiteStore, action: ActionRecord) -> Redact:
-        """Return what takes the secrets of the action's revision out of the provisioner's words."""
-
-        def redact(text: str) -> str:
-            if self._redactor is None:
-                self.read_revision(store, action.site, action.revision)
-            return (self._redactor or Redactor(())).redact(text)
-
-        return redact
-
-    def elsewhere(
-        self, store: SiteStore, action: ActionRecord, connection: ProvisionerConnection
-    ) -> Callable[[str], Provisioner | None]:
-        """Return what gives a client for another action where that uses another connection, or has other secrets."""
-
-        def client(action_id: str) -> Provisioner | None:
-            other = store.actions.get(action_id)
-            here = other.connection in (None, connection.id)
-            if here and other.revision == action.revision:
-                return None
-            used = connection if here else connections.for_action(store, other)
-            observer = ProvisionerObserver(store, used, action.dag_id)
-            shared = shared_by(store, stopping=self._stopping)
-            return used.connect(redact_for_action(store, other), marker(other), observer, shared)
-
-        return client
+    def clients(self, store: SiteStore, action: ActionRecord) -> ActionClients:
+        """Return what makes clients of the action's provisioner. Raises as `connections.for_action`."""
+        connection = connections.for_action(store, action)
+        return ActionClients(store, action, connection, connections.for_action, self._stopping)
 
     @abstractmethod
     def run_step(self, context: Context, store: SiteStore) -> Any:
@@ -291,6 +266,6 @@ def design_address(store: SiteStore, action: ActionRecord, connection: Provision
 
 def masked_token(store: SiteStore, action: ActionRecord) -> str:
     """Return the token of the action's revision; from here on it is kept out of this task's log."""
-    token = store.revisions.get(action.site, action.revision).design_token
+    token = store.revisions.design_token(action.site, action.revision)
     mask_secret(token)
     return token

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from design_rendering.design import read_design
@@ -20,7 +21,6 @@ from site_engine.designs import DesignCheck, check_design, refusal_stays
 from site_engine.errors import StepError
 from site_engine.kinds import kind_of
 from site_engine.log_messages import count
-from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.node_lists import read_list
 from site_engine.parameters import (
     ParameterError,
@@ -31,11 +31,8 @@ from site_engine.parameters import (
 )
 from site_engine.plans.planning import strategy_of
 from site_engine.redaction import exposed_in
-from site_engine.shared_lists import shared_by
-from slipway_airflow import connections
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import SiteOperator, masked_token, skip_tasks
-from slipway_airflow.trigger_waits import marker
 from strategy_lib.strategy import strategy_to_data
 
 if TYPE_CHECKING:
@@ -149,22 +146,17 @@ class BeginActionOperator(SiteOperator):
         action = self.action(store, context)
         # Its secrets are known by this, too: the provisioner's remarks may quote the design.
         revision, design_documents = self.read_revision(store, action.site, action.revision)
-        connection = connections.for_action(store, action)
-        observer = ProvisionerObserver(store, connection, action.dag_id)
-        shared = shared_by(store, stopping=self._stopping)
-        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, shared)
-        try:
-            check = self._check(store, action, connection, provisioner, revision, design_documents)
+        clients = self.clients(store, action)
+        with closing(clients.own()) as provisioner:
+            check = self._check(store, action, clients.connection, provisioner, revision, design_documents)
             # A run may be started in Airflow, where nobody has looked at this before.
             kind = kind_of(action.kind)
             if kind.is_destructive:
-                listed = read_list(store, action.site, connection.id, provisioner)
+                listed = read_list(store, action.site, clients.connection.id, provisioner)
                 conditions = {name: node.condition for name, node in listed.items()}
                 design = read_design(design_documents)
                 users = store.user_states.in_force(action.site)
                 _require_none(judge_critical_groups(kind, parameters_of(action), design, conditions, users), self.log)
-        finally:
-            provisioner.close()
         self.log.info("The provisioner accepts the design and sees %s in it.", count(check.nodes, "node"))
         skip_tasks(store, action, steps_without_work(store, action, read_design(design_documents)))
 

@@ -8,21 +8,12 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.log import mask_secret
 
-from design_rendering.design import read_design
-from site_engine.actions.dead_actions import take_site
-from site_engine.actions.node_steps import NodeStepSubject, NodeStepVerdict
-from site_engine.errors import StepError
-from site_engine.groups.pause import hold_back
 from site_engine.kinds import BEGIN_ACTION, STEP_WARNING, kind_of
 from site_engine.log_messages import count, names
 from site_engine.node_lists import read_list
-from site_engine.operations.readiness import StillAsking
-from site_engine.operations.resume import SubjectDriver
-from site_engine.operations.wait import StillRunning
 from site_engine.parameters import parameters_of
 from site_engine.plans.planning import plan_action
 from site_engine.plans.removals import nodes_to_remove, removal_of, why_no_removal
-from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import step_states
 from slipway_airflow.operators.begin_action import CONFIGURATION_KEY
 from slipway_airflow.operators.steps import NodeStepOperator
@@ -32,26 +23,11 @@ from strategy_lib.strategy import targeted_strategy
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from site_engine.actions.node_steps import NodeStepRequest
-    from site_engine.operations.run import OperationRun
-    from site_engine.provisioners import ProvisionerConnection
-    from site_store import ActionRecord, RevisionRecord, SiteStore
+    from site_store import RevisionRecord, SiteStore
+    from slipway_airflow.operators.waiting import StepWork
 
 
-class _FoundNodesOperator(NodeStepOperator):
-    """Base of both: an attempt is driven to its verdict, whatever that is."""
-
-    def drive(
-        self, store: SiteStore, action: ActionRecord, operations: OperationRun, request: NodeStepRequest
-    ) -> NodeStepVerdict | StillRunning | StillAsking:
-        """Wait while the action is paused, then go on to the verdict."""
-        subject = NodeStepSubject(operations, request)
-        if not subject.has_begun():
-            self.wait_while_paused(action, hold_back(action))
-        return SubjectDriver(operations).run(subject)
-
-
-class RelabelFoundNodesOperator(_FoundNodesOperator):
+class RelabelFoundNodesOperator(NodeStepOperator):
     """Give new labels to the nodes of the site that differ by nothing else, before the groups.
 
     What is not proven fails no step: the plan that follows leaves such a node alone, and its group counts it as not
@@ -61,39 +37,30 @@ class RelabelFoundNodesOperator(_FoundNodesOperator):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(step=Phase.RELABEL.value, **kwargs)
 
-    def carry_out(
-        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
-    ) -> Any:
+    def carry_out(self, work: StepWork) -> Any:
         """Find the nodes, unless an earlier try has, and relabel them. Raises `AirflowSkipException`: there is none."""
-        action = self.action(store, context)
-        take_site(store, action.id, run_states(context["ti"]), self.log)
-        nodes = self._nodes(store, action, connection, operations)
+        nodes = self._nodes(work)
         if not nodes:
             raise AirflowSkipException("no node differs by its labels alone")
-        request = self.request(context, store, connection, action, nodes, self.configuration)
-        _, documents = self.read_revision(store, action.site, action.revision)
-        # What is done names the version it was done for.
-        verdict = self.drive(store, action, operations, replace(request, digests=read_design(documents).digests))
-        if isinstance(verdict, StillRunning | StillAsking):
-            return verdict
-        if verdict.failure:
-            self.log.error("%s", verdict.failure)
-            store.events.add(action.site, STEP_WARNING, verdict.failure, action_id=action.id)
-        self.finalize_cleared_task(context, store, action, "success")
-        return None
+        return self.drive(work, self.request(work, nodes, self.configuration))
 
-    def _nodes(
-        self, store: SiteStore, action: ActionRecord, connection: ProvisionerConnection, operations: OperationRun
-    ) -> tuple[str, ...]:
+    def end(self, work: StepWork, failure: str) -> None:
+        """Say in the report which nodes are not proven to have their labels."""
+        if failure:
+            self.log.error("%s", failure)
+            work.store.events.add(work.action.site, STEP_WARNING, failure, action_id=work.action.id)
+        self.finalize_cleared_task(work, "success")
+
+    def _nodes(self, work: StepWork) -> tuple[str, ...]:
+        store, action = work.store, work.action
         known = store.tasks.of_step(action.id, Phase.RELABEL)
         if known:
             return tuple(name for name, _ in known)
-        _, documents = self.read_revision(store, action.site, action.revision)
-        design, parameters = read_design(documents), parameters_of(action)
+        design, parameters = self.design(work), parameters_of(action)
         records = store.nodes.of_site(action.site)
         if not any(record.done_digest is not None for record in records):
             return ()
-        listed = read_list(store, action.site, connection.id, operations.provisioner)
+        listed = read_list(store, action.site, work.connection.id, work.operations.provisioner)
         targets = parameters.target_nodes
         strategy = design.strategy if targets is None else targeted_strategy(targets)
         conditions = {name: node.condition for name, node in listed.items()}
@@ -106,7 +73,7 @@ class RelabelFoundNodesOperator(_FoundNodesOperator):
         return plan.relabel
 
 
-class RemoveFoundNodesOperator(_FoundNodesOperator):
+class RemoveFoundNodesOperator(NodeStepOperator):
     """Destroy the nodes that left the design, where that is asked for, behind groups that did not fail.
 
     Those of its plan: each by the design that it was done for. It fails unless every one is proven destroyed.
@@ -123,34 +90,20 @@ class RemoveFoundNodesOperator(_FoundNodesOperator):
             raise AirflowSkipException(why)
         return super().run_step(context, store)
 
-    def carry_out(
-        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
-    ) -> Any:
-        """Drive the removal to its verdict. Raises `StepError`: not every node is proven destroyed."""
-        action, ti = self.action(store, context), context["ti"]
-        take_site(store, action.id, run_states(ti), self.log)
+    def carry_out(self, work: StepWork) -> Any:
+        """Drive the removal to its verdict."""
+        store, action = work.store, work.action
         # Pulled, and not templated: where that failed there are no settings.
-        settings = ti.xcom_pull(task_ids=BEGIN_ACTION, key=CONFIGURATION_KEY)
+        settings = work.context["ti"].xcom_pull(task_ids=BEGIN_ACTION, key=CONFIGURATION_KEY)
         nodes = nodes_to_remove(store, action)
 
         def address(revision: RevisionRecord) -> str:
             mask_secret(revision.design_token)
-            return connection.design_address(
+            return work.connection.design_address(
                 revision.design_token, store.actions.design_fetch(action.site, revision.number)
             )
 
         removal = removal_of(store, action, nodes, address)
-        request = self.request(context, store, connection, action, nodes, settings)
+        request = self.request(work, nodes, settings)
         self.log.info("No longer in the design: %s: %s.", count(len(nodes), "node"), names(nodes))
-        verdict = self.drive(
-            store,
-            action,
-            operations,
-            replace(request, design_refs=removal.design_refs, waits_for=removal.waits_for),
-        )
-        if isinstance(verdict, StillRunning | StillAsking):
-            return verdict
-        self.finalize_cleared_task(context, store, action, "failed" if verdict.failure else "success")
-        if verdict.failure:
-            raise StepError(verdict.failure)
-        return None
+        return self.drive(work, replace(request, design_refs=removal.design_refs, waits_for=removal.waits_for))

@@ -19,7 +19,6 @@ from airflow.sdk.exceptions import (
 from airflow.sdk.execution_time.hitl import upsert_hitl_detail
 
 from site_engine import log_messages
-from site_engine.actions.dead_actions import take_site
 from site_engine.groups.approvals import COMMENT, OPTIONS, NotAsked, record_answer, refusal, time_left, waiting_approval
 from site_engine.groups.culprits import culprit_of
 from site_engine.groups.groups import StillBeside, interrupt_group, is_final, submitted
@@ -27,15 +26,13 @@ from site_engine.groups.pause import hold_group_back
 from site_engine.groups.turns import LOOK_AGAIN, look_again_beside_others, place_taker, turn_beside_others, whose_turn
 from site_engine.kinds import DEPLOY_GROUP
 from site_engine.operations.readiness import StillAsking
-from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
 from site_engine.parameters import MOST_PARALLEL_GROUPS, parameters_of
 from site_store import ApprovalRecord, PlaceTaken, SiteStore
 from slipway_airflow.group_driving import GroupTask, drive_group
 from slipway_airflow.group_trigger import GroupTrigger
-from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address, task_states
-from slipway_airflow.operators.waiting import WaitingOperator
+from slipway_airflow.operators.waiting import StepWork, WaitingOperator
 from strategy_lib.phase import GroupState, Reason
 
 if TYPE_CHECKING:
@@ -43,8 +40,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from site_engine.provisioners import ProvisionerConnection
-    from site_store import ActionRecord, GroupTurn
+    from site_store import GroupTurn
 
 _WAIT_FOR_TURN = timedelta(seconds=5)
 # With several groups at once a worker each would be taken; nodes that are ready within this time need no deferral.
@@ -85,20 +81,16 @@ class DeployGroupOperator(WaitingOperator):
         if mapped != self.task_id:
             raise AirflowSkipException(f"the groups of this action are deployed by the task {mapped}: clear that one")
 
-    def carry_out(
-        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
-    ) -> Any:
+    def carry_out(self, work: StepWork) -> Any:
         """Wait for the group's turn, then drive it to its verdict.
 
         Raises `AirflowRescheduleException`: an earlier group has no verdict yet (its task is being retried), or the
         action is paused and this group has not begun: Airflow starts this one again later; `AirflowFailException`: the
         group's verdict is failure; `AirflowSkipException`: the same, because another group has failed.
         """
-        action = self.action(store, context)
-        # The group may have been cleared long after its run had given the site back (rule 23).
-        take_site(store, action.id, run_states(context["ti"]), self.log)
+        store, action, operations = work.store, work.action, work.operations
         # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
-        attempt_key = str(context["ti"].max_tries)
+        attempt_key = str(work.context["ti"].max_tries)
         standings = store.groups.standings(action.id)
         has_submitted = partial(submitted, store, action, self.group)
         self.wait_while_paused(action, hold_group_back(action, standings, self.group, attempt_key, has_submitted))
@@ -106,28 +98,30 @@ class DeployGroupOperator(WaitingOperator):
         task = GroupTask(self.group, attempt_key, self.configuration)
         may_begin, for_nodes = None, operations.patience
         if parameters.places > 1:
-            may_begin = self._take_turn(context, store, action, connection, task)
+            may_begin = self._take_turn(work, task)
             for_nodes = min(for_nodes, _PATIENCE_FOR_NODES)
             operations.patience = 0.0
-        elif not self._is_our_turn(context, store, action):
+        elif not self._is_our_turn(work):
             raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
-        address = design_address(store, action, connection)
+        address = design_address(store, action, work.connection)
         try:
-            result = drive_group(operations, connection, action, task, address, may_begin, patience_for_nodes=for_nodes)
+            result = drive_group(
+                operations, work.connection, action, task, address, may_begin, patience_for_nodes=for_nodes
+            )
         except PlaceTaken as taken:
             self.log.info("%s.", taken)
             raise AirflowRescheduleException(datetime.now(UTC) + LOOK_AGAIN) from None
         if isinstance(result, StillRunning) and result.give_up is None and may_begin is not None:
             self.log.info("Provisioner task %s goes on; the triggerer goes on with the group.", result.provisioner_task)
-            self._leave_to_triggerer(action, connection, task)
+            self._leave_to_triggerer(work, task)
         if isinstance(result, StillRunning | StillAsking):
             return result
         if isinstance(result, StillBeside):
             self.log.info("Other groups are still at work on nodes of this one: waiting without a worker.")
-            self._leave_to_triggerer(action, connection, task)
+            self._leave_to_triggerer(work, task)
         if isinstance(result, ApprovalRecord):
-            self._ask(context, store, action, result)
-        self.finalize_cleared_task(context, store, action)
+            self._ask(work, result)
+        self.finalize_cleared_task(work)
         if result.reason is Reason.DEPENDENCY:
             blocked = log_messages.blocked(result, culprit_of(store, result))
             # Airflow's log of a task that is skipped does not say why.
@@ -158,12 +152,13 @@ class DeployGroupOperator(WaitingOperator):
 
         return self._in_step(context, work)
 
-    def _ask(self, context: Context, store: SiteStore, action: ActionRecord, asked: ApprovalRecord) -> NoReturn:
+    def _ask(self, work: StepWork, asked: ApprovalRecord) -> NoReturn:
         """Have Airflow ask, and wait for the answer without a worker. Raises `TaskAwaitingInput`."""
+        action = work.action
         who = ", ".join(asked.approvers) or f"everybody who may start {action.kind} and change runs of deploy_site"
         self.log.info("Waiting for approval %s: %s (asked of %s)", asked.moment, asked.text, who)
         upsert_hitl_detail(
-            ti_id=context["ti"].id,
+            ti_id=work.context["ti"].id,
             options=list(OPTIONS),
             subject=f"Site {action.site}, group {self.group}: approval {asked.moment}",
             body=f"{as_text(asked.text)}\n\nMay be answered by: {as_text(who)}",
@@ -171,7 +166,7 @@ class DeployGroupOperator(WaitingOperator):
             multiple=False,
             params={COMMENT: {"value": "", "type": ["null", "string"], "title": "Comment"}},
         )
-        raise TaskAwaitingInput(method_name="answered", timeout=time_left(asked, store.now()))
+        raise TaskAwaitingInput(method_name="answered", timeout=time_left(asked, work.store.now()))
 
     def _task_states(self, context: Context) -> Callable[[int], str | None]:
         """Return what tells Airflow's state of a group's task; Airflow is asked once, when it is needed."""
@@ -185,55 +180,49 @@ class DeployGroupOperator(WaitingOperator):
 
         return state_of
 
-    def _is_our_turn(self, context: Context, store: SiteStore, action: ActionRecord) -> bool:
-        turn = whose_turn(self.group, store.groups.standings(action.id), self._task_states(context))
+    def _is_our_turn(self, work: StepWork) -> bool:
+        standings = work.store.groups.standings(work.action.id)
+        turn = whose_turn(self.group, standings, self._task_states(work.context))
         if turn.wait_for is not None:
             self.log.info("Group %s goes first: waiting for it.", turn.wait_for)
             return False
-        self._interrupt(store, action, turn.interrupted)
+        self._interrupt(work, turn.interrupted)
         return True
 
-    def _take_turn(
-        self,
-        context: Context,
-        store: SiteStore,
-        action: ActionRecord,
-        connection: ProvisionerConnection,
-        task: GroupTask,
-    ) -> Callable[[Sequence[GroupTurn]], bool]:
+    def _take_turn(self, work: StepWork, task: GroupTask) -> Callable[[Sequence[GroupTurn]], bool]:
         """Return what decides in the store whether this group may take a place; wait where it certainly may not."""
-        places = parameters_of(action).places
-        seen, state_of = store.groups.turns(action.id), self._task_states(context)
+        places = parameters_of(work.action).places
+        seen, state_of = work.store.groups.turns(work.action.id), self._task_states(work.context)
         if any(is_final(each, task.attempt_key) for each in seen if each.name == self.group):
             # It only says again what became of it.
             return lambda _: True
         turn = turn_beside_others(self.group, seen, state_of, places)
-        self._interrupt(store, action, turn.interrupted)
+        self._interrupt(work, turn.interrupted)
         if turn.wait_for is not None:
             self.log.info("Group %s goes first (%d at once): waiting for it.", turn.wait_for, places)
             later = look_again_beside_others(turn, places, MOST_PARALLEL_GROUPS)
             if later is not None:
                 raise AirflowRescheduleException(datetime.now(UTC) + later)
-            self._leave_to_triggerer(action, connection, task)
+            self._leave_to_triggerer(work, task)
         return place_taker(self.group, seen, state_of, places)
 
-    def _leave_to_triggerer(self, action: ActionRecord, connection: ProvisionerConnection, task: GroupTask) -> NoReturn:
+    def _leave_to_triggerer(self, work: StepWork, task: GroupTask) -> NoReturn:
         """Have the triggerer go on with the group, without a worker. Raises `TaskDeferred`."""
         trigger = GroupTrigger(
-            connection.id,
-            action.id,
+            work.connection.id,
+            work.action.id,
             task.group,
             task.attempt_key,
             dict(task.configuration),
             self._stopping.since.isoformat(),
-            connection.slipway_url,
+            work.connection.slipway_url,
         )
         raise TaskDeferred(trigger=trigger, method_name="resume")
 
-    def _interrupt(self, store: SiteStore, action: ActionRecord, groups: Sequence[str]) -> None:
+    def _interrupt(self, work: StepWork, groups: Sequence[str]) -> None:
         for name in groups:
             self.log.warning("The task of group %s ended without a verdict: the group counts as failed.", name)
-            interrupt_group(store, action, name)
+            interrupt_group(work.store, work.action, name)
 
 
 # What Markdown takes for more than text: Airflow's page shows what is asked as Markdown.

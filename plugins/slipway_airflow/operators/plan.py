@@ -13,19 +13,13 @@ from site_engine.errors import StepError
 from site_engine.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, STEP_WARNING, Override, kind_of
 from site_engine.log_messages import by_reason, count, names, withheld
 from site_engine.monitoring.measurements import measure_group
-from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.node_lists import read_list
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
-from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
 from site_engine.parameters import parameters_of
 from site_engine.plans.planning import Plan, idle_groups, plan_action, simulate_plan
 from site_engine.plans.releases import releases_of
-from site_engine.process import SharedClock
-from site_engine.shared_lists import shared_by
-from slipway_airflow import connections
 from slipway_airflow.operators.base import SiteOperator, skip_tasks
-from slipway_airflow.trigger_waits import marker
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition
@@ -39,8 +33,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from design_rendering.design import Design
-    from provisioner_client.protocol import ListedNode, Provisioner
-    from site_engine.provisioners import ProvisionerConnection
+    from provisioner_client.protocol import ListedNode
     from site_store import ActionRecord, IdleGroup, SiteStore
 
 
@@ -152,16 +145,13 @@ class PlanGroupsOperator(SiteOperator):
 
     def _listed(self, store: SiteStore, action: ActionRecord, design: Design) -> dict[str, ListedNode]:
         """Return what the provisioner says of the design's nodes, and note it."""
-        connection = connections.for_action(store, action)
-        observer = ProvisionerObserver(store, connection, action.dag_id)
-        shared = shared_by(store, stopping=self._stopping)
-        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, shared)
-        try:
+        clients = self.clients(store, action)
+        with clients.operations(self.log) as operations:
             if not action.dry_run:
-                self._look_at_older_work(store, action, connection, provisioner, design)
-            listed = read_list(store, action.site, connection.id, provisioner)
-        finally:
-            provisioner.close()
+                # What earlier actions have brought about since they gave up waiting: their nodes may be as wanted.
+                owner = OperationOwner(action.id, action.site, None, None)
+                UnfinishedOperations(operations, ONE_LOOK).look_once(owner, list(design.digests))
+            listed = read_list(store, action.site, clients.connection.id, operations.provisioner)
         seen = {name: listed[name] for name in design.digests if name in listed}
         if not action.dry_run:
             conditions = {name: node.condition.value for name, node in seen.items()}
@@ -259,20 +249,6 @@ class PlanGroupsOperator(SiteOperator):
                 line = planned.group.approval.announcement(planned.group.name)
                 self.log.info("%s", line)
                 store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
-
-    def _look_at_older_work(
-        self,
-        store: SiteStore,
-        action: ActionRecord,
-        connection: ProvisionerConnection,
-        provisioner: Provisioner,
-        design: Design,
-    ) -> None:
-        """Record what earlier actions have brought about since they gave up waiting: their nodes may be as wanted."""
-        elsewhere = self.elsewhere(store, action, connection)
-        operations = OperationRun(store, provisioner, SharedClock(store), 0.0, self.log, elsewhere=elsewhere)
-        owner = OperationOwner(action.id, action.site, None, None)
-        UnfinishedOperations(operations, ONE_LOOK).look_once(owner, list(design.digests))
 
 
 def _require_mappable(groups: int) -> None:

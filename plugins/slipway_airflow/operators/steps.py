@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from design_rendering.design import read_design
 from site_engine.actions import site_steps
-from site_engine.actions.dead_actions import take_site
 from site_engine.actions.node_steps import NodeStepRequest, NodeStepSubject
 from site_engine.errors import StepError
 from site_engine.groups.pause import hold_back
 from site_engine.kinds import Override
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.resume import SubjectDriver
-from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
 from site_engine.parameters import parameters_of
 from site_store import SiteStore, StepState
 from slipway_airflow.group_driving import phase_times
-from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import design_address
-from slipway_airflow.operators.waiting import WaitingOperator
+from slipway_airflow.operators.waiting import StepWork, WaitingOperator
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
@@ -29,8 +26,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from site_engine.provisioners import ProvisionerConnection
-    from site_store import ActionRecord
+    from design_rendering.design import Design
 
 
 class SiteStepsOperator(WaitingOperator):
@@ -55,23 +51,19 @@ class SiteStepsOperator(WaitingOperator):
         noted = (row.state for row in store.steps.of_action(action.id) if row.name == step)
         return StepState.SUCCESS in noted and site_steps.is_proven_done(store, action.id, Phase(step))
 
-    def carry_out(
-        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
-    ) -> Any:
+    def carry_out(self, work: StepWork) -> Any:
         """Submit the step or re-join it, and see it to its end."""
-        action, phase = self.action(store, context), Phase(self.step_name())
-        # The plan before it may have been cleared long after its run had given the site back (rule 23).
-        take_site(store, action.id, run_states(context["ti"]), self.log)
+        action, phase = work.action, Phase(self.step_name())
         request = site_steps.SiteStepRequest(
             action_id=action.id,
             site=action.site,
             phase=phase,
             # Airflow raises max_tries when a person clears the task, and only then.
-            attempt=int(context["ti"].max_tries),
-            design_ref=design_address(store, action, connection),
-            times=phase_times(phase, self.configuration, connection.settings),
+            attempt=int(work.context["ti"].max_tries),
+            design_ref=design_address(work.store, action, work.connection),
+            times=phase_times(phase, self.configuration, work.connection.settings),
         )
-        return site_steps.run_site_step(operations, request)
+        return site_steps.run_site_step(work.operations, request)
 
 
 class NodeStepOperator(WaitingOperator):
@@ -92,47 +84,37 @@ class NodeStepOperator(WaitingOperator):
         self.step = step
         self.configuration = configuration
 
-    def carry_out(
-        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
-    ) -> Any:
-        """Wait while the action is paused, then drive the step to its verdict.
+    def carry_out(self, work: StepWork) -> Any:
+        """Drive the step on the target nodes to its verdict."""
+        targets = tuple(sorted(parameters_of(work.action).target_nodes or ()))
+        request = self.request(work, targets, self.configuration)
+        if request.phase is Phase.DESTROY and len(targets) > 1:
+            request = replace(request, waits_for=self._waits_for(work, targets))
+        return self.drive(work, request)
+
+    def drive(self, work: StepWork, request: NodeStepRequest) -> StillRunning | StillAsking | None:
+        """Wait while the action is paused, then go on to the verdict.
 
         Raises `StepError`: not every node is proven done.
         """
-        action, step = self.action(store, context), Phase(self.step)
-        # The step may have been cleared long after its run had given the site back (rule 23).
-        take_site(store, action.id, run_states(context["ti"]), self.log)
-        targets = tuple(sorted(parameters_of(action).target_nodes or ()))
-        request = self.request(context, store, connection, action, targets, self.configuration)
-        if step is Phase.DESTROY and len(request.nodes) > 1:
-            request = replace(request, waits_for=self._waits_for(store, action, request.nodes))
-        subject = NodeStepSubject(operations, request)
+        subject = NodeStepSubject(work.operations, request)
         if not subject.has_begun():
-            self.wait_while_paused(action, hold_back(action))
-            if step is Phase.RELABEL:
-                # What is done names the version it was done for.
-                _, documents = self.read_revision(store, action.site, action.revision)
-                digests = read_design(documents).digests
-                subject = NodeStepSubject(operations, replace(request, digests=digests))
-        verdict = SubjectDriver(operations).run(subject)
+            self.wait_while_paused(work.action, hold_back(work.action))
+        verdict = SubjectDriver(work.operations).run(subject)
         if isinstance(verdict, StillRunning | StillAsking):
             return verdict
-        self.finalize_cleared_task(context, store, action, "failed" if verdict.failure else "success")
-        if verdict.failure:
-            raise StepError(verdict.failure)
+        self.end(work, verdict.failure)
         return None
 
-    def request(
-        self,
-        context: Context,
-        store: SiteStore,
-        connection: ProvisionerConnection,
-        action: ActionRecord,
-        nodes: tuple[str, ...],
-        configuration: Mapping[str, Any],
-    ) -> NodeStepRequest:
+    def end(self, work: StepWork, failure: str) -> None:
+        """Report again where nobody else will, and fail where not every node is proven done."""
+        self.finalize_cleared_task(work, "failed" if failure else "success")
+        if failure:
+            raise StepError(failure)
+
+    def request(self, work: StepWork, nodes: tuple[str, ...], configuration: Mapping[str, Any]) -> NodeStepRequest:
         """Return what is asked of the step: to be done to these nodes by this attempt."""
-        ti, step = context["ti"], Phase(self.step)
+        store, action, step = work.store, work.action, Phase(self.step)
         begun = (row.started for row in store.steps.of_action(action.id) if row.name == self.step_name())
         return NodeStepRequest(
             action_id=action.id,
@@ -140,17 +122,23 @@ class NodeStepOperator(WaitingOperator):
             phase=step,
             nodes=nodes,
             # Airflow raises max_tries when a person clears the task, and only then: a retry keeps it (rule 23).
-            attempt=int(ti.max_tries),
-            design_ref=design_address(store, action, connection),
-            times=phase_times(step, configuration, connection.settings),
+            attempt=int(work.context["ti"].max_tries),
+            design_ref=design_address(store, action, work.connection),
+            times=phase_times(step, configuration, work.connection.settings),
             # Kept when the task comes back from the triggerer. Airflow's own time of its start is of another clock.
             since=next(begun, None) or store.now(),
             ignore_older_tasks=parameters_of(action).allows(Override.IGNORE_OLDER_TASKS),
+            # What is done names the version it was done for.
+            digests=self.design(work).digests if step is Phase.RELABEL else {},
         )
 
-    def _waits_for(self, store: SiteStore, action: ActionRecord, nodes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    def design(self, work: StepWork) -> Design:
+        """Return the design of the action."""
+        _, documents = self.read_revision(work.store, work.action.site, work.action.revision)
+        return read_design(documents)
+
+    def _waits_for(self, work: StepWork, nodes: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return which of these nodes wait for which of them, by the action's design (rule 40)."""
-        _, documents = self.read_revision(store, action.site, action.revision)
-        edges, targets = read_design(documents).edges, frozenset(nodes)
+        edges, targets = self.design(work).edges, frozenset(nodes)
         found = {name: tuple(other for other in edges.get(name, ()) if other in targets) for name in nodes}
         return {name: others for name, others in found.items() if others}

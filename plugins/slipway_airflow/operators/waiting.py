@@ -6,29 +6,29 @@ Both ways lead through the same method, which reads the store and goes on from w
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowSkipException
 
+from site_engine.actions.dead_actions import take_site
 from site_engine.actions.finalization import finalize_action
 from site_engine.actions.skipped_steps import DRY_RUN
 from site_engine.groups.turns import OVER
 from site_engine.kinds import REPORT, kind_of
-from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.readiness import StillAsking
-from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import StillRunning
-from site_engine.process import SharedClock, Stopping
-from site_engine.shared_lists import shared_by
+from site_engine.process import Stopping
 from slipway_airflow import connections
+from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import SiteOperator, step_states, task_states
-from slipway_airflow.trigger_waits import marker
 from slipway_airflow.triggers import NodesReadyTrigger, ProvisionerTaskTrigger
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from site_engine.operations.run import OperationRun
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, SiteStore
 
@@ -36,13 +36,22 @@ if TYPE_CHECKING:
 _PATIENCE_AFTER_DEFERRAL = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class StepWork:
+    """What a step that submits has at hand: its action, the store, the provisioner, and what carries operations out."""
+
+    context: Context
+    store: SiteStore
+    action: ActionRecord
+    connection: ProvisionerConnection
+    operations: OperationRun
+
+
 class WaitingOperator(SiteOperator):
     """Base of the operators that submit provisioner tasks and wait for them."""
 
     @abstractmethod
-    def carry_out(
-        self, context: Context, store: SiteStore, connection: ProvisionerConnection, operations: OperationRun
-    ) -> Any:
+    def carry_out(self, work: StepWork) -> Any:
         """Go on from where the store says; return the result, or `StillRunning` or `StillAsking` to defer."""
 
     def run_step(self, context: Context, store: SiteStore) -> Any:
@@ -64,26 +73,21 @@ class WaitingOperator(SiteOperator):
         if action.dry_run:
             # Its tasks are skipped without a process: a person has cleared this one.
             raise AirflowSkipException(DRY_RUN)
-        connection = connections.for_action(store, action)
+        # The step may have been cleared long after its run had given the site back (rule 23).
+        take_site(store, action.id, run_states(context["ti"]), self.log)
+        clients = self.clients(store, action)
+        connection = clients.connection
         patience = connection.settings.poll_in_worker
         if resumed:
             patience = min(patience, _PATIENCE_AFTER_DEFERRAL)
-        observer = ProvisionerObserver(store, connection, action.dag_id)
-        shared = shared_by(store, stopping=self._stopping)
-        provisioner = connection.connect(self.redact_for(store, action), marker(action), observer, shared)
-        try:
-            elsewhere = self.elsewhere(store, action, connection)
-            operations = OperationRun(
-                store, provisioner, SharedClock(store), patience, self.log, self._stopping, elsewhere
-            )
-            result = self.carry_out(context, store, connection, operations)
-        finally:
-            provisioner.close()
+        with clients.operations(self.log, patience) as operations:
+            result = self.carry_out(StepWork(context, store, action, connection, operations))
         if isinstance(result, StillAsking):
             self.log.info("Nodes are not ready yet: they are asked in the triggerer, without a worker.")
             self.defer(trigger=NodesReadyTrigger(result.op, result.timeout), method_name="resume")
-        conn_id = connection_of(store, result.op) if isinstance(result, StillRunning) else None
         if isinstance(result, StillRunning):
+            # An older operation is asked about over the connection of its own action.
+            used = store.actions.get(store.operations.get(result.op).action_id).connection
             self.log.info(
                 "Provisioner task %s %s; waiting for it in the triggerer, without a worker.",
                 result.provisioner_task,
@@ -91,7 +95,7 @@ class WaitingOperator(SiteOperator):
             )
             self.defer(
                 trigger=ProvisionerTaskTrigger(
-                    conn_id=conn_id or connection.id,
+                    conn_id=used or connection.id,
                     provisioner_task=result.provisioner_task,
                     op=result.op,
                     interval=result.times.interval,
@@ -113,15 +117,14 @@ class WaitingOperator(SiteOperator):
             self.log.info("The action is paused since %s: nothing is begun until it goes on.", action.paused)
             raise AirflowRescheduleException(datetime.now(UTC) + look_again)
 
-    def finalize_cleared_task(
-        self, context: Context, store: SiteStore, action: ActionRecord, own_state: str | None = None
-    ) -> None:
+    def finalize_cleared_task(self, work: StepWork, own_state: str | None = None) -> None:
         """Report again when nobody else will: a person cleared this task alone, and ``report`` has had its turn.
 
         ``own_state`` is the state in which this task is about to end, where the report asks for it.
         """
+        context, store, action = work.context, work.store, work.store.actions.get(work.action.id)
         # A task of a run that was stopped lives on for seconds, and must not overwrite the verdict of the stop.
-        if self._stopping.told or store.actions.get(action.id).state.is_end:
+        if self._stopping.told or action.state.is_end:
             self.log.info("The action has been stopped: its verdict stays as it is.")
             return
         kind = kind_of(action.kind)
@@ -131,12 +134,7 @@ class WaitingOperator(SiteOperator):
         if own_state is not None:
             found[self.step_name()] = own_state
         self.log.info("The run's report had been made before this task was cleared; it is made again:")
-        report = finalize_action(store, store.actions.get(action.id), found, self.log, connections, self._stopping)
+        report = finalize_action(store, action, found, self.log, connections, self._stopping)
         self.log.info(
             "The action's verdict is now: %s. Clear 'report' too to have the run's state follow.", report.verdict
         )
-
-
-def connection_of(store: SiteStore, op: int) -> str | None:
-    """Return the connection over which an operation is asked about: that of its own action, maybe an older one."""
-    return store.actions.get(store.operations.get(op).action_id).connection

@@ -20,7 +20,6 @@ from site_engine.designs import read_revision
 from site_engine.redaction import RedactedLog, exposed_in, redact_for_action, redact_for_site, secrets_of
 from site_store import RevisionSecrets, SiteStore
 from site_store.designs.sites import Sites
-from slipway_airflow.operators.begin_action import BeginActionOperator
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
 
@@ -42,8 +41,7 @@ def test_a_task_hides_the_secrets_of_its_actions_revision(store_url: str) -> Non
         commit_design(store, "alpha", site([node("n1"), secret], [group("all")]))
         action = store.actions.ensure("deploy_site", "run", "deploy_site", "alpha", None, {}, "tester")
         real = cast(Provisioner, SimpleNamespace(task=lambda _, **__: talking_task(f"IPMI refuses {SECRET}")))
-        operator = BeginActionOperator(task_id="acquire", kind="deploy_site", steps=["acquire"])
-        task = RedactingProvisioner(real, operator.redact_for(store, action)).task(TaskRef("t"))
+        task = RedactingProvisioner(real, redact_for_action(store, action)).task(TaskRef("t"))
     assert [message.text for message in task.messages] == ["IPMI refuses ***"]
 
 

@@ -14,7 +14,7 @@ from site_engine.operations.run import OperationRun
 from site_engine.process import STOP
 from site_store import SiteStore
 from slipway_airflow import connections
-from slipway_airflow.operators.waiting import WaitingOperator
+from slipway_airflow.operators.waiting import StepWork, WaitingOperator
 from tests.support.fake_clock import FakeClock
 from tests.support.revisions import commit_design
 
@@ -41,8 +41,8 @@ def run_step(url: str, worker_is: timedelta, work: Callable[[SiteStore, str, Ope
         clock.sleep(8)
 
         class Step(WaitingOperator):
-            def carry_out(self, context: Any, store: SiteStore, connection: Any, operations: OperationRun) -> None:
-                work(store, action.id, operations)
+            def carry_out(self, step: StepWork) -> None:
+                work(store, action.id, step.operations)
 
         ti = SimpleNamespace(dag_id="deploy_site", run_id="run-1", task_id="step", try_number=1)
         Step(task_id="step").run_step(cast(Any, {"ti": ti}), store)

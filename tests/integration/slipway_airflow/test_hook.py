@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 from airflow.sdk import Connection
+from airflow.sdk.exceptions import TaskDeferred
 
 from provisioner_client.http_settings import RetryPolicy
 from provisioner_client.redacting import RedactingProvisioner
+from site_engine.operations.run import ActionClients
+from site_engine.operations.wait import ONE_LOOK, StillRunning
 from site_store import RevisionSecrets, SiteStore
 from slipway_airflow import connections
-from slipway_airflow.operators.begin_action import BeginActionOperator
-from slipway_airflow.operators.waiting import connection_of
+from slipway_airflow.operators.waiting import StepWork, WaitingOperator
+from slipway_airflow.triggers import ProvisionerTaskTrigger
 from strategy_lib.phase import Phase
 from tests.support.hooks import hook
 
@@ -34,7 +40,6 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
         return Connection(conn_id=conn_id, conn_type="drydock", host=f"http://{conn_id.replace('_', '-')}:9000")
 
     monkeypatch.setattr(connections, "find_connection", found)
-    operator = BeginActionOperator(task_id="acquire", kind="verify_site", steps=["acquire"])
     with SiteStore.open(store_url) as store:
         store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester")
         older, newer = (
@@ -42,20 +47,28 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
         )
         store.actions.decide_connection(older.id, "slipway_provisioner")
         store.actions.decide_connection(newer.id, "slipway_provisioner_alpha")
-        own = connections.for_action(store, store.actions.get(newer.id))
-        elsewhere = operator.elsewhere(store, store.actions.get(newer.id), own)
-        assert elsewhere(newer.id) is None
-        client = elsewhere(older.id)
-        assert client is not None
-        assert "http://slipway-provisioner:9000" in repr(client)
-        client.close()
         store.locks.acquire(older.id)
         begun = store.operations.begin(older.id, "alpha", None, 1, Phase.VERIFY_SITE, (), "http://design")
-        assert connection_of(store, begun.op) == "slipway_provisioner"
+        store.locks.release(older.id)
+        store.locks.acquire(newer.id)
+
+        class Step(WaitingOperator):
+            def carry_out(self, work: StepWork) -> StillRunning:
+                assert work.operations.elsewhere(newer.id) is None
+                client = work.operations.elsewhere(older.id)
+                assert client is not None
+                assert "http://slipway-provisioner:9000" in repr(client)
+                client.close()
+                return StillRunning(begun.op, "task", ONE_LOOK)
+
+        ti = SimpleNamespace(dag_id="verify_site", run_id="two", task_id="step", try_number=1)
+        with pytest.raises(TaskDeferred) as deferred:
+            Step(task_id="step").run_step(cast(Any, {"ti": ti}), store)
+        assert isinstance(deferred.value.trigger, ProvisionerTaskTrigger)
+        assert deferred.value.trigger.conn_id == "slipway_provisioner"
 
 
 def test_the_words_about_another_action_are_hidden_by_its_own_secrets(store_url: str) -> None:
-    operator = BeginActionOperator(task_id="acquire", kind="verify_site", steps=["acquire"])
     with SiteStore.open(store_url) as store:
         actions = []
         for number, secret in enumerate(("hunter2-of-old", "hunter2-of-new"), 1):
@@ -64,7 +77,7 @@ def test_the_words_about_another_action_are_hidden_by_its_own_secrets(store_url:
             run = f"run-{number}"
             actions.append(store.actions.ensure("verify_site", run, "verify_site", "alpha", number, {}, "tester"))
         here = connections.provisioner_connection(hook().connection)
-        client = operator.elsewhere(store, actions[1], here)(actions[0].id)
+        client = ActionClients(store, actions[1], here, connections.for_action).elsewhere(actions[0].id)
         assert isinstance(client, RedactingProvisioner)
         assert client.redact("bad hunter2-of-old") == "bad ***"
         client.close()

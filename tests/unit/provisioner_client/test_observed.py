@@ -39,7 +39,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "observe": (None, {}),
     "power_on": (("n1",),),
 }
-NO_CALLS = {"settle", "lists_by_name", "check_names", "close"}
+NO_CALLS = {"settle", "check_names", "close"}
 
 
 class Seen:
