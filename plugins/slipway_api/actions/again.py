@@ -10,11 +10,11 @@ from pydantic import BaseModel, Field
 
 from site_engine.actions.retry import RetryPlan, plan_retry, retry_action
 from site_engine.groups.approvals import answer_gate, require_approver, waiting_approval
-from site_store import ApprovalRecord
+from site_store import ActionRecord, ApprovalRecord, SiteStore
 from slipway_api.actions.lookup import ActionId, find_action, take_version
 from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow
-from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
+from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, shown
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of
 from slipway_api.http.concurrency import BlockingRoute
@@ -24,7 +24,7 @@ from slipway_api.http.etags import IfMatch, etag_headers
 router = APIRouter(tags=["actions"], route_class=BlockingRoute)
 
 _LONGEST_NAME = 300
-_LONGEST_COMMENT = 2000
+LONGEST_COMMENT = 2000
 APPROVED, REFUSED = "approved", "refused"
 
 
@@ -162,57 +162,31 @@ def post_approval(
     answer, comment = body.get("answer"), body.get("comment")
     if answer not in (APPROVED, REFUSED):
         raise ApiError(400, f"answer must be {APPROVED!r} or {REFUSED!r}", "Bad Request")
-    if comment is not None and (not isinstance(comment, str) or len(comment) > _LONGEST_COMMENT):
-        raise ApiError(400, f"comment must be a text of at most {_LONGEST_COMMENT} characters", "Bad Request")
+    if comment is not None and (not isinstance(comment, str) or len(comment) > LONGEST_COMMENT):
+        raise ApiError(400, f"comment must be a text of at most {LONGEST_COMMENT} characters", "Bad Request")
+    asked_of(store, caller, action, group)
+    take_version(store, action, if_match)
+    given = answer_gate(
+        store, airflow, action.id, group, caller.name, approved=answer == APPROVED, comment=comment or None
+    )
+    return JSONResponse(shown(Approval, given))
+
+
+def asked_of(store: SiteStore, caller: access.Caller, action: ActionRecord, group: str) -> ApprovalRecord:
+    """Return what a group asks the caller. Raises `MayNotAnswer`: it asks others; `NotAsked`: it asks nothing now."""
     asked = waiting_approval(store, action.id, group)
     require_approver(asked, caller.name)
     if not asked.approvers:
         caller.require_control(access.COMMIT_DAG)
         caller.require_create(action.kind)
-    take_version(store, action, if_match)
-    given = answer_gate(
-        store, airflow, action.id, group, caller.name, approved=answer == APPROVED, comment=comment or None
-    )
-    return JSONResponse(shown_approval(given))
+    return asked
 
 
 def shown_retry(plan: RetryPlan) -> dict[str, Any]:
     """Return what a retry does, as `Retry` describes it."""
-    return {
-        "action_id": plan.action_id,
-        "site": plan.site,
-        "groups": [
-            {
-                "name": group.name,
-                "position": group.position,
-                "nodes": list(group.nodes),
-                "blocked_by": group.blocked_by,
-            }
-            for group in plan.groups
-        ],
-        "steps": list(plan.steps),
-        "nodes": list(plan.nodes),
-        "left_out": [{"name": name, "reason": why} for name, why in plan.left_out.items()],
-        "warnings": list(plan.warnings),
-    }
-
-
-def shown_approval(one: ApprovalRecord) -> dict[str, Any]:
-    """Return an approval, as `Approval` describes it."""
-    return {
-        "action_id": one.action_id,
-        "group": one.group,
-        "attempt": one.attempt,
-        "moment": one.moment,
-        "text": one.text,
-        "approvers": list(one.approvers),
-        "asked": one.asked.isoformat(),
-        "deadline": one.deadline.isoformat() if one.deadline else None,
-        "answer": one.answer if one.answer else None,
-        "answered": one.answered.isoformat() if one.answered else None,
-        "answered_by": one.answered_by,
-        "comment": one.comment,
-    }
+    groups = [shown(RetriedGroup, group) for group in plan.groups]
+    left_out = [{"name": name, "reason": why} for name, why in plan.left_out.items()]
+    return shown(Retry, plan, groups=groups, left_out=left_out)
 
 
 def _names(body: Any) -> tuple[str, ...]:

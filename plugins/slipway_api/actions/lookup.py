@@ -61,7 +61,7 @@ def take_version(store: SiteStore, action: ActionRecord, if_match: str | None) -
 
     Raises `ApiError` or `site_store.VersionChanged`, both 412: it has another version by now.
     """
-    version = require_match(if_match, action.version, f"action {action.id}")
+    version = require_match(if_match, lambda: action.version, f"action {action.id}")
     if version is not None:
         store.actions.take_version(action.id, version)
 

@@ -17,7 +17,7 @@ from site_store import ActionState
 from slipway_api.actions.groups import ShownGroup, ShownNode, action_nodes, shown_groups
 from slipway_api.actions.notes import Note, notes_by_subject
 from slipway_api.actions.steps import ListedStep, derived_steps, shown_steps
-from slipway_api.http.answers import EXAMPLE_ID, Moment
+from slipway_api.http.answers import EXAMPLE_ID, Moment, shown
 from slipway_api.http.api_errors import Finding
 from strategy_lib.phase import GroupState
 
@@ -227,16 +227,7 @@ def described_view(
         "steps": list(steps),
         "notes": list(notes),
         "validations": [],
-        "command_audit": [
-            {
-                "id": audit.id,
-                "action_id": audit.action_id,
-                "command": audit.command,
-                "user": audit.user,
-                "datetime": _time(audit.at),
-            }
-            for audit in audits
-        ],
+        "command_audit": [shown(Command, audit, datetime=_time(audit.at)) for audit in audits],
         "groups": list(groups),
         "nodes": list(nodes),
     }

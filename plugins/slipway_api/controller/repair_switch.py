@@ -93,7 +93,8 @@ def put_repair(
     What was submitted goes on at the provisioner. Who did it stands in the site's audit.
     """
     require_committed(store, site)
-    problems = use_switch(store, airflow, site, user, body, _seen(store, site, if_match))
+    seen = require_match(if_match, lambda: store.repair_switches.version(site), words_for(site))
+    problems = use_switch(store, airflow, site, user, body, seen)
     if problems:
         raise problems[0]
     return _answer(store, site)
@@ -124,7 +125,8 @@ def put_all_repair(
     None begins any more, and those at work are stopped. What was submitted goes on at the provisioner. A site that is
     stopped by its own switch stays so. Who did it stands in the audit of every site.
     """
-    problems = use_switch(store, airflow, ALL_SITES, user, body, _seen(store, ALL_SITES, if_match))
+    seen = require_match(if_match, lambda: store.repair_switches.version(ALL_SITES), words_for(ALL_SITES))
+    problems = use_switch(store, airflow, ALL_SITES, user, body, seen)
     return _answer_all(store, [str(problem) for problem in problems])
 
 
@@ -189,13 +191,6 @@ def repair_state(store: SiteStore, site: str) -> dict[str, Any]:
         "drifts": store.drifts.counts().get(site, (0, 0))[0],
         "action": None if action is None else action.id,
     }
-
-
-def _seen(store: SiteStore, site: str, if_match: str | None) -> int | None:
-    """Return the version that a switch is to keep; None without a condition."""
-    if if_match is None:
-        return None
-    return require_match(if_match, store.repair_switches.version(site), words_for(site))
 
 
 def _answer(store: SiteStore, site: str) -> JSONResponse:

@@ -15,18 +15,18 @@ from site_engine.admission import skipped_commits
 from site_engine.plans.next_steps import FIRST, NextStep, next_step
 from site_engine.plans.planning import committed_groups, racks_of
 from site_engine.plans.site_plans import plan_site
-from site_engine.wishes import CausedByAction, refuse_running_action
+from site_engine.wishes import refuse_running_action
 from site_store import BufferChanged, RevisionRecord, SiteStore, Version
 from slipway_api.documents.reading import READ_ONCE
 from slipway_api.documents.revisions import LARGEST_NUMBER, Digest
 from slipway_api.documents.validation import Validated, validate
-from slipway_api.documents.versions import changed_meanwhile, require_buffer
+from slipway_api.documents.versions import BUFFER, changed_meanwhile
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Responses, answers
 from slipway_api.http.api_errors import ApiError, ErrorBody, StatusBody, code_text, status
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store
-from slipway_api.http.etags import IfMatch, etag_headers
+from slipway_api.http.etags import IfMatch, etag_headers, require_match
 from strategy_lib.garbage import garbage_put_off
 
 log = logging.getLogger(__name__)
@@ -98,9 +98,9 @@ def commit_configdocs(
     With errors the answer is 400 with all of them, and nothing is stored; a dry run answers 200 whatever it finds, and
     has `status` say what it was.
     """
-    require_no_running_action(store, caused_by)
+    refuse_running_action(store, caused_by)
     buffer, collections = store.buffers.preview(site)
-    require_buffer(if_match, buffer.version)
+    require_match(if_match, lambda: buffer.version, BUFFER)
     if buffer.is_empty:
         raise ApiError(
             409,
@@ -134,10 +134,10 @@ def roll_back(
 
     The buffer must be empty. Nothing is deployed by this.
     """
-    require_no_running_action(store, caused_by)
+    refuse_running_action(store, caused_by)
     texts = {record.name: record.text for record in store.sites.collections(site, number)}
     buffer, newest = store.buffers.preview(site)
-    require_buffer(if_match, buffer.version)
+    require_match(if_match, lambda: buffer.version, BUFFER)
     if not buffer.is_empty:
         held = ", ".join(sorted(buffer.posted))
         raise ApiError(
@@ -150,14 +150,6 @@ def roll_back(
         raise ApiError(409, f"revision {number} is what site {site} has: there is nothing to go back to", "Unchanged")
     making = _Making(store, site, user, buffer.version, if_match)
     return making.answer(texts, force=force, dryrun=dryrun, rollback_of=number)
-
-
-def require_no_running_action(store: Store, action_id: str | None) -> None:
-    """Refuse a change of what is wanted that a running action causes (rule 42). Raises `ApiError` 409, naming it."""
-    try:
-        refuse_running_action(store, action_id)
-    except CausedByAction as error:
-        raise ApiError(409, str(error), "Caused by a running action", retry=True) from error
 
 
 @dataclass(frozen=True, slots=True)

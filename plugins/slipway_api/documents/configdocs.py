@@ -18,7 +18,7 @@ from slipway_api.documents.versions import (
     Requested,
     changed_meanwhile,
     etag_headers_of,
-    require_current,
+    require_buffer,
     two_versions,
 )
 from slipway_api.http import airflow_access as access
@@ -106,7 +106,7 @@ def _put(
     store: SiteStore, site: str, collection: str, body: bytes, mode: BufferMode, user: str, if_match: str | None
 ) -> tuple[BufferRecord, list[dict[str, Any]]]:
     """Read and keep the collection; return the buffer, and what deserves a second look."""
-    wanted = require_current(store, site, if_match)
+    wanted = require_buffer(store, site, if_match)
     try:
         documents = READ_ONCE.put(collection, body)
     except DocumentError as error:
@@ -209,7 +209,7 @@ def discard_configdocs(
     store: Store, user: access.UserName, site: SiteName = DEFAULT_SITE, if_match: IfMatch = None
 ) -> Response:
     """Forget all collections that were put into the site's buffer; the revisions stay as they are."""
-    wanted = require_current(store, site, if_match)
+    wanted = require_buffer(store, site, if_match)
     try:
         buffer = store.buffers.discard(site, user, if_version=wanted)
     except BufferChanged as error:

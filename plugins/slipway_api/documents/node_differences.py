@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
-from site_engine.plans.design_changes import DesignUnreadable, documents_between
+from site_engine.plans.design_changes import documents_between
 from slipway_api.documents.differences import ChangedField, ChangeName
-from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import READING, answer_within
 from slipway_api.http.kept import Kept
 
@@ -56,7 +55,7 @@ def node_differences(
 
     Raises
     ------
-    ApiError : 409: one of the revisions cannot be read any more.
+    DesignUnreadable : one of the revisions cannot be read any more.
     """
     if node is None or node["as_wanted"]:
         return []
@@ -76,8 +75,6 @@ def node_differences(
     except TimeoutError:
         # It goes on, and is kept for who asks again.
         return None
-    except DesignUnreadable as error:
-        raise ApiError(409, str(error), "Unable to compare revisions") from error
 
 
 def shown_differences(node: str, changes: Sequence[DocumentChange]) -> Shown:

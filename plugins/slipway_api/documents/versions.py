@@ -83,14 +83,9 @@ def etag_headers_of(store: SiteStore, site: str, *versions: Version | int) -> di
     return etag_headers(store.buffers.version(site)) if Version.BUFFER in versions else {}
 
 
-def require_buffer(if_match: str | None, version: int) -> int | None:
-    """Return the version that the buffer has to keep, None without a condition. Raises `ApiError` 412: it has not."""
-    return require_match(if_match, version, BUFFER)
-
-
-def require_current(store: SiteStore, site: str, if_match: str | None) -> int | None:
-    """As `require_buffer`, with the version that the site's buffer has now."""
-    return None if if_match is None else require_buffer(if_match, store.buffers.version(site))
+def require_buffer(store: SiteStore, site: str, if_match: str | None) -> int | None:
+    """Return the version that the site's buffer has to keep; None without a condition. Raises `ApiError` 412."""
+    return require_match(if_match, lambda: store.buffers.version(site), BUFFER)
 
 
 def changed_meanwhile(error: BufferChanged, store: SiteStore, site: str, if_match: str | None) -> ApiError:

@@ -1,12 +1,13 @@
-"""How a route declares its answers for the OpenAPI document: a model, an example made from it, and errors."""
+"""How a route declares its answers for the OpenAPI document, with an example of each; and how it makes them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi.responses import PlainTextResponse
-from pydantic import Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 from slipway_api.http.api_errors import ErrorBody, KeystoneErrorBody
 
@@ -90,6 +91,15 @@ def example_of(model: Any) -> Any:
     """
     schema = TypeAdapter(model).json_schema(mode="serialization")
     return _example(schema, schema.get("$defs", {}))
+
+
+def shown(model: type[BaseModel], record: object, **others: Any) -> dict[str, Any]:
+    """Return an answer as its model describes it: what has attributes of the fields' names, and the `others`."""
+    return {name: others[name] if name in others else _plain(getattr(record, name)) for name in model.model_fields}
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else list(value) if isinstance(value, tuple) else value
 
 
 def _example(schema: Mapping[str, Any], models: Mapping[str, Any]) -> Any:

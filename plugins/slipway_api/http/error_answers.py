@@ -20,6 +20,9 @@ from site_engine.actions.retry import RetryRefused
 from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError
 from site_engine.extensions import ExtensionError
 from site_engine.groups.approvals import MayNotAnswer, NotAsked
+from site_engine.node_states.overrides import UnknownNodes
+from site_engine.plans.design_changes import DesignUnreadable
+from site_engine.wishes import CausedByAction, NodesNotWanted, NodesOutOfUse
 from site_store import (
     BufferChanged,
     BufferEmpty,
@@ -40,29 +43,42 @@ from slipway_api.http.api_errors import ApiError, failure, is_below, keystone_fa
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN
 from slipway_api.http.etags import etag_headers
 from slipway_api.http.shipyard_headers import request_id
-from strategy_lib.settings import SettingError
 
 log = logging.getLogger(__name__)
 
 PageFailure = Callable[[Scope, ApiError], Response]
 """Makes the page that a person reads."""
 
-# (HTTP status, whether the same request may succeed later) of a store's error; one that is not listed is as its base.
-_STORE_ERRORS: dict[type[BaseException], tuple[int, bool]] = {
-    StoreError: (500, False),
-    StoreUnavailable: (503, True),
-    StoreNotConfigured: (503, False),
-    SchemaNotCurrent: (503, False),
-    NotFound: (404, False),
-    ReporterRefused: (403, False),
-    TooManyReports: (409, False),
-    SiteBusy: (409, True),
-    BufferNotEmpty: (409, False),
-    BufferEmpty: (409, True),
-    BufferChanged: (409, True),
-    DocumentElsewhere: (409, False),
-    ValueRefused: (400, False),
-    VersionChanged: (412, False),
+# (HTTP status, its reason where the status's own words do not do, whether the same request may succeed later); an error
+# that is not listed is as its base.
+_ANSWERS: dict[type[BaseException], tuple[int, str, bool]] = {
+    AirflowApiError: (503, "Airflow unreachable", True),
+    ConnectionLookupFailed: (503, "Connection unknown", True),
+    ExtensionError: (503, "Extension refused", False),
+    SettingsError: (503, "Provisioner not configured", False),
+    DesignUnreadable: (409, "Unable to compare revisions", False),
+    RetryRefused: (409, "Unable to retry action", False),
+    NotAsked: (409, "No approval asked for", False),
+    MayNotAnswer: (403, "", False),
+    NodesNotWanted: (404, "Node not found", False),
+    UnknownNodes: (404, "Node not found", False),
+    NodesOutOfUse: (409, "Out of Use", False),
+    CausedByAction: (409, "Caused by a running action", True),
+    ProvisionerUnavailable: (503, "Provisioner unreachable", True),
+    ProvisionerError: (502, "Provisioner", False),
+    StoreError: (500, "", False),
+    StoreUnavailable: (503, "", True),
+    StoreNotConfigured: (503, "", False),
+    SchemaNotCurrent: (503, "", False),
+    NotFound: (404, "", False),
+    ReporterRefused: (403, "", False),
+    TooManyReports: (409, "", False),
+    SiteBusy: (409, "", True),
+    BufferNotEmpty: (409, "", False),
+    BufferEmpty: (409, "", True),
+    BufferChanged: (409, "", True),
+    DocumentElsewhere: (409, "", False),
+    ValueRefused: (400, "", False),
 }
 
 
@@ -74,41 +90,19 @@ def as_api_error(error: Exception) -> ApiError:
         case AirflowRefused():
             # Airflow's own 401 would be the caller's token, which was good a moment ago.
             return ApiError(error.status, str(error), "Refused by Airflow")
-        case AirflowApiError():
-            return ApiError(503, str(error), "Airflow unreachable", retry=True)
-        case ConnectionLookupFailed():
-            return ApiError(503, str(error), "Connection unknown", retry=True)
-        case ExtensionError():
-            return ApiError(503, str(error), "Extension refused")
-        case SettingError():
-            return ApiError(503, str(error), "Setting refused")
-        case SettingsError():
-            return ApiError(503, str(error), "Provisioner not configured")
-        case RetryRefused():
-            return ApiError(409, str(error), "Unable to retry action")
-        case NotAsked():
-            return ApiError(409, str(error), "No approval asked for")
-        case MayNotAnswer():
-            return ApiError(403, str(error))
-        case ProvisionerUnavailable():
-            return ApiError(503, str(error), "Provisioner unreachable", retry=True)
-        case ProvisionerError():
-            return ApiError(502, str(error), "Provisioner")
         case TooManyReports(retry_after=int(seconds)):
             return ApiError(429, str(error), retry=True, headers={"Retry-After": str(seconds)})
         case VersionChanged(version=version):
             return ApiError(412, str(error), "Changed Meanwhile", headers=etag_headers(version))
-        case StoreError():
-            status, retry = next(_STORE_ERRORS[kind] for kind in type(error).__mro__ if kind in _STORE_ERRORS)
-            return ApiError(status, str(error), retry=retry)
         case RequestValidationError():
             return ApiError(400, "the request is not valid", "Bad Request", _parts(error))
         case HTTPException():
             return ApiError(error.status_code, str(error.detail), headers=error.headers)
-        case _:
-            return ApiError(
-                500, "an unexpected error; the API server's log says more, under this X-Shipyard-Req", retry=True
-            )
+    for kind in type(error).__mro__:
+        if kind in _ANSWERS:
+            status, reason, retry = _ANSWERS[kind]
+            return ApiError(status, str(error), reason, retry=retry)
+    return ApiError(500, "an unexpected error; the API server's log says more, under this X-Shipyard-Req", retry=True)
 
 
 def add_error_answers(app: FastAPI, page_failure: PageFailure) -> None:
@@ -117,20 +111,7 @@ def add_error_answers(app: FastAPI, page_failure: PageFailure) -> None:
     def answer(request: Request, error: Exception) -> Response:
         return _shaped(request.scope, as_api_error(error), page_failure)
 
-    for kind in (
-        ApiError,
-        AirflowApiError,
-        ExtensionError,
-        ConnectionLookupFailed,
-        SettingError,
-        SettingsError,
-        RetryRefused,
-        NotAsked,
-        MayNotAnswer,
-        ProvisionerError,
-        StoreError,
-        RequestValidationError,
-    ):
+    for kind in (ApiError, RequestValidationError, *_ANSWERS):
         app.add_exception_handler(kind, answer)
 
     async def no_route(request: Request, error: Exception) -> Response:

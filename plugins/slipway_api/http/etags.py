@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, TypeVar
 
 from fastapi import Header
@@ -26,13 +27,13 @@ def etag_headers(version: int | str) -> dict[str, str]:
     return {"ETag": f'"{version}"'}
 
 
-def require_match(if_match: str | None, version: _Version, what: str) -> _Version | None:
+def require_match(if_match: str | None, read_version: Callable[[], _Version], what: str) -> _Version | None:
     """Return the version that something has to keep until it is written, None when the request sets no condition.
 
     Parameters
     ----------
     if_match : the header: ``*``, or entity tags separated by commas.
-    version : the version that it has now.
+    read_version : returns the version that it has now; called where there is a condition.
     what : what it is, in words.
 
     Raises
@@ -41,14 +42,15 @@ def require_match(if_match: str | None, version: _Version, what: str) -> _Versio
     """
     if if_match is None:
         return None
+    version = read_version()
     tags = {tag.strip() for tag in if_match.split(",")}
     if "*" not in tags and f'"{version}"' not in tags:
         raise mismatch(what, version, if_match)
     return version
 
 
-def mismatch(what: str, version: int | str, if_match: str, reason: str = "Changed Meanwhile") -> ApiError:
+def mismatch(what: str, version: int | str, if_match: str) -> ApiError:
     """Return the answer to a write that came too late: 412, with the version that was meant and the present one."""
     meant = if_match.strip().replace('"', "")[:64]
     text = f"{what} is at version {version} now, and not at {meant}: look at it again, then repeat"
-    return ApiError(412, text, reason, headers=etag_headers(version))
+    return ApiError(412, text, "Changed Meanwhile", headers=etag_headers(version))

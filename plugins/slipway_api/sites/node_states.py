@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
-from site_engine.node_states.overrides import Override, UnknownNodes, named_nodes, not_published, set_states
+from site_engine.node_states.overrides import Override, named_nodes, not_published, set_states
 from site_store.nodes.node_versions import common_version, words_for
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers
@@ -173,13 +173,8 @@ async def _set(
         if until is not None and until <= store.now():
             raise ApiError(400, f"until is {until.isoformat()}, which is over: name a time to come", "Bad Request")
         require_committed(store, site)
-        try:
-            nodes = find()
-        except UnknownNodes as error:
-            raise ApiError(404, str(error), "Node not found") from error
-        expected = None
-        if if_match is not None:
-            expected = require_match(if_match, store.user_states.version(site, nodes), words_for(nodes))
+        nodes = find()
+        expected = require_match(if_match, lambda: store.user_states.version(site, nodes), words_for(nodes))
         return nodes, set_states(store, site, nodes, wanted, user, expected)
 
     nodes, found = await in_thread(change)
@@ -245,7 +240,7 @@ def expected_versions(store: SiteStore, site: str, nodes: Collection[str], if_ma
         raise ApiError(400, "If-Match is the version of nodes: name them, or leave it out", "Bad Request")
     found = store.site_nodes.versions(site, nodes)
     if found:
-        require_match(if_match, common_version(found), words_for(nodes))
+        require_match(if_match, lambda: common_version(found), words_for(nodes))
     return found
 
 

@@ -8,13 +8,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from site_engine.wishes import (
-    NodesNotWanted,
-    NodesOutOfUse,
-    plan_adoption,
-    touch_nodes,
-)
-from slipway_api.documents.commit import CausedBy, require_no_running_action
+from site_engine.wishes import plan_adoption, refuse_running_action, touch_nodes
+from slipway_api.documents.commit import CausedBy
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
@@ -96,14 +91,8 @@ def touch(
     nodes = _names(body)
     if not nodes:
         raise ApiError(400, "nodes must name the nodes that are asked for again", "Bad Request")
-    require_no_running_action(store, caused_by)
-    try:
-        versions = expected_versions(store, site, nodes, if_match)
-        touched = touch_nodes(store, site, nodes, user, versions)
-    except NodesNotWanted as error:
-        raise ApiError(404, str(error), "Node not found") from error
-    except NodesOutOfUse as error:
-        raise ApiError(409, str(error), "Out of Use") from error
+    refuse_running_action(store, caused_by)
+    touched = touch_nodes(store, site, nodes, user, expected_versions(store, site, nodes, if_match))
     shown = [{"name": name, "wanted_version": version} for name, version in sorted(touched.items())]
     return JSONResponse({"site": site, "nodes": shown}, headers=version_headers(store, site, nodes))
 
@@ -134,10 +123,7 @@ def adopt(
     named = _names(body)
     versions = expected_versions(store, site, named or (), if_match)
     listed = read_list(store, site)
-    try:
-        plan = plan_adoption(store.nodes.of_site(site), listed, site, named)
-    except NodesNotWanted as error:
-        raise ApiError(404, str(error), "Node not found") from error
+    plan = plan_adoption(store.nodes.of_site(site), listed, site, named)
     adopted: dict[str, int] = {}
     if not dryrun and plan.nodes:
         detail = f"listed as deployed by {listed.connection} at {listed.read_at.isoformat()}"

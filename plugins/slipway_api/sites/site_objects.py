@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from slipway_api.http import airflow_access as access
-from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
+from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, shown
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store, link_to_next, require_site
 
@@ -65,15 +65,8 @@ def list_objects(
     if len(found) > limit:
         last = found[limit - 1].key
         headers = link_to_next(request, **{"limit": limit, "after-kind": last.kind, "after-name": last.name})
-    views: list[dict[str, Any]] = [
-        {
-            "kind": record.key.kind,
-            "name": record.key.name,
-            "version": record.version,
-            "revision": record.revision,
-            "uses": [str(key) for key in record.uses],
-            "by_policy": list(record.by_policy),
-        }
+    views = [
+        shown(Object, record, kind=record.key.kind, name=record.key.name, uses=[str(key) for key in record.uses])
         for record in found[:limit]
     ]
     return JSONResponse(views, headers=headers)
@@ -101,16 +94,5 @@ def list_audit(
     require_site(store, site)
     found = store.wishes.audit_of_site(site, limit + 1, before)
     headers = link_to_next(request, limit=limit, before=found[limit - 1].id) if len(found) > limit else {}
-    views: list[dict[str, Any]] = [
-        {
-            "id": one.id,
-            "datetime": one.at.isoformat(),
-            "user": one.user,
-            "command": one.command,
-            "action": one.action_id,
-            "nodes": list(one.nodes),
-            "detail": one.detail,
-        }
-        for one in found[:limit]
-    ]
+    views = [shown(Audited, one, datetime=one.at.isoformat(), action=one.action_id) for one in found[:limit]]
     return JSONResponse(views, headers=headers)

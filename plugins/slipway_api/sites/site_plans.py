@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -19,7 +18,7 @@ from site_engine.plans.site_plans import plan_site
 from slipway_api.documents.commit import ShownNextStep
 from slipway_api.documents.node_differences import NodeDifference
 from slipway_api.http import airflow_access as access
-from slipway_api.http.answers import Moment, answers
+from slipway_api.http.answers import Moment, answers, shown
 from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store, provisioners, require_site
@@ -202,25 +201,19 @@ def shown_plan(
         "erased": plan.names(*ERASING),
         "touched": plan.touched,
         "groups": [
-            {
-                "name": group.name,
-                "critical": group.critical,
-                "depends_on": list(group.depends_on),
-                "nodes": group.total,
-                "counts": _words(group.counts),
-                "submitted": group.submitted,
-                "phases": dict(phases[group.name]),
-                "failing": group.failing,
-            }
+            shown(
+                ChangedGroup,
+                group,
+                nodes=group.total,
+                counts=_words(group.counts),
+                phases=dict(phases[group.name]),
+            )
             for group in plan.groups
         ],
-        "submissions": [
-            {"group": sent.group, "phase": sent.phase, "nodes": [*sent.nodes]}
-            for sent in plan.rehearsal.run.submissions
-        ],
+        "submissions": [shown(PlannedSubmission, sent) for sent in plan.rehearsal.run.submissions],
         "nodes": plan.nodes_to_data(with_unchanged=with_unchanged),
         "order": [list(wave) for wave in plan.order],
-        "edges": [{"kind": edge.kind, "later": edge.later, "earlier": edge.earlier} for edge in plan.edges],
+        "edges": [shown(UsedEdge, edge) for edge in plan.edges],
         "schedule": shown_schedule(plan),
         "next": None if step is None else step.to_data(),
         "refusal": plan.refusal,
@@ -248,8 +241,7 @@ def shown_schedule(plan: SitePlan) -> dict[str, Any]:
         # Which provisioner it is matters only then, and a plan is shown also where that cannot be looked up.
         with suppress(ConnectionLookupFailed, SettingsError):
             connection = provisioners().find_for_site(plan.site)
-    found = schedule(plan.waves, plan.max_parallel_groups, plan.usual, connection)
-    return {**asdict(found), "waves": [list(wave) for wave in found.waves]}
+    return shown(ShownSchedule, schedule(plan.waves, plan.max_parallel_groups, plan.usual, connection))
 
 
 def _words(counts: Mapping[Deed, int]) -> dict[str, int]:

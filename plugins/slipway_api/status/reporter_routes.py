@@ -12,9 +12,9 @@ from fastapi.security import HTTPAuthorizationCredentials
 from pydantic import BaseModel, Field
 
 from site_engine.trees.reported_leaves import find_misplaced
-from site_store import NewLeaf, ReporterRecord
+from site_store import NewLeaf
 from slipway_api.http import airflow_access as access
-from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, errors
+from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, errors, shown
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of
 from slipway_api.http.concurrency import BlockingRoute
@@ -103,7 +103,7 @@ def get_reporters(site: SitePath, store: Store) -> JSONResponse:
     """Return the reporters of a site, revoked ones too, oldest first."""
     # The version first: a write in between makes it an old one, which is refused.
     headers = etag_headers(store.reporters.version(site))
-    return JSONResponse([_shown(one) for one in store.reporters.of_site(site)], headers=headers)
+    return JSONResponse([shown(Reporter, one) for one in store.reporters.of_site(site)], headers=headers)
 
 
 @router.post(
@@ -127,7 +127,7 @@ def post_reporter(
     version = _seen(store, site, if_match)
     made = store.reporters.create(site, owner.strip().removeprefix("reporter:"), caller.name, version)
     headers = {"Cache-Control": "no-store", **etag_headers(store.reporters.version(site))}
-    return JSONResponse({**_shown(made.record), "token": made.token}, 201, headers=headers)
+    return JSONResponse({**shown(Reporter, made.record), "token": made.token}, 201, headers=headers)
 
 
 @router.delete(
@@ -142,14 +142,12 @@ def delete_reporter(site: SitePath, reporter_id: ReporterId, store: Store, if_ma
     `If-Match` is the `ETag` of the list of reporters.
     """
     revoked = store.reporters.revoke(site, reporter_id, _seen(store, site, if_match))
-    return JSONResponse(_shown(revoked), headers=etag_headers(store.reporters.version(site)))
+    return JSONResponse(shown(Reporter, revoked), headers=etag_headers(store.reporters.version(site)))
 
 
 def _seen(store: Store, site: str, if_match: str | None) -> int | None:
     """Return the version that the list of reporters is to keep; None without a condition."""
-    if if_match is None:
-        return None
-    return require_match(if_match, store.reporters.version(site), f"the list of reporters of site {site}")
+    return require_match(if_match, lambda: store.reporters.version(site), f"the list of reporters of site {site}")
 
 
 def reporter_token(
@@ -247,15 +245,3 @@ def _place(leaf: Any, where: str) -> tuple[str, str]:
     if not isinstance(name, str) or not 0 < len(name) <= 200 or "/" in name:
         raise ApiError(400, f"{where}.name must be a name of at most 200 characters without a slash", "Bad Request")
     return parent.strip("/"), name
-
-
-def _shown(one: ReporterRecord) -> dict[str, Any]:
-    return {
-        "id": one.id,
-        "site": one.site,
-        "owner": one.owner,
-        "created": one.created.isoformat(),
-        "created_by": one.created_by,
-        "revoked": one.revoked.isoformat() if one.revoked else None,
-        "last_used": one.last_used.isoformat() if one.last_used else None,
-    }

@@ -11,14 +11,14 @@ from pydantic import BaseModel, Field
 from site_engine.monitoring.owners import list_owners
 from site_engine.trees.status_trees import site_trees
 from slipway_api.http import airflow_access as access
-from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
+from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, shown
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, Store, link_to_next
 from strategy_lib.status.entry import serving_to_dict
 from strategy_lib.status.serves import Serving
 
 if TYPE_CHECKING:
-    from site_store.nodes.repair_switches import RepairSwitch
+    pass
 
 router = APIRouter(tags=["status"], route_class=BlockingRoute)
 
@@ -123,14 +123,11 @@ def get_sites(request: Request, store: Store, after: AfterSite = None, limit: Li
     page = names[:limit]
     headers = link_to_next(request, limit=limit, after=page[-1]) if len(names) > limit else {}
     trees = zip(page, site_trees(store, page), strict=True)
-    found = [{**site_standing(tree), "repair_stopped": _stop_of(known[name])} for name, tree in trees]
+    found = [
+        {**site_standing(tree), "repair_stopped": (stop := known[name]) and shown(RepairStop, stop)}
+        for name, tree in trees
+    ]
     return JSONResponse(found, headers=headers)
-
-
-def _stop_of(switch: RepairSwitch | None) -> dict[str, Any] | None:
-    if switch is None:
-        return None
-    return {"at": switch.at.isoformat(), "by": switch.by, "reason": switch.reason, "all_sites": switch.all_sites}
 
 
 def site_standing(tree: Any) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from site_store import Version
-from slipway_api.documents.versions import parse_version, require_buffer, two_versions
+from slipway_api.documents.versions import BUFFER, parse_version, two_versions
 from slipway_api.http.api_errors import ApiError
+from slipway_api.http.etags import require_match
 
 
 def test_versions_by_name_and_number() -> None:
@@ -29,13 +30,13 @@ def test_two_versions_stand_in_the_order_of_their_making() -> None:
 
 @pytest.mark.parametrize("header", ['"7"', "*", '"1", "7"', ' "7" '])
 def test_a_condition_that_is_met(header: str) -> None:
-    assert require_buffer(header, 7) == 7
+    assert require_match(header, lambda: 7, BUFFER) == 7
 
 
 @pytest.mark.parametrize("header", ['"6"', "7", 'W/"7"', "", '"*"', '"77"'])
 def test_a_condition_that_is_not_met(header: str) -> None:
     with pytest.raises(ApiError) as caught:
-        require_buffer(header, 7)
+        require_match(header, lambda: 7, BUFFER)
     assert caught.value.status == 412
     # Both versions: the one that was meant, and the one that there is.
     assert "is at version 7 now" in caught.value.message
@@ -44,4 +45,4 @@ def test_a_condition_that_is_not_met(header: str) -> None:
 
 
 def test_no_condition() -> None:
-    assert require_buffer(None, 7) is None
+    assert require_match(None, lambda: 7, BUFFER) is None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from site_engine.groups.approvals import MayNotAnswer, NotAsked, answer_gate, require_approver, waiting_approval
+from site_engine.groups.approvals import answer_gate
+from slipway_api.actions.again import LONGEST_COMMENT, asked_of
 from slipway_api.actions.lookup import find_action
 from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow
@@ -19,11 +20,9 @@ from slipway_api.pages.forms.doing import form_fields
 from slipway_api.pages.rendering import page
 
 if TYPE_CHECKING:
-    from site_store import ActionRecord, ApprovalRecord, SiteStore
+    pass
 
 router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
-
-LONGEST_COMMENT = 2000
 
 
 @router.get("/actions/{action_id}/approval", dependencies=[access.may_read])
@@ -32,7 +31,7 @@ def ask(
 ) -> Response:
     """Say what a group waits for, and ask for the answer."""
     action = find_action(store, caller, action_id)
-    asked = _asked(store, caller, action, group)
+    asked = asked_of(store, caller, action, group)
     nodes = store.groups.get(action.id, group).nodes
     return page(request, "approval.html", {"action": action, "asked": asked, "nodes": sorted(nodes)})
 
@@ -49,31 +48,13 @@ def answer(
 ) -> Response:
     """Answer a group that waits."""
     action = find_action(store, caller, action_id)
-    _asked(store, caller, action, group)
+    asked_of(store, caller, action, group)
     fields = form_fields(body)
     said = fields.get("answer", [""])[0]
     if said not in ("approve", "refuse"):
         raise ApiError(400, "say whether it is approved or refused")
     comment = fields.get("comment", [""])[0].strip()[:LONGEST_COMMENT]
-    try:
-        approved = said == "approve"
-        answer_gate(store, airflow, action.id, group, caller.name, approved=approved, comment=comment or None)
-    except NotAsked as error:
-        raise ApiError(409, str(error), "Not asked") from error
+    approved = said == "approve"
+    answer_gate(store, airflow, action.id, group, caller.name, approved=approved, comment=comment or None)
     root = request.scope.get("root_path", "")
     return RedirectResponse(f"{root}/ui/actions/{action.id}", 303)
-
-
-def _asked(store: SiteStore, caller: access.Caller, action: ActionRecord, group: str) -> ApprovalRecord:
-    """Return what the group asks. Raises `ApiError` 403: it asks others; 409: it asks nothing now."""
-    try:
-        asked = waiting_approval(store, action.id, group)
-        require_approver(asked, caller.name)
-    except NotAsked as error:
-        raise ApiError(409, str(error), "Not asked") from error
-    except MayNotAnswer as error:
-        raise ApiError(403, str(error)) from error
-    if not asked.approvers:
-        caller.require_control(access.COMMIT_DAG)
-        caller.require_create(action.kind)
-    return asked

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from provisioner_client.errors import ProvisionerError
-from site_engine.actions.retry import RETRY, RetryRefused, plan_retry, retry_action
+from site_engine.actions.retry import RETRY, plan_retry, retry_action
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.kinds import KINDS
 from site_engine.parameters import PARALLEL_GROUPS
@@ -88,10 +88,7 @@ def do(
     action = _controllable(store, caller, action_id, verb)
     fields = form_fields(body)
     if verb == RETRY:
-        try:
-            retry_action(store, airflow, action.id, caller.name, fields.get("group", ()))
-        except RetryRefused as refused:
-            raise ApiError(409, str(refused), "Unable to retry action") from refused
+        retry_action(store, airflow, action.id, caller.name, fields.get("group", ()))
     elif verb in (PAUSE, UNPAUSE, STOP):
         give_command(store, airflow, action, verb, caller.name)
     else:
@@ -166,10 +163,7 @@ def _startable(store: SiteStore, caller: access.Caller, site: str, kind: str) ->
 
 def _question(store: SiteStore, action: ActionRecord, verb: str, groups: Sequence[str]) -> Question:
     if verb == RETRY:
-        try:
-            return _of_retry(plan_retry(store, action.id, groups))
-        except RetryRefused as refused:
-            raise ApiError(409, str(refused), "Unable to retry action") from refused
+        return _of_retry(plan_retry(store, action.id, groups))
     if verb == PAUSE:
         return Question(
             "Pause this action?",

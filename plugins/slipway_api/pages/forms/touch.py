@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from site_engine.node_lists import last_conditions
 from site_engine.plans.differences import node_difference
-from site_engine.wishes import NodesNotWanted, NodesOutOfUse, require_in_use, touch_nodes
+from site_engine.wishes import require_in_use, touch_nodes
 from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
@@ -35,11 +35,8 @@ def ask(request: Request, site: str, node: NodeName, store: Store) -> Response:
     require_site(store, site)
     record = next((one for one in store.nodes.of_site(site) if one.name == node), None)
     if record is None or record.wanted_digest is None:
-        raise _not_wanted(f"the design of site {site} has no node {node[:64]!r}")
-    try:
-        require_in_use(store, site, [node])
-    except NodesOutOfUse as error:
-        raise _out_of_use(error) from error
+        raise ApiError(404, f"the design of site {site} has no node {node[:64]!r}", "Node not found")
+    require_in_use(store, site, [node])
     said = effects(record, last_conditions(store, site)[0].get(node))
     return page(
         request, "touch.html", {"site": site, "name": node, "effects": said, "running": store.locks.owner(site)}
@@ -50,12 +47,7 @@ def ask(request: Request, site: str, node: NodeName, store: Store) -> Response:
 def do(request: Request, site: str, node: NodeName, store: Store, user: access.UserName) -> Response:
     """Ask for a node again."""
     require_site(store, site)
-    try:
-        touch_nodes(store, site, [node], user)
-    except NodesNotWanted as error:
-        raise _not_wanted(str(error)) from error
-    except NodesOutOfUse as error:
-        raise _out_of_use(error) from error
+    touch_nodes(store, site, [node], user)
     root = request.scope.get("root_path", "")
     return RedirectResponse(f"{root}/ui/sites/{segment(site)}/nodes/{segment(node)}", 303)
 
@@ -86,11 +78,3 @@ def effects(record: NodeRow, condition: NodeCondition | None) -> list[str]:
         said.append("Its failures are forgotten: repair, where it is on, waits no longer.")
     said.append("Nothing is started by this. It is recorded with your name.")
     return said
-
-
-def _out_of_use(error: NodesOutOfUse) -> ApiError:
-    return ApiError(409, str(error), "Out of Use")
-
-
-def _not_wanted(message: str) -> ApiError:
-    return ApiError(404, message, "Node not found")
