@@ -5,6 +5,7 @@ What follows from it (which node is next, how an action ends) is decided in `str
 No HTTP, no Airflow, and no clock but the database's.
 """
 
+from site_store.actions.site_locks import SiteBusy
 from site_store.design_records import (
     BufferMode,
     BufferRecord,
@@ -13,34 +14,15 @@ from site_store.design_records import (
     RevisionSecrets,
     Version,
 )
-from site_store.designs.object_changes import changes_of
-from site_store.designs.objects import CommittedObjects, ObjectChange
-from site_store.errors import (
-    BufferChanged,
-    BufferEmpty,
-    BufferNotEmpty,
-    DocumentElsewhere,
-    EventNotFound,
-    LeaseLost,
-    NotFound,
-    PlaceTaken,
-    ReporterRefused,
-    RevisionNotFound,
-    SchemaNotCurrent,
-    SiteBusy,
-    SiteStateChanged,
-    StoreError,
-    StoreNotConfigured,
-    StoreUnavailable,
-    TooManyReports,
-    ValueRefused,
-    VersionChanged,
-    VersionNotFound,
-)
+from site_store.designs.buffers import BufferChanged, BufferEmpty, BufferNotEmpty, DocumentElsewhere
+from site_store.designs.contents import RevisionNotFound
+from site_store.designs.objects import CommittedObjects
+from site_store.groups.groups import PlaceTaken
 from site_store.groups.reports import ReportInput
 from site_store.node_records import NodeTasks, Readiness, TaskRecord
 from site_store.node_table.node_facts import NodeEvent, NodePast, NodePastFacts, NodeQuery
 from site_store.nodes.goals import GroupGoal, SiteGoals
+from site_store.operations.claims import SiteStateChanged
 from site_store.records import (
     ActionListing,
     ActionRecord,
@@ -59,8 +41,20 @@ from site_store.records import (
     StepRecord,
     StepState,
 )
+from site_store.sql.errors import (
+    NotFound,
+    SchemaNotCurrent,
+    StoreError,
+    StoreNotConfigured,
+    StoreUnavailable,
+    ValueRefused,
+    VersionChanged,
+)
 from site_store.sql.storable import LONGEST_NAME
-from site_store.status.reporters import NewLeaf
+from site_store.status.events import EventNotFound
+from site_store.status.leases import LeaseLost
+from site_store.status.object_changes import ObjectChange, changes_of
+from site_store.status.reporters import NewLeaf, ReporterRefused, TooManyReports
 from site_store.status.status_records import (
     ApprovalAnswer,
     ApprovalRecord,

@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import click
 
-from site_store.errors import StoreError
-from site_store.store import SiteStore
+from site_store import SiteStore, StoreError
 
 _URL_HELP = "Database URL; without it SLIPWAY_DATABASE_URL, else that of the `slipway up` in SLIPWAY_HOME or .slipway."
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from site_store.errors import StoreError
 from site_store.sql.database import Database
+from site_store.sql.errors import StoreError
 from strategy_lib.actors import Access, Actor, may
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from site_store.actions.site_locks import SiteLocks
 from site_store.actions.steps import Steps
 from site_store.actions.wishes import Wishes
 from site_store.designs.buffers import Buffers
-from site_store.designs.object_changes import ObjectChanges
 from site_store.designs.objects import Objects
 from site_store.designs.revisions import Revisions
 from site_store.designs.site_groups import SiteGroups
@@ -49,6 +48,7 @@ from site_store.status.counting import Counts
 from site_store.status.events import Events
 from site_store.status.leases import Checks, Leases
 from site_store.status.metrics import Metrics
+from site_store.status.object_changes import ObjectChanges
 from site_store.status.outbox import Outbox
 from site_store.status.owners import Owners
 from site_store.status.reporters import Reporters

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from site_engine.controller.controller import Job
 from site_engine.errors import AccountRefused, EngineError
-from site_store.designs.object_changes import changes_of
 from site_store.nodes.node_troubles import TROUBLED
+from site_store.status.object_changes import changes_of
 from strategy_lib.parsing.notifications import NotificationKind
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Watchers are told of changes of objects that they name, in any order, once at most; their errors touch no status.
 
 The controller has a thread for each, so that one that does not come back holds up nobody else (rules 41 and 42). What
-is told stands in the store (`site_store/designs/object_changes.py`). It is marked as begun first: a crash repeats none.
+is told stands in the store (`site_store/status/object_changes.py`). It is marked as begun first: a crash repeats none.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, exists, func, insert, select
 from ulid import ULID
 
-from site_store.errors import NotFound
 from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, StepState
+from site_store.sql.errors import no_action
 from site_store.sql.rows import filled
 from site_store.sql.storable import plain
 from site_store.tables import action, action_audit, action_report
@@ -27,7 +27,7 @@ def read_action(tx: Connection, action_id: str) -> ActionRecord:
     """Return an action in the caller's transaction. Raises `NotFound`: no action has this id."""
     row = tx.execute(select(*FACTS).where(action.c.id == action_id)).one_or_none()
     if row is None:
-        raise NotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
+        raise no_action(action_id)
     return action_record(row)
 
 

@@ -21,11 +21,11 @@ from site_store.actions.action_rows import (
 from site_store.actions.site_locks import require_free
 from site_store.actions.steps import AIRFLOW_OWNER, plan_steps
 from site_store.designs.contents import newest_number
-from site_store.errors import VersionChanged
 from site_store.nodes.node_status import expect_provisioner
 from site_store.operations.tasks import plan_node_step
 from site_store.records import OPEN, ActionListing, ActionRecord, ActionState, AuditRecord, Lease, StepState
 from site_store.sql.database import Repository
+from site_store.sql.errors import VersionChanged
 from site_store.sql.postgresql import insert, json_rows, one_at_a_time
 from site_store.sql.storable import require_names
 from site_store.status.leases import require_lease

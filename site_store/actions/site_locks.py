@@ -8,12 +8,36 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from site_store.actions.abort import close_action
 from site_store.actions.action_rows import read_action
-from site_store.errors import SiteBusy, StoreUnavailable
 from site_store.records import OPEN, ActionRecord, ActionState, LockOwner
 from site_store.sql.database import Repository
+from site_store.sql.errors import StoreError, StoreUnavailable
 from site_store.sql.postgresql import insert
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, site_lock
+
+
+class SiteBusy(StoreError):
+    """Another action is working on this site: wait for it to end, or cancel it.
+
+    Attributes
+    ----------
+    site : the site that was asked for.
+    owner : who holds it.
+    """
+
+    def __init__(self, site: str, owner: LockOwner) -> None:
+        does = "is to start on it since" if owner.waiting else "works on it since"
+        run = "" if owner.run_id is None else f"run {owner.run_id!r} of "
+        super().__init__(
+            f"site {site!r} is busy: action {owner.action_id} ({run}DAG {owner.dag_id!r}) "
+            f"{does} {owner.acquired:%Y-%m-%d %H:%M:%S} UTC; wait for it to end, or cancel it"
+        )
+        self.site = site
+        self.owner = owner
+
+    def __reduce__(self) -> tuple[type[SiteBusy], tuple[str, LockOwner]]:
+        """Pickle by its two facts, so that the error survives the way between processes."""
+        return (type(self), (self.site, self.owner))
 
 
 class SiteLocks(Repository):

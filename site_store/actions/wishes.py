@@ -11,13 +11,13 @@ from sqlalchemy import Connection, Select, insert, select, update
 from ulid import ULID
 
 from site_store.actions.site_locks import require_free
-from site_store.designs.object_changes import touched_nodes, write_changes
 from site_store.nodes.node_versions import require_versions
 from site_store.nodes.repair_switches import ALL_SITES
 from site_store.nodes.unsent import next_op
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among
 from site_store.status.events import EventKind, NewEvent, write_events
+from site_store.status.object_changes import touched_nodes, write_changes
 from site_store.tables import action, action_audit, node, revision, site_audit
 from strategy_lib.status.words import Status
 

@@ -23,11 +23,46 @@ from site_store.designs.contents import (
     read_texts,
     revision_parts,
 )
-from site_store.errors import BufferChanged, BufferNotEmpty, DocumentElsewhere, ValueRefused
 from site_store.sql.database import Repository
+from site_store.sql.errors import StoreError, ValueRefused
 from site_store.sql.postgresql import insert, one_at_a_time
 from site_store.sql.storable import require_names
 from site_store.tables import buffer, buffer_collection, document
+
+
+class BufferNotEmpty(StoreError):
+    """The buffer holds collections: commit them, discard them, or choose another buffer mode."""
+
+
+class BufferEmpty(StoreError):
+    """There is nothing to commit: put a collection into the buffer first."""
+
+
+class BufferChanged(StoreError):
+    """Somebody changed the buffer meanwhile: look at it again, then repeat."""
+
+
+class DocumentElsewhere(StoreError):
+    """A document is in another collection already: change it there, or take it away there first.
+
+    Attributes
+    ----------
+    found : each such document, with the collection that holds it.
+    """
+
+    def __init__(self, found: Sequence[tuple[DocumentKey, str]]) -> None:
+        self.found = tuple(found)
+        (schema, layer, name), collection = self.found[0]
+        more = f", and {len(self.found) - 1} more are elsewhere too" if len(self.found) > 1 else ""
+        where = f" of layer {layer!r}" if layer else ""
+        super().__init__(
+            f"the document {schema} {name!r}{where} is in collection {collection!r} already{more}: "
+            "change it there, or take it away there first"
+        )
+
+    def __reduce__(self) -> tuple[type[DocumentElsewhere], tuple[tuple[tuple[DocumentKey, str], ...]]]:
+        """Pickle by what was found, so that the error survives the way between processes."""
+        return (type(self), (self.found,))
 
 
 def lock_documents(tx: Connection, site: str) -> None:

@@ -11,11 +11,16 @@ from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, se
 
 from design_rendering.reading.documents import Document
 from site_store.design_records import CollectionRecord
+from site_store.sql.errors import NotFound
 from site_store.sql.storable import plain, require_text
 from site_store.tables import buffer, buffer_collection, content, document, revision, revision_collection
 
 # Documents go to the database in portions, so that a large site is not in memory once more.
 _PORTION = 1000
+
+
+class RevisionNotFound(NotFound):
+    """There is no such revision of this site: commit the site's documents first, or name an existing revision."""
 
 
 def digest_of(text: str) -> str:

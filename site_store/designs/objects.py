@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, delete, literal, select, tuple_
 from design_rendering.kinds.objects import DesignObject, ObjectKey
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
+from site_store.status.object_changes import ObjectChange
 from site_store.tables import design_object
 
 _AT_ONCE = 5000
@@ -34,15 +35,6 @@ class ObjectRecord:
     policed: tuple[int, str] | None = None
     by_policy: tuple[str, ...] = ()
     uses: tuple[ObjectKey, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectChange:
-    """What a revision did to an object: `added`, `changed` or `removed`; the version that it has now, or had."""
-
-    key: ObjectKey
-    change: str
-    version: int
 
 
 @dataclass(frozen=True, slots=True)

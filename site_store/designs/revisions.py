@@ -15,13 +15,19 @@ from sqlalchemy import insert as plain_insert
 from design_rendering.reading.documents import Document
 from site_store.design_records import DocumentRecord, KeptDesign, RevisionRecord, RevisionSecrets
 from site_store.designs import contents
-from site_store.designs.buffers import clear, lock_documents, require_empty, require_version
-from site_store.designs.contents import changed, digest_of, keep, newest_number, posted_parts, revision_parts
-from site_store.designs.object_changes import write_changes
+from site_store.designs.buffers import BufferChanged, BufferEmpty, clear, lock_documents, require_empty, require_version
+from site_store.designs.contents import (
+    RevisionNotFound,
+    changed,
+    digest_of,
+    keep,
+    newest_number,
+    posted_parts,
+    revision_parts,
+)
 from site_store.designs.objects import CommittedObjects, write_objects
 from site_store.designs.site_groups import write_order, write_racks, write_site_groups
 from site_store.designs.sites import newest_settings
-from site_store.errors import BufferChanged, BufferEmpty, RevisionNotFound
 from site_store.nodes.nodes import write_wanted
 from site_store.nodes.user_states import forget_states
 from site_store.records import PlannedGroup
@@ -29,6 +35,7 @@ from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
 from site_store.sql.rows import filled
 from site_store.sql.storable import plain, require_names
+from site_store.status.object_changes import write_changes
 from site_store.tables import candidate, content, document, node, revision, revision_collection, site_group_node
 from site_store.tables import site as site_table
 from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, case, delete, literal, null, or_, select, update
 
-from site_store.errors import SiteInUse
 from site_store.nodes.drifts import is_drifted, is_powered_on
 from site_store.records import OPEN
 from site_store.sql.database import Repository
+from site_store.sql.errors import StoreError
 from site_store.sql.postgresql import clock, insert
 from site_store.status.counting import touch_site
 from site_store.status.events import EventKind, NewEvent, write_node_events
@@ -32,6 +32,10 @@ from site_store.tables import (
 )
 from site_store.tables import site as site_table
 from strategy_lib.status.words import Status
+
+
+class SiteInUse(StoreError):
+    """A site is taken away only where nobody watches it and no action is open: end its action, and stop its demo."""
 
 
 class SiteStops(Repository):

@@ -8,8 +8,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, exists, literal, null, or_, select, union
 
 from site_store.design_records import CollectionRecord, Version
-from site_store.designs.contents import Part, changed, digests, newest_number, posted_parts, read_texts, revision_parts
-from site_store.errors import VersionNotFound
+from site_store.designs.contents import (
+    Part,
+    RevisionNotFound,
+    changed,
+    digests,
+    newest_number,
+    posted_parts,
+    read_texts,
+    revision_parts,
+)
 from site_store.nodes.repair_switches import ALL_SITES, RepairSwitch, switch_of
 from site_store.records import ActionState
 from site_store.sql.database import Repository
@@ -128,14 +136,14 @@ class Sites(Repository):
     def collections(self, site: str, version: Version | int) -> list[CollectionRecord]:
         """Return the collections of a version, or of the revision of this number, by name; empty ones are left out.
 
-        Raises `VersionNotFound`: the site has no such version.
+        Raises `RevisionNotFound`: the site has no such version.
         """
         return self._database.read(lambda tx: read_texts(tx, _read_parts(tx, site, version)))
 
     def collection_digests(self, site: str, version: Version | int) -> Mapping[str, str]:
         """Return the digest of each collection's text, without reading the texts.
 
-        Raises `VersionNotFound`: the site has no such version.
+        Raises `RevisionNotFound`: the site has no such version.
         """
         return self._database.read(lambda tx: digests(_read_parts(tx, site, version)))
 
@@ -145,14 +153,14 @@ def _read_parts(tx: Connection, site: str, version: Version | int) -> dict[str, 
     if isinstance(version, Version):
         number = read_version(tx, site, version)
         if number is None:
-            raise VersionNotFound(f"site {site!r} has no version {version}: {_MISSING[version]}")
+            raise RevisionNotFound(f"site {site!r} has no version {version}: {_MISSING[version]}")
         if version is Version.BUFFER:
             return changed(revision_parts(tx, site, newest_number(tx, site)), posted_parts(tx, site))
     else:
         number = version
     known = select(revision.c.id).where(revision.c.site == site, revision.c.number == number)
     if tx.scalar(known) is None:
-        raise VersionNotFound(f"site {site!r} has no revision {number}: name one of its revisions")
+        raise RevisionNotFound(f"site {site!r} has no revision {number}: name one of its revisions")
     return revision_parts(tx, site, number)
 
 

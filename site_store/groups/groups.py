@@ -11,7 +11,6 @@ from sqlalchemy import Connection, and_, select, update
 from site_store.actions.abort import interrupt_groups, interrupt_work, tell_group_failed
 from site_store.actions.action_rows import group_state, read_action
 from site_store.actions.steps import AIRFLOW_OWNER, end_group_steps, plan_steps
-from site_store.errors import PlaceTaken, StoreError
 from site_store.groups.idle_groups import judge_idle
 from site_store.groups.new_attempts import start_again
 from site_store.groups.plans import criteria_data, read_group, read_groups, write_plan
@@ -19,6 +18,7 @@ from site_store.nodes.unsent import write_dependencies
 from site_store.operations.tasks import plan_node_step
 from site_store.records import GroupRecord, GroupStanding, GroupTurn, IdleGroup, PlannedGroup, StepState
 from site_store.sql.database import Repository
+from site_store.sql.errors import StoreError
 from site_store.sql.postgresql import among
 from site_store.sql.storable import require_names
 from site_store.status.events import EventKind, NewEvent, write_events
@@ -30,6 +30,10 @@ from strategy_lib.strategy import CriterionResult
 
 _BLANK: dict[str, Any] = {"reason": None, "criteria": [], "counts": {}, "ended": None}
 _OPEN = (GroupState.PENDING, GroupState.RUNNING)
+
+
+class PlaceTaken(StoreError):
+    """As many groups are at work as may be (rule 8): the group begins once one of them has its verdict."""
 
 
 def _read_turns(tx: Connection, action_id: str) -> list[GroupTurn]:

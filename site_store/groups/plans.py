@@ -26,11 +26,11 @@ from sqlalchemy import (
 
 from site_store.actions.action_rows import group_state
 from site_store.actions.steps import AIRFLOW_OWNER
-from site_store.errors import NotFound
 from site_store.nodes.node_status import expect_provisioner, planned_version, provisioner_owner
 from site_store.nodes.unsent import number_as_wanted
 from site_store.operations.tasks import withhold
 from site_store.records import GroupRecord, PlannedGroup
+from site_store.sql.errors import NotFound
 from site_store.sql.postgresql import among, names, names_parameter, pairs
 from site_store.sql.rows import filled
 from site_store.tables import action, group_node, group_run, operation, task

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, exists, func, literal, or_, select
 
-from site_store.errors import ValueRefused
 from site_store.node_table.node_facts import NodeQuery
+from site_store.sql.errors import ValueRefused
 from site_store.sql.storable import require_text
 from site_store.status.owner_queries import default_owner, gone_owners, is_site_stopped
 from site_store.status.status_records import SitePart

@@ -23,9 +23,9 @@ from sqlalchemy import (
     union_all,
 )
 
-from site_store.errors import ValueRefused
 from site_store.node_table.node_facts import NodeQuery
 from site_store.node_table.node_filters import LARGEST_NUMBER, NODE_COLUMNS
+from site_store.sql.errors import ValueRefused
 from site_store.sql.storable import require_text
 from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import node, site_group_node, status_count

@@ -20,6 +20,7 @@ from site_store.nodes.user_states import in_force
 from site_store.sql.postgresql import clock, json_rows
 from site_store.sql.rows import filled, json_list, json_value, moment, moment_or_none
 from site_store.status.owner_queries import default_owner, owners_now, owners_of_site, watched, watched_from
+from site_store.status.reporters import REPORTED, reported_facts
 from site_store.status.status_records import ReportedLeaf
 from site_store.tables import (
     action,
@@ -35,7 +36,6 @@ from site_store.tables import (
     task,
     user_state,
 )
-from site_store.trees.tree_rows import reported_facts
 from strategy_lib.node_states.publication import Version
 from strategy_lib.phase import GROUP_PHASES
 
@@ -93,7 +93,6 @@ _RANKS = {phase.value: rank for rank, phase in enumerate(GROUP_PHASES, 1)}
 """Phases in the order in which a node goes through them, for those that have no time or the same one."""
 _EVENTS_EACH = 10
 """Events that are read for each action that is asked for."""
-_REPORTED = ("action_id", "parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")
 
 
 def read_past(
@@ -212,7 +211,7 @@ def _about(is_next: bool, given_clock: bool, *, with_states: bool) -> Select[Any
     *plain, data = noted.c
     chosen = _newest(is_next).subquery()
     said = (
-        select(*(reported.c[column] for column in _REPORTED))
+        select(*(reported.c[column] for column in ("action_id", *REPORTED)))
         .where(
             reported.c.site == _SITE,
             reported.c.parent.like(bindparam("path", type_=reported.c.parent.type), escape="/"),

@@ -25,7 +25,6 @@ from sqlalchemy import (
     select,
 )
 
-from site_store.errors import ValueRefused
 from site_store.node_table.node_facts import NodePage, NodePastFacts, NodeQuery, NodeStates
 from site_store.node_table.node_filters import filtered, require_sound
 from site_store.node_table.node_order import SORTED_BY, first_keys, in_order, place_behind
@@ -33,14 +32,22 @@ from site_store.node_table.node_past import groups_in, groups_of_node, read_past
 from site_store.nodes.node_versions import read_versions
 from site_store.nodes.nodes import node_row
 from site_store.sql.database import Repository
+from site_store.sql.errors import ValueRefused
 from site_store.sql.postgresql import among, clock
 from site_store.sql.rows import moment
 from site_store.status.counting import changes
-from site_store.status.owner_queries import default_owner, owners_now, owners_of_site, watched, watched_from
+from site_store.status.owner_queries import (
+    dag_at_work,
+    default_owner,
+    is_leased,
+    owners_now,
+    owners_of_site,
+    site_token,
+    watched,
+    watched_from,
+)
 from site_store.status.status_records import TOUCH, SitePart
 from site_store.tables import node, node_view, operation, site_group_node, status_count, user_state
-from site_store.trees.tree_queries import dag_at_work, is_leased
-from site_store.trees.tree_rows import change_token
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.node_row import NodeRow
 
@@ -86,7 +93,7 @@ class SiteNodes(Repository):
             seen = watched_from(about.watched, now)
             owners = owners_of_site(about.owners, seen)
             return NodePage(
-                token=change_token(about.changes, owners, now) + ("" if seen is None else seen.mark(now)),
+                token=site_token(about.changes, owners, seen, now),
                 read_at=now,
                 nodes=[node_row(row, groups_in(row.groups)) for row in rows[:limit]],
                 total=int(about.total),

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, Select, and_, func, null, select
 
-from site_store.errors import ValueRefused
+from site_store.sql.errors import ValueRefused
 from site_store.sql.postgresql import among, json_rows
 from site_store.sql.rows import json_list
 from site_store.sql.storable import require_text

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy import Connection, select
 
-from site_store.errors import VersionChanged
+from site_store.sql.errors import VersionChanged
 from site_store.sql.postgresql import among
 from site_store.tables import node
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, delete, func, select
 from ulid import ULID
 
-from site_store.errors import VersionChanged
 from site_store.sql.database import Repository
+from site_store.sql.errors import VersionChanged
 from site_store.sql.postgresql import insert, one_at_a_time
 from site_store.status.counting import touch_site
 from site_store.status.events import EventKind, NewEvent, write_events

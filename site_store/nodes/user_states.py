@@ -14,9 +14,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, delete, or_, select, update
 from ulid import ULID
 
-from site_store.errors import VersionChanged
 from site_store.nodes.node_versions import read_common_version, words_for
 from site_store.sql.database import Repository
+from site_store.sql.errors import VersionChanged
 from site_store.sql.postgresql import among, clock, insert, names
 from site_store.status.counting import touch_site
 from site_store.status.events import EventKind, NewEvent, write_events

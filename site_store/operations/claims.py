@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Text, and_, case, exists, func, literal, null, select, true, update
 
-from site_store.errors import SiteStateChanged
 from site_store.nodes.node_status import planned_version, provisioner_owner
 from site_store.nodes.site_views import read_version
 from site_store.nodes.user_states import left_out_nodes
@@ -16,6 +15,7 @@ from site_store.operations.operation_rows import require_attempt, require_site
 from site_store.operations.tasks import explain_pending, withhold
 from site_store.records import OperationStatus
 from site_store.sql import postgresql
+from site_store.sql.errors import StoreError
 from site_store.sql.postgresql import pairs
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, node, operation, task
@@ -34,6 +34,19 @@ to_be_fixed = case(
     (task.c.status.in_((TaskStatus.ERROR, TaskStatus.UNKNOWN)), func.coalesce(task.c.error, task.c.status)),
     (task.c.status == TaskStatus.PENDING, task.c.fixed),
 )
+
+
+class SiteStateChanged(StoreError):
+    """A newer version of the states of the site's nodes was published since this was planned: plan again by that one.
+
+    Attributes
+    ----------
+    newest : that version.
+    """
+
+    def __init__(self, message: str, newest: Version) -> None:
+        super().__init__(message)
+        self.newest = newest
 
 
 def reference_of(action_id: str, op: int) -> str:

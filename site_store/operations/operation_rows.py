@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select
 
-from site_store.errors import StoreError
 from site_store.records import OPEN, Operation, OperationStatus
 from site_store.sql.database import Repository
+from site_store.sql.errors import StoreError
 from site_store.sql.rows import filled, moment
 from site_store.tables import action, group_run, operation, site_lock
 from strategy_lib.phase import GroupState, Phase

@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, case, delete, exists, func, or_, select, update
 
-from site_store.errors import StoreError
 from site_store.nodes.node_status import follow_operation
 from site_store.operations.claims import claim
 from site_store.operations.operation_rows import (
@@ -23,6 +22,7 @@ from site_store.operations.operation_rows import (
 from site_store.operations.outcomes import apply_late_outcome, apply_outcome
 from site_store.records import Operation, OperationStatus
 from site_store.sql.database import Repository
+from site_store.sql.errors import StoreError
 from site_store.tables import action, node_question, operation, site_lock
 from strategy_lib.node_states.publication import Version
 from strategy_lib.outcome import Outcome

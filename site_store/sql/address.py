@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from site_store.errors import StoreNotConfigured
+from site_store.sql.errors import StoreNotConfigured
 from strategy_lib.settings import SLIPWAY_DATABASE_URL, SLIPWAY_HOME
 
 URL_FILE = "store.url"

@@ -19,8 +19,8 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import URL, Connection, Engine, Pool, Table, create_engine, event
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-from site_store.errors import StoreError, StoreUnavailable, ValueRefused
 from site_store.sql.address import describe
+from site_store.sql.errors import StoreError, StoreUnavailable, ValueRefused
 from site_store.sql.postgresql import analyse, database_time, known_rows
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from importlib.resources import files
 
 from sqlalchemy import Connection, inspect, text
 
-from site_store.errors import SchemaNotCurrent
 from site_store.sql.database import Database
+from site_store.sql.errors import SchemaNotCurrent
 
 #: The newest step in `migrations/versions`; a test proves it. Kept here so that opening a store need not load Alembic.
 CURRENT = "0100"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Set
 from datetime import date, datetime, time
 from typing import Any
 
-from site_store.errors import ValueRefused
+from site_store.sql.errors import ValueRefused
 
 #: Bytes (UTF-8) of the longest name of a collection, a group or a node. They are indexed, two of them together at
 #: most, and PostgreSQL indexes 2,700 bytes in all. No other text has a bound.

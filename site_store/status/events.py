@@ -10,13 +10,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, literal, select
 
-from site_store.errors import EventNotFound
 from site_store.records import EventRecord, Lease
 from site_store.sql.database import Repository
+from site_store.sql.errors import NotFound
 from site_store.sql.postgresql import names
 from site_store.sql.storable import plain
 from site_store.status.leases import require_lease
 from site_store.tables import event
+
+
+class EventNotFound(NotFound):
+    """There is no such event (any more): events are deleted after a while."""
 
 
 class EventKind(StrEnum):

@@ -22,15 +22,19 @@ from typing import Final
 
 from sqlalchemy import Connection, String, case, cast, select, update
 
-from site_store.errors import LeaseLost
 from site_store.records import CheckRecord, Lease
 from site_store.sql.database import Repository
+from site_store.sql.errors import StoreError
 from site_store.sql.postgresql import among, clock, insert, pairs
 from site_store.sql.rows import moment
 from site_store.tables import check_result, lease
 
 CONTROLLER: Final = "controller"
 """The lease of the one controller that is at work; also what it is called as an owner."""
+
+
+class LeaseLost(StoreError):
+    """A lease has run out or was given up, and another process may have it: nothing was written; take it again."""
 
 
 def require_lease(tx: Connection, held: Lease, now: datetime) -> None:

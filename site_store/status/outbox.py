@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, select, update
 from ulid import ULID
 
-from site_store.errors import EventNotFound
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
 from site_store.sql.rows import filled
 from site_store.sql.storable import plain
+from site_store.status.events import EventNotFound
 from site_store.status.leases import require_lease
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox, revision

@@ -1,17 +1,19 @@
-"""What views read of owners: all of them, those that are gone, and who works on nodes that name nobody."""
+"""What views read of owners: all of them, those that are gone, who works on nodes that name nobody, who is at work."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Exists, Select, exists, func, literal, null, select, union_all
 
+from site_store.records import OPEN
 from site_store.sql.postgresql import clock, json_rows
 from site_store.sql.rows import json_list, moment, moment_or_none
 from site_store.status.leases import CONTROLLER, lease_of
 from site_store.status.status_records import OwnerCheckIn
-from site_store.tables import action, lease, owner, provisioner_list, revision, site_stop
+from site_store.tables import action, lease, operation, owner, provisioner_list, revision, site_stop
 from strategy_lib.status.watching import Watched
 
 
@@ -89,3 +91,25 @@ def owners_by_name(value: Any) -> dict[str, OwnerCheckIn]:
         name: OwnerCheckIn(name, moment(seen), float(interval), detail)
         for name, seen, interval, detail in json_list(value)
     }
+
+
+def is_leased(site: ColumnElement[str], now: ColumnElement[Any]) -> Exists:
+    """Whether a task at work on a site holds a lease; operations that are not over have an index of their own."""
+    return exists().where(operation.c.site == site, operation.c.over.is_(None), operation.c.lease_until > now)
+
+
+def dag_at_work(site: ColumnElement[str]) -> ColumnElement[str]:
+    """Select the DAG of the run that is at work on a site."""
+    this = (action.c.site == site, action.c.dry_run.is_(False), action.c.state.in_(OPEN), action.c.run_id.is_not(None))
+    return select(action.c.dag_id).where(*this).order_by(action.c.id).limit(1).scalar_subquery()
+
+
+def change_token(changes: Any, owners: Mapping[str, OwnerCheckIn], now: datetime) -> str:
+    """Put changes and the owners that are there into one word: an owner that dies changes no row."""
+    present = sum(1 << place for place, name in enumerate(sorted(owners)) if owners[name].is_alive(now))
+    return f"{int(changes)}-{len(owners)}-{present:x}"
+
+
+def site_token(changes: Any, owners: Mapping[str, OwnerCheckIn], seen: Watched | None, now: datetime) -> str:
+    """Return the change token of a site: nobody writes down that it is looked at no more."""
+    return change_token(changes, owners, now) + ("" if seen is None else seen.mark(now))

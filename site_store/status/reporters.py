@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, delete, func, or_, select, update
 from ulid import ULID
 
-from site_store.errors import NotFound, ReporterRefused, TooManyReports, VersionChanged
 from site_store.records import OPEN
 from site_store.sql.database import Repository
+from site_store.sql.errors import NotFound, StoreError, VersionChanged, no_action
 from site_store.sql.postgresql import among, insert, one_at_a_time
-from site_store.sql.rows import filled
+from site_store.sql.rows import filled, moment
 from site_store.sql.storable import require_names, require_text
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.status_records import ReportedLeaf, ReporterRecord
@@ -35,6 +35,27 @@ _TIME_TO_START = 120.0
 _TOKEN_BYTES = 32
 _MOST_NAMED = 10
 _MOST_KEPT = 1000
+
+
+class ReporterRefused(StoreError):
+    """The token opens nothing (any more), or another site: have a reporter made for this site."""
+
+
+class TooManyReports(StoreError):
+    """A reporter has written too much or too often: nothing was written.
+
+    Attributes
+    ----------
+    retry_after : seconds to wait; None where waiting does not help.
+    """
+
+    def __init__(self, message: str, retry_after: int | None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+    def __reduce__(self) -> tuple[type[TooManyReports], tuple[str, int | None]]:
+        """Pickle by its two facts, so that the error survives the way between processes."""
+        return (type(self), (str(self), self.retry_after))
 
 
 def checks_in_as(reporter_owner: str, site: str) -> str:
@@ -214,7 +235,7 @@ class Reporters(Repository):
             of_action = select(action.c.site).where(action.c.id == action_id)
             if action_id and (found := tx.scalar(of_action)) != site:
                 if found is None:
-                    raise NotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
+                    raise no_action(action_id)
                 raise ReporterRefused(f"action {action_id} is not one of site {site}")
             # One reporter may have several tokens.
             one_at_a_time(tx, f"leaves of {known.owner} in {site}")
@@ -318,3 +339,13 @@ def _opened(tx: Connection, token: str, site: str) -> Row[*tuple[Any, ...]]:
 
 def _record(row: Row[*tuple[Any, ...]]) -> ReporterRecord:
     return filled(ReporterRecord, row)
+
+
+REPORTED = ("parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")
+"""Columns of what reporters wrote, in the order in which `reported_facts` takes them."""
+
+
+def reported_facts(site: str, action_id: str, item: Sequence[Any]) -> ReportedLeaf:
+    """Return the columns `REPORTED` of a site or of one of its actions."""
+    parent, name, owner, status, message, revision, first, last = item
+    return ReportedLeaf(site, action_id, parent, name, owner, status, message, revision, moment(first), moment(last))

@@ -12,16 +12,15 @@ from sqlalchemy import Connection, Row
 
 from site_store.actions.action_rows import action_record
 from site_store.sql.rows import json_list, moment
-from site_store.status.owner_queries import owners_by_name
+from site_store.status.owner_queries import change_token, owners_by_name
+from site_store.status.reporters import reported_facts
 from site_store.status.status_records import OwnerCheckIn, StatusCount
 from site_store.trees.tree_facts import ActionFacts, GroupFacts, LeafFacts, Times
 from site_store.trees.tree_queries import batches_query
 from site_store.trees.tree_rows import (
     approval_facts,
-    change_token,
     group_facts,
     operation_span,
-    reported_facts,
     step_facts,
 )
 from strategy_lib.groups.batch_words import count_batches

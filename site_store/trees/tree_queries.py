@@ -9,7 +9,6 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Double,
-    Exists,
     FromClause,
     Select,
     Text,
@@ -28,7 +27,8 @@ from site_store.records import OPEN, ActionState, OperationStatus
 from site_store.sql.postgresql import clock, json_columns, json_rows, names_table, nested_rows
 from site_store.status.counting import changes
 from site_store.status.events import EventKind
-from site_store.status.owner_queries import default_owner, owners_now, watched
+from site_store.status.owner_queries import default_owner, is_leased, owners_now, watched
+from site_store.status.reporters import REPORTED
 from site_store.tables import (
     action,
     action_step,
@@ -46,7 +46,7 @@ from site_store.tables import (
     task_trouble,
 )
 from site_store.trees.site_troubles import MOST_TROUBLES
-from site_store.trees.tree_rows import APPROVAL, BRIEF, REPORTED, STEP
+from site_store.trees.tree_rows import APPROVAL, BRIEF, STEP
 from site_store.trees.tree_times import last_update, node_times, operation_spans, operation_times
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import Phase
@@ -295,17 +295,6 @@ def sites_query(times: bool, given_clock: bool) -> Select[Any]:
         _cells(these, status_count.c.action_id == "", status_count.c.site == site),
         *owners_now(),
     )
-
-
-def is_leased(site: ColumnElement[str], now: ColumnElement[Any]) -> Exists:
-    """Whether a task at work on a site holds a lease; operations that are not over have an index of their own."""
-    return exists().where(operation.c.site == site, operation.c.over.is_(None), operation.c.lease_until > now)
-
-
-def dag_at_work(site: ColumnElement[str]) -> ColumnElement[str]:
-    """Select the DAG of the run that is at work on a site."""
-    this = (action.c.site == site, action.c.dry_run.is_(False), action.c.state.in_(OPEN), action.c.run_id.is_not(None))
-    return select(action.c.dag_id).where(*this).order_by(action.c.id).limit(1).scalar_subquery()
 
 
 def _one_row(query: Select[Any]) -> ColumnElement[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -13,14 +12,11 @@ from site_store.sql.rows import filled, json_value, json_zip, moment, moment_or_
 from site_store.status.status_records import (
     TOUCH,
     ApprovalRecord,
-    OwnerCheckIn,
-    ReportedLeaf,
     StatusCount,
 )
 from site_store.trees.tree_facts import ActionBrief, GroupFacts, LeafFacts, OperationSpan, StepFacts, TroubleFacts
 
 STEP = ("name", "group_name", "state", "attempt", "started", "ended", "message", "owner", "fixed")
-REPORTED = ("parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")
 BRIEF = (
     "id",
     "kind",
@@ -49,12 +45,6 @@ APPROVAL = (
     "comment",
 )
 """Columns of the lists that are read as JSON, in the order in which the functions below take them."""
-
-
-def change_token(changes: Any, owners: Mapping[str, OwnerCheckIn], now: datetime) -> str:
-    """Put changes and the owners that are there into one word: an owner that dies changes no row."""
-    present = sum(1 << place for place, name in enumerate(sorted(owners)) if owners[name].is_alive(now))
-    return f"{int(changes)}-{len(owners)}-{present:x}"
 
 
 def counts_of(value: Any) -> tuple[list[StatusCount], int]:
@@ -139,12 +129,6 @@ def operation_span(item: Sequence[Any]) -> OperationSpan:
     """Return an operation of a group of an action, as `operation_spans` selects it."""
     op, group, phase, attempt, status, begun, ended = item
     return OperationSpan(op, group, phase, attempt, status, moment(begun), moment_or_none(ended))
-
-
-def reported_facts(site: str, action_id: str, item: Sequence[Any]) -> ReportedLeaf:
-    """Return the columns `REPORTED` of a site or of one of its actions."""
-    parent, name, owner, status, message, revision, first, last = item
-    return ReportedLeaf(site, action_id, parent, name, owner, status, message, revision, moment(first), moment(last))
 
 
 def action_brief(item: Sequence[Any]) -> ActionBrief:

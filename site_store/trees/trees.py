@@ -15,11 +15,12 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from site_store.actions.action_rows import action_record
-from site_store.errors import NotFound
 from site_store.nodes.nodes import node_row
 from site_store.sql.database import Repository
+from site_store.sql.errors import no_action
 from site_store.sql.rows import json_list, moment, moment_or_none
-from site_store.status.owner_queries import owners_by_name, owners_of_site, watched_from
+from site_store.status.owner_queries import owners_by_name, owners_of_site, site_token, watched_from
+from site_store.status.reporters import reported_facts
 from site_store.status.status_records import ApprovalRecord, StatusCount
 from site_store.trees.action_facts import action_facts, token_of_action, with_groups
 from site_store.trees.leaf_queries import leaf_page, leaf_pages, worst_leaves, worst_nodes
@@ -46,10 +47,8 @@ from site_store.trees.tree_queries import (
 from site_store.trees.tree_rows import (
     action_brief,
     approval_facts,
-    change_token,
     counts_of,
     leaf_facts,
-    reported_facts,
     site_group_facts,
 )
 from strategy_lib.phase import NODE_STEPS
@@ -74,7 +73,7 @@ class Trees(Repository):
         """
         found = self._with_tokens(action_id)
         if not found:
-            raise _unknown(action_id)
+            raise no_action(action_id)
         return found[0]
 
     def actions_of_run(self, run_id: str) -> list[KnownAction]:
@@ -135,7 +134,7 @@ class Trees(Repository):
         """
         found = self.actions([action_id], leaves=leaves)
         if not found:
-            raise _unknown(action_id)
+            raise no_action(action_id)
         return found[0]
 
     def actions(self, action_ids: Collection[str], *, leaves: int = 0) -> list[ActionFacts]:
@@ -200,7 +199,7 @@ class Trees(Repository):
         def work(tx: Connection) -> LeafPage:
             rows = self._action_rows(tx, [action_id])
             if not rows:
-                raise _unknown(action_id)
+                raise no_action(action_id)
             row, groups = rows[0]
             counts, touched = counts_of(row.cells)
             # What no task has need not be looked for among all of them.
@@ -250,7 +249,7 @@ class Trees(Repository):
         def work(tx: Connection) -> tuple[LeafPage, list[LeafFacts]]:
             rows = self._action_rows(tx, [action_id], with_spans=whole)
             if not rows:
-                raise _unknown(action_id)
+                raise no_action(action_id)
             row, groups = rows[0]
             counts, touched = counts_of(row.cells)
             # What no task has need not be looked for among all of them.
@@ -373,11 +372,5 @@ def _first(nodes: Iterable[tuple[str, NodeRow]]) -> defaultdict[str, list[FirstT
 
 
 def _site_token(row: Any, changes: Any, now: datetime) -> str:
-    """Return the change token of a site: nobody writes down that it is looked at no more."""
     watched = watched_from(row.watched, now)
-    token = change_token(changes, owners_of_site(row.owners, watched), now)
-    return token + ("" if watched is None else watched.mark(now))
-
-
-def _unknown(action_id: str) -> NotFound:
-    return NotFound(f"there is no action {action_id!r}: list the site's actions and name one of them")
+    return site_token(changes, owners_of_site(row.owners, watched), watched, now)

@@ -71,7 +71,7 @@ def watched(
 
 def remove_site(store: SiteStore, site: str) -> bool:
     """Take a demo's site away; False where there is none. Raises `SlipwayCliError`: it is no demo's, or in use."""
-    from site_store.errors import SiteInUse
+    from site_store.designs.site_stops import SiteInUse
 
     if not store.sites.exists(site):
         return False

@@ -66,17 +66,13 @@ FLOORS = {
         "designs errors finite_range hidden_address private_files",
     ),
     "site_store": (
-        "__main__",
-        "store",
-        "node_table",
-        "groups limited restoring trees",
+        "__main__ store",
+        "groups limited node_table restoring trees",
         "actions",
         "designs operations",
         "nodes",
         "migrations status",
-        "sql",
-        "errors",
-        "design_records node_records records tables",
+        "design_records node_records records sql tables",
     ),
     "site_engine": (
         "extensions",
@@ -127,7 +123,7 @@ FLOORS = {
     ),
     "api_client": ("airflow airflow_health slipway", "log_lines session webhook"),
 }
-MOST_FLOORS = {"site_store": 11, "site_engine": 11}
+MOST_FLOORS = {"site_engine": 11}
 FRAMEWORKS = {"airflow", "fastapi", "starlette", "sqlalchemy", "alembic"}
 MAY_USE = {
     "slipway_dags": {"airflow"},

@@ -94,7 +94,7 @@ def differences(
 
     Raises
     ------
-    VersionNotFound : the site has no such version.
+    RevisionNotFound : the site has no such version.
     ApiError : 400: the rendered documents are to be compared, and some cannot be rendered.
     """
     numbers = store.sites.versions(site)
@@ -188,8 +188,8 @@ Digests = Mapping[str, str]
 def collection_statuses(store: SiteStore, site: str, older: Version, newer: Version) -> list[dict[str, Any]]:
     """Return one entry for each collection of either version, by name.
 
-    Raises `VersionNotFound`: there was no action yet that one of the versions is version_name after. An empty buffer is
-    like `committed`, and before the first commit `committed` is empty.
+    Raises `RevisionNotFound`: there was no action yet that one of the versions is version_name after. An empty buffer
+    is like `committed`, and before the first commit `committed` is empty.
     """
     numbers = store.sites.versions(site)
     base, new = _digests(store, site, older), _digests(store, site, newer)

@@ -23,7 +23,7 @@ def collection_text(store: SiteStore, site: str, version: Version | int, collect
 
     The buffer has the collections that were put into it, and not those that a commit would carry over unchanged.
 
-    Raises `VersionNotFound`: the site has no such version; `ApiError` 404: the version has no such collection.
+    Raises `RevisionNotFound`: the site has no such version; `ApiError` 404: the version has no such collection.
     """
     text = _texts(store, site, version).get(collection)
     if text is None:
@@ -40,7 +40,7 @@ def collection_text(store: SiteStore, site: str, version: Version | int, collect
 def rendered_text(store: SiteStore, site: str, version: Version | int, *, cleartext: bool) -> str:
     """Return the rendered documents of a version: in `cleartext` what a provisioner gets, else without secrets.
 
-    Raises `VersionNotFound`: the site has no such version. Raises `ApiError` 400: the documents cannot be rendered;
+    Raises `RevisionNotFound`: the site has no such version. Raises `ApiError` 400: the documents cannot be rendered;
     each reason is a message.
     """
     if cleartext and version is not Version.BUFFER:
@@ -136,6 +136,6 @@ def texts_or_empty(store: SiteStore, site: str, version: Version | int) -> dict[
 
     An empty buffer is like `committed`, and before the first commit `committed` is empty.
 
-    Raises `VersionNotFound`: there is no other version or revision of this name.
+    Raises `RevisionNotFound`: there is no other version or revision of this name.
     """
     return read_or_empty(lambda wanted: _texts(store, site, wanted), version)

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import Depends, Query
 from fastapi.responses import Response
 
-from site_store import BufferChanged, SiteStore, Version, VersionNotFound
+from site_store import BufferChanged, RevisionNotFound, SiteStore, Version
 from slipway_api.http.airflow_access import CallerDep
 from slipway_api.http.answers import YAML_TYPE
 from slipway_api.http.api_errors import ApiError
@@ -51,11 +51,11 @@ def version_name(version: Version | int) -> str:
 def read_or_empty(read: Callable[[Version | int], dict[str, str]], version: Version | int) -> dict[str, str]:
     """Return what `read` gives for a version: an empty buffer is like `committed`, which is nothing before any commit.
 
-    Raises `VersionNotFound`: there is no other version or revision of this name.
+    Raises `RevisionNotFound`: there is no other version or revision of this name.
     """
     try:
         return read(version)
-    except VersionNotFound:
+    except RevisionNotFound:
         if version is Version.BUFFER:
             return read_or_empty(read, Version.COMMITTED)
         if version is Version.COMMITTED:

@@ -8,7 +8,6 @@ import pytest
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-import site_store.errors
 from design_rendering.reading.documents import load_documents
 from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
 from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError
@@ -118,8 +117,9 @@ def test_a_parameter_that_is_declared_twice_is_told_of_once() -> None:
 def test_what_the_store_says_is_never_unexpected_without_a_reason() -> None:
     # These come from work that no request does; a route that lets one through has a mistake.
     inner = {"StoreError", "LeaseLost", "PlaceTaken", "SiteStateChanged", "SiteInUse"}
-    kinds = [
-        kind for kind in vars(site_store.errors).values() if isinstance(kind, type) and issubclass(kind, StoreError)
-    ]
+    kinds, found = set[type[StoreError]](), [StoreError]
+    while found:
+        kinds.add(kind := found.pop())
+        found += kind.__subclasses__()
     statuses = {kind.__name__: as_api_error(kind.__new__(kind)).status for kind in kinds}
     assert {name for name, code in statuses.items() if code == 500} == inner

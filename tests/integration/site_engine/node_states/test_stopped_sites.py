@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import Connection, String, cast, func, or_, select
 
 from site_engine.node_states.drift_watch import DriftWatch
-from site_store import ActionState, BufferMode, SiteStore
-from site_store.errors import LeaseLost, SiteInUse
+from site_store import ActionState, BufferMode, LeaseLost, SiteStore
+from site_store.designs.site_stops import SiteInUse
 from site_store.nodes.drifts import FoundDrift
 from site_store.status.leases import lease_of
 from site_store.status.status_records import CallCount, CallKey

@@ -11,10 +11,10 @@ from site_store import (
     BufferMode,
     BufferNotEmpty,
     DocumentElsewhere,
+    RevisionNotFound,
     SiteStore,
     ValueRefused,
     Version,
-    VersionNotFound,
 )
 from tests.integration.site_store.designs.desk import Desk, counts, written, yaml
 from tests.integration.site_store.scenario import SITE, FakeClock
@@ -32,7 +32,7 @@ def test_a_site_that_nobody_touched_has_an_empty_buffer(store: SiteStore) -> Non
     assert (record.version, record.base_revision, record.posted, record.is_empty) == (0, None, {}, True)
     assert (record.changed, record.changed_by) == (None, None)
     assert store.buffers.version("nobody") == 0
-    with pytest.raises(VersionNotFound, match="its buffer is empty"):
+    with pytest.raises(RevisionNotFound, match="its buffer is empty"):
         store.sites.collections("nobody", Version.BUFFER)
     assert store.sites.committed() == []
 

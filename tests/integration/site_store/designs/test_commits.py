@@ -13,7 +13,6 @@ from site_store import (
     SiteStore,
     ValueRefused,
     Version,
-    VersionNotFound,
 )
 from tests.integration.site_store.designs.desk import Desk, counts, written, yaml
 from tests.integration.site_store.scenario import SITE, FakeClock
@@ -191,7 +190,7 @@ def test_an_unstorable_document_leaves_nothing_behind(desk: Desk) -> None:
 def test_a_missing_revision_has_no_collections(desk: Desk) -> None:
     desk.save({"a": A})
     for number in (0, 2):
-        with pytest.raises(VersionNotFound, match=f"no revision {number}"):
+        with pytest.raises(RevisionNotFound, match=f"no revision {number}"):
             desk.store.sites.collections(SITE, number)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_store import ActionState, SiteStore, Version, VersionNotFound
+from site_store import ActionState, RevisionNotFound, SiteStore, Version
 from tests.integration.site_store.designs.desk import Desk, written, yaml
 from tests.integration.site_store.scenario import SITE, FakeClock
 
@@ -54,7 +54,7 @@ class Doer:
 def test_a_site_without_anything_has_no_version(store: SiteStore) -> None:
     assert numbers(store) == [None] * 4
     for version in Version:
-        with pytest.raises(VersionNotFound, match=f"has no version {version}"):
+        with pytest.raises(RevisionNotFound, match=f"has no version {version}"):
             store.sites.collections(SITE, version)
 
 

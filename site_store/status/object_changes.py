@@ -13,7 +13,6 @@ from typing import Any
 from sqlalchemy import Connection, case, delete, func, select, update
 
 from design_rendering.kinds.objects import ObjectKey
-from site_store.designs.objects import ObjectChange
 from site_store.records import Lease
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
@@ -31,6 +30,15 @@ _AT_ONCE = 1000
 _ROUTED_AT_ONCE = 100
 _CHANGES = outbox.c.kind == str(NotificationKind.OBJECTS_CHANGED)
 _BEGUN = "begun, and not known to have ended"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectChange:
+    """What a revision did to an object: `added`, `changed` or `removed`; the version that it has now, or had."""
+
+    key: ObjectKey
+    change: str
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
