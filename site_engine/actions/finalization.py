@@ -15,8 +15,8 @@ from site_engine.monitoring.measurements import measure_action
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import ActionClients
 from site_engine.parameters import parameters_of
-from site_engine.plans.planning import simulate_plan
 from site_engine.plans.site_plans import plan_of_run
+from site_engine.plans.site_rehearsals import simulate_plan
 from site_store import ActionState, PlannedGroup
 from strategy_lib.goals.change_words import fold_nodes
 from strategy_lib.phase import Phase, Verdict

@@ -30,7 +30,7 @@ from strategy_lib.verdict import counts_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from site_engine.plans.planning import DryRun
+    from site_engine.plans.site_rehearsals import DryRun
     from site_store import ActionRecord, EventRecord, GroupRecord, NodeTasks, ReportInput, TaskRecord
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from site_engine.log_messages import Level, LogLine, by_reason, count, names
 from site_engine.plans.differences import NodeDifference
 from site_engine.plans.releases import erased_first
-from site_engine.plans.site_rehearsals import UPDATE, SiteRehearsal
+from site_engine.plans.site_rehearsals import UPDATE, DryRun, SiteRehearsal
 from strategy_lib.goals.change_words import Deed, summary
 from strategy_lib.goals.update import Change
 from strategy_lib.phase import Phase, Verdict
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from design_rendering.changes.document_changes import DocumentChange
-    from site_engine.plans.planning import DryRun
     from strategy_lib.reports.report import FailedStep
 
 MOST_FIELDS = 20_000

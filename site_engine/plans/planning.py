@@ -1,10 +1,9 @@
-"""From a design and what is known of its nodes to the plan of one action, and what a dry run shows of it. Pure."""
+"""From a design and what is known of its nodes to the plan of one action. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from site_engine.kinds import ActionKind, Override
@@ -20,16 +19,13 @@ from strategy_lib.groups.waves import order_between_groups, order_through
 from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.phase import Finished, GroupState, Phase
-from strategy_lib.reports.report import Submission
+from strategy_lib.phase import Finished, GroupState
 from strategy_lib.selectors import resolve
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.strategy import Group, Selector, Strategy, targeted_strategy
-from strategy_lib.verdict import Judgement, verdict_on
 
 if TYPE_CHECKING:
     from design_rendering.design import Design
-    from strategy_lib.phase import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,66 +329,3 @@ def idle_groups(
             verdicts[name] = view.state
             found.append(IdleGroup(name, view.state, view.reason, view.criteria, asdict(view.counts)))
     return tuple(found)
-
-
-@dataclass(frozen=True)
-class DryRun:
-    """What a dry run finds: the submissions, and the verdict if every node succeeds.
-
-    `kept` are nodes that would not be sent because of the bounds of groups or of other nodes, each with the reason;
-    `failing` are groups that would fail, each with the reason.
-    """
-
-    submissions: tuple[Submission, ...]
-    judgement: Judgement
-    kept: Mapping[str, str] = field(default_factory=dict)
-    failing: Mapping[str, Reason | None] = field(default_factory=dict)
-
-    @cached_property
-    def submitted(self) -> frozenset[str]:
-        """The nodes that would be submitted."""
-        return frozenset(name for submission in self.submissions for name in submission.nodes)
-
-    @cached_property
-    def submitting(self) -> frozenset[str]:
-        """The groups that have something to submit."""
-        return frozenset(one.group for one in self.submissions if one.group is not None and one.nodes)
-
-
-def simulate_plan(
-    groups: Sequence[PlannedGroup],
-    states: Mapping[str, NodeState],
-    step: Phase | None = None,
-    targets: Sequence[str] = (),
-    withheld: Collection[str] = (),
-    *,
-    below_criteria: bool = False,
-    remove: Sequence[str] = (),
-) -> DryRun:
-    """Return every provisioner task that would be submitted, in order, then the groups without any.
-
-    ``step`` is done to the ``targets`` before any group; ``withheld`` nodes are never submitted. ``below_criteria`` is
-    the override of the action. ``remove`` are nodes that left the design, and are destroyed after the groups.
-    """
-    deployment = Deployment(
-        [planned.group for planned in groups],
-        {planned.group.name: planned.nodes for planned in groups},
-        states,
-        withheld=withheld,
-        plans={planned.group.name: planned.plan for planned in groups},
-        below_criteria=below_criteria,
-    )
-    submissions = [Submission(None, step.value, tuple(targets))] if step is not None and targets else []
-    while not isinstance(due := deployment.next(), Finished):
-        submissions.append(Submission(due.group, due.phase.value, tuple(due.nodes)))
-        deployment.record(due, due.nodes, ())
-    if remove:
-        submissions.append(Submission(None, Phase.DESTROY.value, tuple(remove)))
-    submitted = {submission.group for submission in submissions}
-    views = deployment.groups
-    idle = [view.name for view in views if view.name not in submitted]
-    kept: dict[str, str] = {}
-    for view in views:
-        kept.update({**view.held, **view.kept})
-    failing = {view.name: view.reason for view in views if view.state is GroupState.FAILURE}
-    return DryRun((*submissions, *(Submission(name, None) for name in idle)), verdict_on(views), kept, failing)

@@ -19,20 +19,15 @@ if TYPE_CHECKING:
 
 def releases_of(
     store: SiteStore, site: str, groups: Iterable[PlannedGroup], listed: Mapping[str, ListedNode]
-) -> ReleasePlan:
-    """Decide which nodes of a plan are released first; the first group of a node decides."""
-    released: set[str] = set()
-    refused: dict[str, str] = {}
-    considered: set[str] = set()
+) -> dict[str, ReleasePlan]:
+    """Say of each group which of its nodes it would release first, or refuse; the group that sends a node decides."""
     stuck = _stuck(listed)
     left = store.nodes.left_undeployed(site, stuck) if stuck else {}
+    found = {}
     for planned in groups:
-        seen = {name: stuck[name] for name in planned.nodes if name in stuck and name not in considered}
-        considered.update(seen)
-        found = _release(site, planned.group, seen, left)
-        released.update(found.release)
-        refused.update(found.refused)
-    return ReleasePlan(tuple(sorted(released)), refused)
+        if seen := {name: stuck[name] for name in planned.nodes if name in stuck}:
+            found[planned.group.name] = _release(site, planned.group, seen, left)
+    return found
 
 
 def erased_first(nodes: Collection[str]) -> str:

@@ -8,7 +8,7 @@ Airflow, from the plan that it has stored). All three come to the same for the s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from site_engine.kinds import Override, kind_of
 from site_engine.node_lists import conditions_of, last_conditions
 from site_engine.parameters import parameters_of
 from site_engine.plans.design_changes import DesignUnreadable, documents_between
-from site_engine.plans.differences import LEFT_ALONE, NodeDifference, node_difference, why_kept
+from site_engine.plans.differences import LEFT_ALONE, NodeDifference, left_to_others, node_difference, why_kept
 from site_engine.plans.plan import Edge, GroupChanges, PlannedNode, SitePlan
 from site_engine.plans.planned_differences import leave_out, planned_differences
 from site_engine.plans.planning import plan_action, strategy_of
@@ -28,6 +28,7 @@ from site_engine.plans.site_rehearsals import (
     UPDATE,
     SiteRehearsal,
     deployed_of,
+    erased_targets,
     kept_nodes,
     rehearse_action,
     rehearse_update,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from site_engine.kinds import ActionKind
     from site_engine.node_lists import NodeList
     from site_engine.parameters import ActionParameters
-    from site_engine.plans.planning import DryRun
+    from site_engine.plans.site_rehearsals import DryRun
     from site_store import ActionRecord, PlannedGroup, SiteStore
 
 MOST_EXPLAINED = 2000
@@ -99,7 +100,7 @@ def plan_request(
     rehearsal = rehearse_action(kind, parameters, design, plan, releases, conditions)
     found = plan.differences
     if kind.node_step is not None:
-        found = _of_step(kind, parameters, found)
+        found = _of_step(kind, parameters, found, records)
     goals = _goals_of_plan(revision, rehearsal.groups, records, found, design.edges)
     at_once = parameters.with_default(kind, design.settings.max_parallel_groups).places
     documents = _documents(store, site, goals, found, MOST_EXPLAINED)
@@ -132,11 +133,11 @@ def plan_of_run(
     kept = kept_nodes(run, {planned.group.name: planned.nodes for planned in groups}, to_do)
     kept |= {name: why for name, why in withheld.items() if name in to_do}
     redeploy = frozenset[str]().union(*(planned.plan.redeploy for planned in groups))
+    released = frozenset(name for name in run.submitted if conditions.get(name) in REFUSED_BY_PREPARE)
     if kind.node_step is not None:
-        found = _of_step(kind, parameters, found)
-        redeploy = deployed_of(conditions).intersection(found)
-    stuck = frozenset(name for name in run.submitted if conditions.get(name) in REFUSED_BY_PREPARE)
-    rehearsal = SiteRehearsal(run, tuple(groups), kept, redeploy, stuck, out_of_use=frozenset(out_of_use))
+        found = _of_step(kind, parameters, found, records)
+        redeploy, released = erased_targets(kind, found, deployed_of(conditions))
+    rehearsal = SiteRehearsal(run, tuple(groups), kept, redeploy, released, out_of_use=frozenset(out_of_use))
     goals = _goals_of_plan(action.revision, groups, records, found, {})
     documents = _documents(store, action.site, goals, found, MOST_EXPLAINED)
     return replace(explain(action.site, goals, found, rehearsal, documents), kind=kind.name)
@@ -163,15 +164,18 @@ def _goals_of_plan(
 
 
 def _of_step(
-    kind: ActionKind, parameters: ActionParameters, found: Mapping[str, NodeDifference]
+    kind: ActionKind, parameters: ActionParameters, found: Mapping[str, NodeDifference], records: Iterable[NodeRow]
 ) -> dict[str, NodeDifference]:
-    """Return what an action with a step on named nodes does to each of them, whatever it was done for."""
+    """Return what an action with a step on named nodes does to each of them, whatever it was done for.
+
+    What somebody else has is left alone all the same (rule 56).
+    """
     assert kind.node_step is not None
     change = Change.REDO if kind.has_groups else _ASKED[kind.node_step]
     targets = sorted(frozenset(parameters.target_nodes or ()))
     known = {name: found.get(name, NodeDifference(name, change, "")) for name in targets}
-    why = f"asked for by {kind.name}"
-    return {name: replace(each, change=change, reason=why, withheld=None) for name, each in known.items()}
+    why, theirs = f"asked for by {kind.name}", left_to_others(records)
+    return {name: replace(each, change=change, reason=why, withheld=theirs.get(name)) for name, each in known.items()}
 
 
 def _of_update(record: NodeRow, condition: NodeCondition | None) -> NodeDifference:
@@ -214,7 +218,7 @@ def explain(
             # One that is redeployed is not withheld.
             taken = replace(each, withheld=None) if name in rehearsal.redeploy else each
             its, kept = tuple(groups_of.get(name, ())), rehearsal.kept.get(name)
-            deed = _deed(taken, rehearsal, submitted, in_a_group=bool(its))
+            deed = _deed(taken, rehearsal, submitted, in_a_group=bool(its) or not goals.groups)
             allowed = _allowed_by(taken, rehearsal, site) if deed is Deed.WITHHOLD else None
             nodes[name] = PlannedNode(taken, its, documents.get(name), deed, kept, allowed)
     as_wanted = {name: (each.done_version, each.done_revision) for name, each in found.items() if name not in nodes}
@@ -235,14 +239,19 @@ def explain(
 
 
 def _deed(each: NodeDifference, rehearsal: SiteRehearsal, submitted: Collection[str], *, in_a_group: bool) -> Deed:
-    """Return what is done with a node: by its groups, or beside them (new labels in place, a removal)."""
+    """Return what is done with a node: by its groups, or beside them (new labels in place, a removal).
+
+    Parameters
+    ----------
+    in_a_group : some group has it, or the action has none.
+    """
     if each.name in submitted:
         if each.name in rehearsal.redeploy:
             return Deed.REDEPLOY
         return Deed.RELEASE if each.name in rehearsal.released else Deed.DEPLOY
     if each.withheld is None and each.change is Change.REMOVE:
         return Deed.REMOVE
-    if each.withheld is None and each.change is Change.RELABEL and (in_a_group or not rehearsal.groups):
+    if each.withheld is None and each.change is Change.RELABEL and in_a_group:
         return Deed.LABEL
     return Deed.WITHHOLD
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from site_engine.admission import judge_redeploys
@@ -12,21 +14,15 @@ from site_engine.kinds import Override, kind_of
 from site_engine.node_lists import nodes_of
 from site_engine.parameters import ActionParameters
 from site_engine.plans.differences import left_to_others
-from site_engine.plans.planning import (
-    DryRun,
-    Known,
-    idle_groups,
-    judge_deployed,
-    plan_groups,
-    redeployable_nodes,
-    simulate_plan,
-)
+from site_engine.plans.planning import Known, idle_groups, judge_deployed, plan_groups, redeployable_nodes
 from site_engine.plans.releases import releases_of
+from strategy_lib.deployment import Deployment
 from strategy_lib.goals.update import TO_DO
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
-from strategy_lib.phase import Phase
+from strategy_lib.phase import Finished, GroupState, Phase
+from strategy_lib.reports.report import Submission
 from strategy_lib.strategy import evaluate
 from strategy_lib.verdict import verdict_on
 
@@ -39,7 +35,88 @@ if TYPE_CHECKING:
     from site_store import GroupGoal, PlannedGroup, SiteGoals, SiteStore
     from site_store.trees.plan_facts import PlanFacts
     from strategy_lib.groups.release import ReleasePlan
+    from strategy_lib.phase import Reason
     from strategy_lib.strategy import Group
+    from strategy_lib.verdict import Judgement
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What a dry run finds: the submissions, and the verdict if every node succeeds.
+
+    `kept` are nodes that would not be sent because of the bounds of groups or of other nodes, each with the reason;
+    `failing` are groups that would fail, each with the reason. `released` are nodes that are erased and released before
+    they are prepared, `refused` those that cannot be prepared as they are, each with the reason (rule 11).
+    """
+
+    submissions: tuple[Submission, ...]
+    judgement: Judgement
+    kept: Mapping[str, str] = field(default_factory=dict)
+    failing: Mapping[str, Reason | None] = field(default_factory=dict)
+    released: frozenset[str] = frozenset()
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def submitted(self) -> frozenset[str]:
+        """The nodes that would be submitted."""
+        return frozenset(name for submission in self.submissions for name in submission.nodes)
+
+    @cached_property
+    def submitting(self) -> frozenset[str]:
+        """The groups that have something to submit."""
+        return frozenset(one.group for one in self.submissions if one.group is not None and one.nodes)
+
+
+def simulate_plan(
+    groups: Sequence[PlannedGroup],
+    states: Mapping[str, NodeState],
+    step: Phase | None = None,
+    targets: Sequence[str] = (),
+    withheld: Collection[str] = (),
+    *,
+    releases: Mapping[str, ReleasePlan] = MappingProxyType({}),
+    below_criteria: bool = False,
+    remove: Sequence[str] = (),
+) -> DryRun:
+    """Return every provisioner task that would be submitted, in order, then the groups without any.
+
+    ``step`` is done to the ``targets`` before any group; ``withheld`` nodes are never submitted. ``releases`` say of
+    groups which nodes they release first, and which they refuse: the group that would send a node decides.
+    ``below_criteria`` is the override of the action. ``remove`` are nodes that left the design, and are destroyed after
+    the groups.
+    """
+    deployment = Deployment(
+        [planned.group for planned in groups],
+        {planned.group.name: planned.nodes for planned in groups},
+        states,
+        withheld=withheld,
+        plans={planned.group.name: planned.plan for planned in groups},
+        below_criteria=below_criteria,
+    )
+    submissions = [Submission(None, step.value, tuple(targets))] if step is not None and targets else []
+    released: set[str] = set()
+    refused: dict[str, str] = {}
+    while not isinstance(due := deployment.next(), Finished):
+        failed: set[str] = set()
+        if due.phase is Phase.PREPARE and (release := releases.get(due.group)) is not None:
+            released.update(name for name in due.nodes if name in release.release)
+            failed.update(name for name in due.nodes if name in release.refused)
+            refused.update((name, release.refused[name]) for name in failed)
+        if sent := tuple(name for name in due.nodes if name not in failed):
+            submissions.append(Submission(due.group, due.phase.value, sent))
+        deployment.record(due, sent, failed)
+    if remove:
+        submissions.append(Submission(None, Phase.DESTROY.value, tuple(remove)))
+    submitted = {submission.group for submission in submissions}
+    views = deployment.groups
+    idle = [view.name for view in views if view.name not in submitted]
+    kept: dict[str, str] = {}
+    for view in views:
+        kept.update({**view.held, **view.kept})
+    failing = {view.name: view.reason for view in views if view.state is GroupState.FAILURE}
+    every = (*submissions, *(Submission(name, None) for name in idle))
+    return DryRun(every, verdict_on(views), kept, failing, frozenset(released), refused)
+
 
 UPDATE = "update_site"
 REFUSED = "the whole update is refused"
@@ -156,10 +233,9 @@ def rehearse_update(
     listed = nodes_of(facts.listed, facts.left) if stuck and facts.listed is not None else {}
     releases = releases_of(store, site, plan.groups, {name: listed[name] for name in stuck & listed.keys()})
     states = dict.fromkeys(plan.done, NodeState.SUCCESS)
-    run = simulate_plan(plan.groups, states, withheld={**releases.refused, **plan.withheld})
-    kept = kept_nodes(run, {goal.name: goal.nodes for goal in goals.groups}, to_do) | dict(releases.refused)
-    released = run.submitted.intersection(releases.release)
-    return replace(judged, run=run, groups=plan.groups, kept=kept, released=released)
+    run = simulate_plan(plan.groups, states, withheld=plan.withheld, releases=releases)
+    kept = kept_nodes(run, {goal.name: goal.nodes for goal in goals.groups}, to_do)
+    return replace(judged, run=run, groups=plan.groups, kept=kept, released=run.released)
 
 
 def rehearse_action(
@@ -167,30 +243,30 @@ def rehearse_action(
     parameters: ActionParameters,
     design: Design,
     plan: Plan,
-    releases: ReleasePlan,
+    releases: Mapping[str, ReleasePlan],
     conditions: Mapping[str, NodeCondition],
 ) -> SiteRehearsal:
     """Say what an action would do if every node succeeded, by its plan.
 
     Parameters
     ----------
-    releases : which nodes of the plan are released first, and which cannot be prepared as they are.
+    releases : group to those of its nodes that it releases first, and those that cannot be prepared as they are.
     conditions : what the provisioner says of nodes.
     """
     if kind.node_step is not None:
         groups = plan.groups if kind.has_groups else ()
         targets = tuple(sorted(frozenset(parameters.target_nodes or ())))
-        run = simulate_plan(groups, {}, kind.node_step, targets)
+        run = simulate_plan(groups, {}, kind.node_step, targets, plan.withheld)
         deployed = deployed_of(conditions)
-        return SiteRehearsal(
-            run, groups, redeploy=deployed.intersection(targets), mapped=len(groups), deployed=deployed
-        )
+        redeploy, released = erased_targets(kind, targets, deployed)
+        return SiteRehearsal(run, groups, redeploy=redeploy, released=released, mapped=len(groups), deployed=deployed)
     run = simulate_plan(
         plan.groups,
         dict.fromkeys(plan.done, NodeState.SUCCESS),
         Phase.RELABEL,
         plan.relabel,
-        withheld={**releases.refused, **plan.withheld},
+        withheld=plan.withheld,
+        releases=releases,
         below_criteria=parameters.allows(Override.BELOW_CRITERIA),
         remove=plan.remove,
     )
@@ -203,15 +279,24 @@ def rehearse_action(
     return SiteRehearsal(
         run,
         plan.groups,
-        kept_nodes(run, members, to_do) | dict(releases.refused),
+        kept_nodes(run, members, to_do),
         plan.redeploy,
-        run.submitted.intersection(releases.release),
+        run.released,
         tuple(judge_redeploys(kind, parameters, design.settings, plan.redeploy, serving, plan.remove)),
         stays=may - plan.redeploy - dark,
         mapped=len(plan.groups) - len(idle_groups(plan.groups, plan.done, plan.settled)),
         out_of_use=frozenset(plan.out_of_use),
         deployed=deployed_of(conditions),
     )
+
+
+def erased_targets(
+    kind: ActionKind, targets: Collection[str], deployed: Collection[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return which nodes are deployed anew, and which are released first: all that an action destroys before."""
+    if not kind.is_destructive:
+        return frozenset(), frozenset()
+    return frozenset(targets).intersection(deployed), frozenset(targets).difference(deployed)
 
 
 def deployed_of(conditions: Mapping[str, NodeCondition]) -> frozenset[str]:
@@ -231,8 +316,8 @@ def kept_nodes(rehearsed: DryRun, members: Mapping[str, Collection[str]], to_do:
         for name in nodes:
             if name not in to_do or name in rehearsed.submitted:
                 continue
-            if name in rehearsed.kept:
-                kept[name] = rehearsed.kept[name]
+            if (why := rehearsed.refused.get(name) or rehearsed.kept.get(name)) is not None:
+                kept[name] = why
             elif group in rehearsed.failing:
                 kept.setdefault(name, f"group {group} would fail ({rehearsed.failing[group]})")
     return kept

@@ -29,7 +29,7 @@ class Deed(StrEnum):
 
 
 ERASING = (Deed.REDEPLOY, Deed.RELEASE, Deed.REMOVE)
-"""Deeds that erase a node: deployed anew, released before it is prepared, and destroyed for good."""
+"""Deeds that erase a node: deployed anew, released (or destroyed) before it is prepared, and destroyed for good."""
 
 
 @dataclass(frozen=True, slots=True)

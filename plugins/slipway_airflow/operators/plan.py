@@ -17,8 +17,9 @@ from site_engine.node_lists import read_list
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.wait import ONE_LOOK
 from site_engine.parameters import parameters_of
-from site_engine.plans.planning import Plan, idle_groups, plan_action, simulate_plan
+from site_engine.plans.planning import Plan, idle_groups, plan_action
 from site_engine.plans.releases import releases_of
+from site_engine.plans.site_rehearsals import simulate_plan
 from slipway_airflow.operators.base import SiteOperator, skip_tasks
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
@@ -104,8 +105,7 @@ class PlanGroupsOperator(SiteOperator):
             self.log.warning("%s", line)
         self._tell_out_of_use(store, action, plan)
         self._tell_removals(store, action, plan)
-        refused = self._tell_releases(store, action, plan, listed)
-        self._tell_approvals(store, action, plan, refused)
+        refused = self._tell_rehearsal(store, action, plan, listed)
         # An action on named nodes considers no other (rule 21): its report names those alone.
         other = () if parameters.target_nodes else plan.other
         # A dry run judges no group: its report says what would become of each.
@@ -190,22 +190,40 @@ class PlanGroupsOperator(SiteOperator):
             if record.map_index is None:
                 measure_group(action.site, record)
 
-    def _tell_releases(
+    def _tell_rehearsal(
         self, store: SiteStore, action: ActionRecord, plan: Plan, listed: Mapping[str, ListedNode]
     ) -> Mapping[str, str]:
         """Say in the report which nodes are erased before they are prepared, and which cannot be prepared (rule 11).
 
-        Returns these last, each with the reason.
+        Say also which groups ask a person: while one waits, the whole action does; and log the batches. A group with
+        nothing to submit asks nobody. Returns the nodes that cannot be prepared, each with the reason.
         """
-        if kind_of(action.kind).is_destructive:
-            return {}  # they are destroyed anyway
         used = {name: node for name, node in listed.items() if name not in plan.out_of_use}
-        found = releases_of(store, action.site, plan.groups, used)
-        lines = [f"Erased and released before they are prepared: {names(found.release)}."] if found.release else []
-        for line in (*lines, *withheld(found.refused)):
+        # What was destroyed before is not released.
+        releases = {} if kind_of(action.kind).is_destructive else releases_of(store, action.site, plan.groups, used)
+        if not releases and all(one.group.approval is None and not one.group.has_batches for one in plan.groups):
+            return {}
+        rehearsal = simulate_plan(
+            plan.groups,
+            dict.fromkeys(plan.done, NodeState.SUCCESS),
+            withheld=plan.withheld,
+            releases=releases,
+            below_criteria=parameters_of(action).allows(Override.BELOW_CRITERIA),
+        )
+        erased = sorted(rehearsal.released)
+        lines = [f"Erased and released before they are prepared: {names(erased)}."] if erased else []
+        for line in (*lines, *withheld(rehearsal.refused)):
             self.log.warning("%s", line)
             store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
-        return found.refused
+        for line in announcements(((one.group, len(one.nodes)) for one in plan.groups), rehearsal.submissions):
+            self.log.info("%s", line)
+        asking = rehearsal.submitting
+        for planned in plan.groups:
+            if planned.group.approval is not None and planned.group.name in asking:
+                line = planned.group.approval.announcement(planned.group.name)
+                self.log.info("%s", line)
+                store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
+        return rehearsal.refused
 
     def _tell_out_of_use(self, store: SiteStore, action: ActionRecord, plan: Plan) -> None:
         """Say in the report which nodes an administrator has taken out of use, by whom and why (rule 51)."""
@@ -223,32 +241,6 @@ class PlanGroupsOperator(SiteOperator):
             line = f"No longer in the design: {names(nodes)}: {reason}."
             self.log.warning("%s", line)
             store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
-
-    def _tell_approvals(self, store: SiteStore, action: ActionRecord, plan: Plan, refused: Mapping[str, str]) -> None:
-        """Say in the report which groups ask a person: while one waits, the whole action does; and log the batches.
-
-        One with nothing to submit asks nobody.
-
-        Parameters
-        ----------
-        refused : nodes that cannot be prepared as they are.
-        """
-        if all(planned.group.approval is None and not planned.group.has_batches for planned in plan.groups):
-            return
-        rehearsal = simulate_plan(
-            plan.groups,
-            dict.fromkeys(plan.done, NodeState.SUCCESS),
-            withheld={**refused, **plan.withheld},
-            below_criteria=parameters_of(action).allows(Override.BELOW_CRITERIA),
-        )
-        for line in announcements(((one.group, len(one.nodes)) for one in plan.groups), rehearsal.submissions):
-            self.log.info("%s", line)
-        asking = rehearsal.submitting
-        for planned in plan.groups:
-            if planned.group.approval is not None and planned.group.name in asking:
-                line = planned.group.approval.announcement(planned.group.name)
-                self.log.info("%s", line)
-                store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
 
 
 def _require_mappable(groups: int) -> None:

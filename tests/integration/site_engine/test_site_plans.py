@@ -14,13 +14,14 @@ from design_rendering.reading.documents import load_documents
 from provisioner_client.protocol import ListedNode
 from site_engine.actions.finalization import finalize_dry_run
 from site_engine.kinds import KINDS
-from site_engine.node_lists import keep_list
+from site_engine.node_lists import keep_list, last_list
 from site_engine.parameters import ActionParameters
 from site_engine.plans.next_steps import next_step
 from site_engine.plans.plan import SitePlan
-from site_engine.plans.planning import plan_action, simulate_plan
+from site_engine.plans.planning import plan_action
 from site_engine.plans.releases import releases_of
-from site_engine.plans.site_plans import plan_of_run, plan_site
+from site_engine.plans.site_plans import plan_of_run, plan_request, plan_site
+from site_engine.plans.site_rehearsals import simulate_plan
 from site_store import ActionState, PlannedGroup, SiteStore
 from site_store.tables import node as node_table
 from strategy_lib.goals.change_words import Deed
@@ -213,8 +214,9 @@ def test_rule_11_a_dry_run_names_nodes_that_cannot_be_prepared_as_they_are(begin
     keep_list(dry.store, "alpha", "drydock", listed)
     facts = dry.store.reports.facts(dry.action.id)
     planned = [PlannedGroup(one.definition, one.nodes, one.plan) for one in facts.groups]
-    refused = releases_of(dry.store, "alpha", planned, listed).refused
-    rehearsal = simulate_plan(planned, {}, withheld=refused)
+    releases = releases_of(dry.store, "alpha", planned, listed)
+    rehearsal = simulate_plan(planned, {}, releases=releases)
+    refused = rehearsal.refused
     found = plan_of_run(dry.store, dry.action, planned, rehearsal, refused)
     said = {name: (one.deed, one.withheld) for name, one in found.nodes.items()}
     nothing = (Deed.WITHHOLD, None)
@@ -291,6 +293,30 @@ def test_rule_25_labels_are_named_as_such(done: Driving) -> None:
     (changed,) = plan.nodes["a"].documents or ()
     assert [one.path for one in changed.fields] == ["$.data.metadata.owner_data.role"]
     agrees(done.store, plan, text)
+
+
+def test_new_labels_of_a_node_in_no_group_are_not_given_also_where_nothing_else_is_to_be_done(done: Driving) -> None:
+    commit_design(done.store, "alpha", design(role="storage", without="d", strategy=[group("one", ["c"])]))
+    plan = plan_site(done.store, "alpha")
+    assert plan.rehearsal.groups == (), "nothing is to be submitted"
+    assert {name: each.deed for name, each in plan.nodes.items()} == dict.fromkeys("ab", Deed.WITHHOLD)
+
+
+@pytest.mark.parametrize("kind", ["redeploy_server", "destroy_nodes", "relabel_nodes"])
+def test_rule_56_what_a_stranger_has_is_left_alone_also_where_it_is_named(done: Driving, kind: str) -> None:
+    listed = {name: ListedNode(name, NodeCondition.DEPLOYED, "Deployed", "on") for name in "ac"}
+    listed["b"] = ListedNode("b", NodeCondition.OTHER, "Deployed, owned by alice", "on")
+    keep_list(done.store, "alpha", "drydock", listed)
+    asked = ActionParameters(target_nodes=("a", "b"))
+    found, seen = read_design(load_documents(design(), "site.yaml")), last_list(done.store, "alpha")
+    assert seen is not None
+    plan = plan_request(done.store, KINDS[kind], asked, found, "alpha", 1, seen)
+    assert plan.names(Deed.WITHHOLD) == ["b"]
+    assert (
+        plan.nodes["b"].withheld
+        == "the node list says Deployed, owned by alice: it is left alone until alice releases it"
+    )
+    assert len(plan.nodes) == sum(plan.counts.values()) == 2
 
 
 def test_a_rollback_before_any_run_means_nothing_to_do(done: Driving) -> None:

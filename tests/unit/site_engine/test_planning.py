@@ -22,8 +22,8 @@ from site_engine.plans.planning import (
     judge_deployed,
     make_plan,
     plan_action,
-    simulate_plan,
 )
+from site_engine.plans.site_rehearsals import simulate_plan
 from site_store import PlannedGroup
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.parsing.configuration import DeploymentConfiguration

@@ -11,7 +11,8 @@ from design_rendering.design import read_design
 from design_rendering.reading.documents import load_documents
 from site_engine.kinds import KINDS
 from site_engine.parameters import parse_parameters
-from site_engine.plans.planning import Plan, plan_action, simulate_plan
+from site_engine.plans.planning import Plan, plan_action
+from site_engine.plans.site_rehearsals import simulate_plan
 from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NodeCondition

@@ -9,7 +9,7 @@ import pytest
 
 from site_engine.actions.reports import NodeStepStatus, make_dry_run_report, make_report, reported_node
 from site_engine.kinds import STEP_FAILED, kind_of
-from site_engine.plans.planning import simulate_plan
+from site_engine.plans.site_rehearsals import simulate_plan
 from site_store import ActionRecord, ActionState, EventRecord, Operation, OperationStatus, PlannedGroup, TaskRecord
 from site_store.groups.reports import ReportInput
 from site_store.node_records import NodeTasks

@@ -65,13 +65,13 @@ def test_rule_21_what_will_be_touched_is_said_and_nothing_is_refused(user: httpx
 def test_deployed_nodes_that_an_action_works_on_are_named(user: httpx.Client) -> None:
     assert planned(user, "update_site", force=True)["touched"] == ["n1", "n2"]
     redeployed = planned(user, "redeploy_server", target_nodes="n1,n3", force=True)
-    assert (deeds(redeployed), redeployed["erased"]) == ({"n1": "redeploy", "n3": "deploy"}, ["n1"])
+    assert (deeds(redeployed), redeployed["erased"]) == ({"n1": "redeploy", "n3": "release"}, ["n1", "n3"])
     assert deeds(planned(user, "relabel_nodes", target_nodes="n1")) == {"n1": "label"}
     assert planned(user, "destroy_nodes", target_nodes="n3")["erased"] == ["n3"]
     refused = ask(user, "redeploy_server", target_nodes="n1")
     assert (refused.status_code, refused.json()["reason"]) == (409, "Critical Groups")
     created = create(user, "redeploy_server", target_nodes="n3")
-    assert notes(created) == []
+    assert notes(created)[1] == "1 node would be erased and released first: n3"
 
 
 def test_rule_11_nodes_that_would_be_erased_first_are_named_and_a_strangers_is_left_alone(

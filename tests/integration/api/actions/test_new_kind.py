@@ -15,7 +15,7 @@ from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 from site_engine import kinds
 from site_engine.actions.reports import make_dry_run_report
 from site_engine.kinds import ActionKind, kind_of
-from site_engine.plans.planning import simulate_plan
+from site_engine.plans.site_rehearsals import simulate_plan
 from site_store import SiteStore
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, ask, commit, create
 
