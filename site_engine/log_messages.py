@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from strategy_lib.phase import GroupState, Reason
 from strategy_lib.status.leaf import blocked_by
@@ -13,7 +13,6 @@ from strategy_lib.status.leaf import blocked_by
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from site_engine.process import TaskLog
     from site_store import GroupRecord, Operation
     from strategy_lib.outcome import Outcome
     from strategy_lib.phase import Phase
@@ -22,6 +21,19 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 40
+
+
+class TaskLog(Protocol):
+    """Takes sentences with ``%`` arguments."""
+
+    def info(self, event: str, /, *args: Any) -> Any:
+        """Tell what happens."""
+
+    def warning(self, event: str, /, *args: Any) -> Any:
+        """Tell what deserves a second look."""
+
+    def error(self, event: str, /, *args: Any) -> Any:
+        """Tell what went wrong."""
 
 
 class Level(StrEnum):

@@ -1,6 +1,6 @@
-"""What the engine needs of the process that it runs in: the time, a log, and whether it was told to stop.
+"""What the engine needs of the process that it runs in: the time, and whether it was told to stop. Tests replace both.
 
-A task that was told to stop, by a signal or by a command to its action, submits nothing more. Tests replace all three.
+A task that was told to stop, by a signal or by a command to its action, submits nothing more.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from site_engine.errors import TaskStopped
 
@@ -52,19 +52,6 @@ class SharedClock:
     def sleep(self, seconds: float) -> None:
         """Wait for so many seconds."""
         time.sleep(seconds)
-
-
-class TaskLog(Protocol):
-    """Takes sentences with ``%`` arguments."""
-
-    def info(self, event: str, /, *args: Any) -> Any:
-        """Tell what happens."""
-
-    def warning(self, event: str, /, *args: Any) -> Any:
-        """Tell what deserves a second look."""
-
-    def error(self, event: str, /, *args: Any) -> Any:
-        """Tell what went wrong."""
 
 
 @dataclass

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from design_rendering.reading.documents import Document
     from provisioner_client.redacting import Redact
-    from site_engine.process import TaskLog
+    from site_engine.log_messages import TaskLog
     from site_store import ActionRecord, CollectionRecord, RevisionRecord, SiteStore
 
 

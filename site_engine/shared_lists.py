@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Final
 
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.shared_lists import Shared
-from site_engine.process import Stopping
-from site_engine.shared_locks import store_locks
-from site_store import StoreError
+from site_engine.process import Stopping, process_identity
+from site_store import LeaseLost, StoreError
 
 if TYPE_CHECKING:
-    from site_store import SharedListRecord, SiteStore
+    from provisioner_client.shared_lists import Locks
+    from site_store import Lease, SharedListRecord, SiteStore
 
 log = logging.getLogger(__name__)
 
@@ -181,6 +181,49 @@ class StoreLists:
         finally:
             ended.set()
             thread.join()
+
+
+class StoreLock:
+    """A lock by its name; see `provisioner_client.shared_lists.SharedLock`. While the store is away nobody gets it."""
+
+    def __init__(self, store: SiteStore, name: str) -> None:
+        self._store, self._name = store, name
+        self._owner = process_identity()
+        self._held: Lease | None = None
+
+    def take(self, seconds: float) -> bool:
+        try:
+            self._held = self._store.leases.take(self._name, self._owner, seconds)
+        except StoreError as error:
+            self._held = None
+            log.warning("The lock %r cannot be taken: %s", self._name, error)
+        return self._held is not None
+
+    def prolong(self, seconds: float) -> bool:
+        if self._held is None:
+            return False
+        try:
+            self._held = self._store.leases.renew(self._held, seconds)
+        except LeaseLost:
+            self._held = None
+        except StoreError as error:
+            log.warning("The lock %r cannot be kept: %s", self._name, error)
+            return False
+        return self._held is not None
+
+    def give_up(self) -> None:
+        held, self._held = self._held, None
+        if held is None:
+            return
+        try:
+            self._store.leases.give_up(held)
+        except StoreError as error:
+            log.warning("The lock %r could not be given up, and runs out: %s", self._name, error)
+
+
+def store_locks(store: SiteStore) -> Locks:
+    """Return what gives the locks of a store."""
+    return lambda name: StoreLock(store, name)
 
 
 def shared_by(

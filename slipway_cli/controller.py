@@ -274,11 +274,11 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     from site_engine.controller.follow import Followed, follow_unfinished
     from site_engine.controller.notifications import report_nodes, send_notifications
     from site_engine.controller.owner_jobs import check_owners, check_provisioners, watch_owners
+    from site_engine.controller.repairs import Remedies, repair_nodes
     from site_engine.controller.run_notes import note_runs
     from site_engine.controller.upkeep import forget_events, forget_notifications, give_metrics, merge_counts
     from site_engine.controller.watcher_job import tell_watchers
     from site_engine.extensions import installed_watchers
-    from site_engine.node_states.repairs import Remedies, repair_nodes
 
     def session(answer: float) -> ApiSession:
         return sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, answer)))

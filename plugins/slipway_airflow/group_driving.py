@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from provisioner_client.node_agent.asking import SiteAsker, read_site_key
 from site_engine.errors import StepError
-from site_engine.groups.groups import GroupRequest, GroupSubject, StillBeside
+from site_engine.groups.attempt import GroupRequest, GroupSubject, StillBeside
 from site_engine.kinds import Override
 from site_engine.operations.readiness import ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver

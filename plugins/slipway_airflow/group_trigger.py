@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from airflow.triggers.base import TriggerEvent
 
-from site_engine.groups.groups import StillBeside, is_final, submitted
-from site_engine.groups.pause import hold_group_back
-from site_engine.groups.turns import LOOK_AGAIN, turn_by_store
+from site_engine.groups.attempt import StillBeside, is_final, submitted
+from site_engine.groups.turns import LOOK_AGAIN, hold_group_back, turn_by_store
 from site_engine.monitoring.measurements import use_sink
 from site_engine.operations.run import ActionClients
 from site_engine.operations.wait import StillRunning, intervals

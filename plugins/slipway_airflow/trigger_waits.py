@@ -23,7 +23,7 @@ from slipway_airflow.connections import provisioner_connection
 from strategy_lib.actors import Actor
 
 if TYPE_CHECKING:
-    from site_engine.process import TaskLog
+    from site_engine.log_messages import TaskLog
     from site_engine.provisioners import ProvisionerConnection
 
 Found = TypeVar("Found")

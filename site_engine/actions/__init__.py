@@ -1,1 +1,1 @@
-"""What can be asked for: the kinds of actions and their parameters."""
+"""Actions, from their first step to their report: steps, retry, and those whose run is over or gone."""

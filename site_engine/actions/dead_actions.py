@@ -20,7 +20,7 @@ from site_store import ActionState, SiteBusy
 from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:
-    from site_engine.process import TaskLog
+    from site_engine.log_messages import TaskLog
     from site_store import ActionRecord, Lease, LockOwner, SiteStore
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.reports import NodeStepStatus, StepTasks, make_dry_run_report, make_report
 from site_engine.errors import ConnectionLookupFailed, SettingsError
-from site_engine.groups.groups import interrupt_group
+from site_engine.groups.attempt import interrupt_group
 from site_engine.kinds import Override, kind_of
 from site_engine.monitoring.measurements import measure_action
 from site_engine.operations.reconcile import record_late_results
@@ -24,7 +24,8 @@ from strategy_lib.reports.report import ReportedChanges, to_dict
 from strategy_lib.reports.report_text import render
 
 if TYPE_CHECKING:
-    from site_engine.process import Stopping, TaskLog
+    from site_engine.log_messages import TaskLog
+    from site_engine.process import Stopping
     from site_engine.provisioners import Provisioners
     from site_store import ActionRecord, SiteStore
     from strategy_lib.reports.report import Report

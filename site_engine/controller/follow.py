@@ -30,7 +30,8 @@ from site_engine.process import SharedClock
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
     from site_engine.controller.controller import Controller
-    from site_engine.process import Clock, TaskLog
+    from site_engine.log_messages import TaskLog
+    from site_engine.process import Clock
     from site_store import ActionRecord, Lease, Operation, SiteStore
 
 NOT_FOLLOWED: Final = "not_followed"

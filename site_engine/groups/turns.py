@@ -1,4 +1,8 @@
-"""Whose turn it is: which group of a run may begin (rule 8): one after the other, or so many side by side."""
+"""Whose turn it is: which group of a run may begin (rule 8), one after the other, or so many side by side.
+
+While an action is paused nothing of it begins, and what has begun goes on (rule 26): Airflow starts a task that is held
+back again later, and holds no worker meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:
-    from site_store import GroupStanding, GroupTurn
+    from site_store import ActionRecord, GroupStanding, GroupTurn
 
 # Airflow's states of a task that will not go on by itself.
 OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
@@ -18,6 +22,11 @@ OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
 LOOK_AGAIN: Final = timedelta(seconds=30)
 """A group that waits for a place is started again at most so often."""
 LONGEST_LOOK_AGAIN: Final = timedelta(minutes=5)
+
+LOOK_AGAIN_PAUSED: Final = timedelta(seconds=10)
+"""Until what is first to go on in a paused action looks again whether it may begin."""
+LOOK_AGAIN_BEHIND_OTHERS: Final = timedelta(seconds=60)
+"""The same for a group behind others: each look is a process."""
 
 _JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
 
@@ -192,3 +201,34 @@ def look_again_beside_others(turn: Turn, places: int, most: int) -> timedelta | 
     if turn.ahead < most - places:
         return None
     return min(LOOK_AGAIN * (1 + turn.ahead // places), LONGEST_LOOK_AGAIN)
+
+
+def hold_back(action: ActionRecord) -> timedelta | None:
+    """Return after how long to look again whether a step may begin; None: it may begin now."""
+    return None if action.paused is None else LOOK_AGAIN_PAUSED
+
+
+def hold_group_back(
+    action: ActionRecord,
+    standings: Iterable[GroupStanding],
+    group: str,
+    attempt_key: str,
+    submitted: Callable[[], bool],
+) -> timedelta | None:
+    """Return after how long to look again whether a group may begin or go on; None: it may now.
+
+    Parameters
+    ----------
+    standings : all groups of the action.
+    attempt_key : differs from that of a failed group when a person has cleared it: then it begins anew (rule 23).
+    submitted : whether an attempt that is open has submitted anything; one that waits for an approval has not.
+    """
+    if action.paused is None:
+        return None
+    order = list(standings)
+    (ours,) = (standing for standing in order if standing.name == group)
+    is_cleared = ours.state is GroupState.FAILURE and ours.attempt_key != attempt_key
+    if ours.state is not GroupState.PENDING and not is_cleared:
+        return LOOK_AGAIN_PAUSED if ours.state is GroupState.RUNNING and not submitted() else None
+    is_first = all(standing.is_judged for standing in order if standing.position < ours.position)
+    return LOOK_AGAIN_PAUSED if is_first else LOOK_AGAIN_BEHIND_OTHERS

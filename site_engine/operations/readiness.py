@@ -25,7 +25,8 @@ from strategy_lib.outcome import Outcome
 from strategy_lib.settings import SettingError
 
 if TYPE_CHECKING:
-    from site_engine.process import Clock, Stopping, TaskLog
+    from site_engine.log_messages import TaskLog
+    from site_engine.process import Clock, Stopping
     from site_store import Operation, SiteStore
 
 EVERY: Final = 5.0

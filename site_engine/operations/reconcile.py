@@ -26,8 +26,8 @@ from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import ListedNode, Provisioner
+    from site_engine.log_messages import TaskLog
     from site_engine.operations.run import OperationRun
-    from site_engine.process import TaskLog
     from site_store import GroupRecord, Operation, SiteStore
 
 _FIND_AGAIN = 15.0

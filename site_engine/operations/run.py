@@ -26,7 +26,8 @@ from strategy_lib.outcome import Evidence
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner
     from provisioner_client.redacting import RedactingProvisioner
-    from site_engine.process import Clock, TaskLog
+    from site_engine.log_messages import TaskLog
+    from site_engine.process import Clock
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, Operation, SiteStore
 

@@ -23,7 +23,8 @@ from strategy_lib.outcome import Evidence
 
 if TYPE_CHECKING:
     from provisioner_client.protocol import Provisioner, ProvisionerTask
-    from site_engine.process import Clock, Stopping, TaskLog
+    from site_engine.log_messages import TaskLog
+    from site_engine.process import Clock, Stopping
     from site_store import Operation, SiteStore
 
 _FIRST_INTERVAL = 0.1

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from site_engine.kinds import DEPLOY_GROUP
 from site_engine.trees.action_steps import LEFT_OUT, PENDING, Steps
 from site_engine.trees.action_tasks import JUDGED, Tasks, cause_of, stored_status
-from site_engine.trees.batches import batches_of, batches_to_dict
 from site_engine.trees.node_counts import NodeCounts
-from site_engine.trees.waiting import waits_for_person
+from site_engine.trees.waiting import batches_of, batches_to_dict, waits_for_person
 from site_store import StepState
 from site_store.trees.tree_facts import Times
 from strategy_lib.node import TaskStatus

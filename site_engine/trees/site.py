@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from site_engine.trees.batches import batches_to_dict
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import Reports, by_parent
-from site_engine.trees.waiting import approve_command
+from site_engine.trees.waiting import approve_command, batches_to_dict
 from site_store.status.leases import CONTROLLER
 from site_store.trees.tree_facts import Times
 from strategy_lib.groups.batch_words import batches_so_far
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, OwnerSeen
+from strategy_lib.status.first_line import TROUBLES, FirstLine, first_line
 from strategy_lib.status.leaf import OwnerRecord, Shown, status_in_site
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.roll_up import highest, in_order, status_of_parent
@@ -308,3 +308,36 @@ def _brief(action: ActionBrief | None) -> dict[str, Any] | None:
         "asks": action.asks,
         "approve": approve_command(action.id, action.asks) if action.asks else None,
     }
+
+
+def first_line_of(facts: SiteFacts, root: Entry) -> FirstLine:
+    """Say how a site stands against its design, and whether it is healthy.
+
+    Parameters
+    ----------
+    root : its entry, with what reporters say.
+    """
+    if facts.committed is None:
+        return FirstLine()
+    view = site_view(facts)
+    # Nodes in no group do not count in how the site stands (rule 33).
+    grouped = [cell for cell in view.of_design if cell.phase != NO_GROUP]
+    leaving = view.cells.get(TO_BE_REMOVED, ())
+    again = (cell for cell in grouped if cell.status == Status.PENDING and cell.serves == Serves.WANTED)
+    return first_line(
+        view.serving(grouped).counts,
+        view.tally([*grouped, *leaving])[0],
+        asked_again=sum(cell.records for cell in again),
+        to_be_removed=sum(cell.records for cell in leaving if cell.status != Status.DELETED),
+        since=facts.behind_since,
+        others=[words for child in root.children for words in _other_trouble(child)],
+    )
+
+
+def _other_trouble(child: Entry) -> Sequence[str]:
+    """Return what is wrong with a child of a site beside its nodes: what stands below a group, or the child itself."""
+    if child.status not in TROUBLES or not child.rolls_up or child.counts.get(child.status, 0):
+        return ()
+    name = f"group {child.name}" if child.kind is EntryKind.GROUP else child.name
+    said = next(iter(child.messages), child.status.value).removeprefix(f"{child.name}: ")
+    return (f"{name}: {said}",)

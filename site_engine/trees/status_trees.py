@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from site_engine.trees.action import action_entry, action_header, judges_of, reports_of_action
 from site_engine.trees.nodes import TROUBLED, leaves_to_dict, place_of
-from site_engine.trees.site import reports_of_site, site_entry, site_header
-from site_engine.trees.site_sentences import first_line_of
+from site_engine.trees.site import first_line_of, reports_of_site, site_entry, site_header
 from site_store.trees.tree_facts import LeafPage
 from strategy_lib.status.entry import Entry, entry_to_dict
 

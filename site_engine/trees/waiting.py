@@ -1,12 +1,12 @@
-"""What pending nodes of an action wait for, and which try of an action a node is at (rules 28, 39 and 44)."""
+"""What pending nodes wait for, at which try of an action a node is, and how far batches are (rules 28, 39, 44, 59)."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-from site_engine.trees.batches import batches_of
+from strategy_lib.groups.batch_words import BatchesSoFar, batches_so_far
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 from strategy_lib.status.words import Status
@@ -122,3 +122,28 @@ def which_try(tries: int, cause: str | None, status: Status) -> str:
     if status is Status.ERROR:
         return f"this was try {tries}"
     return f"try {tries}; the one before failed: {cause}" if cause else f"try {tries}"
+
+
+def batches_of(group: GroupFacts, prepares: Iterable[StatusCount], *, over: bool = False) -> BatchesSoFar | None:
+    """Return how far a group is; None where it does not go in batches.
+
+    Parameters
+    ----------
+    prepares : the roll-up of its nodes in the phase prepare.
+    over : its action is over: a group without a verdict was interrupted.
+    """
+    if not group.has_batches:
+        return None
+    cells = list(prepares)
+    total = sum(cell.records for cell in cells)
+    left = sum(cell.records for cell in cells if cell.status == TaskStatus.PENDING)
+    state = GroupState.FAILURE if over and group.state == GroupState.RUNNING else group.state
+    return batches_so_far(group.max_in_flight, group.canary, total, state, group.batches, group.begun, left)
+
+
+def batches_to_dict(found: BatchesSoFar | None) -> dict[str, Any] | None:
+    """Return the same as plain data."""
+    if found is None:
+        return None
+    at = found.batches or None
+    return {"most": found.most, "canaries": found.canaries, "at": at, "of": found.of, "text": found.text}

@@ -165,7 +165,7 @@ def test_rule_13_what_was_not_listed_before_its_deploy_and_is_deployed_after_is_
             simulator.post("nodes/a", {"hidden": True})
         return list_nodes(*arguments)
 
-    monkeypatch.setattr("site_engine.groups.groups.list_nodes", hide_and_look)
+    monkeypatch.setattr("site_engine.groups.attempt.list_nodes", hide_and_look)
     assert judged(driving.group("one")) == (GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
     assert [action for action, _ in simulator.submissions()] == ["prepare_nodes", "deploy_nodes"]
     assert driving.states()["a"] == "unknown"

@@ -12,7 +12,7 @@ import requests
 import yaml
 
 from provisioner_client.drydock.request_parts import marker_of
-from site_engine.groups import pause
+from site_engine.groups import turns
 from site_store import ActionRecord, SiteStore
 from slipway_airflow.operators import group as group_operator
 from slipway_airflow.operators import steps as node_step_operator
@@ -155,8 +155,8 @@ def looks(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     Returns how much had been submitted at each look.
     """
-    for wait in ("LOOK_AGAIN", "LOOK_AGAIN_BEHIND_OTHERS"):
-        monkeypatch.setattr(pause, wait, timedelta(seconds=0.2))
+    for wait in ("LOOK_AGAIN_PAUSED", "LOOK_AGAIN_BEHIND_OTHERS"):
+        monkeypatch.setattr(turns, wait, timedelta(seconds=0.2))
     seen: list[int] = []
 
     def watched(hold_back: Callable[..., timedelta | None]) -> Callable[..., timedelta | None]:
@@ -169,8 +169,8 @@ def looks(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         return look
 
-    monkeypatch.setattr(group_operator, "hold_group_back", watched(pause.hold_group_back))
-    monkeypatch.setattr(node_step_operator, "hold_back", watched(pause.hold_back))
+    monkeypatch.setattr(group_operator, "hold_group_back", watched(turns.hold_group_back))
+    monkeypatch.setattr(node_step_operator, "hold_back", watched(turns.hold_back))
     return seen
 
 

@@ -15,7 +15,7 @@ from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.protocol import Provisioner, TaskRef, TaskState
 from site_engine.actions.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVerdict
-from site_engine.groups.groups import GroupRequest, GroupSubject, StillBeside
+from site_engine.groups.attempt import GroupRequest, GroupSubject, StillBeside
 from site_engine.kinds import kind_of
 from site_engine.operations.readiness import Answer, AskNodes, ReadyRun, StillAsking
 from site_engine.operations.resume import Subject, SubjectDriver

@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import (
 from site_engine.actions.after_success import NextStage, next_stage
 from site_engine.actions.dead_actions import take_site
 from site_engine.errors import StepError
-from site_engine.groups.pause import hold_back
+from site_engine.groups.turns import hold_back
 from site_engine.kinds import BEGIN_ACTION, kind_of
 from slipway_airflow.operators.action import is_not_found, run_states
 from slipway_airflow.operators.base import SiteOperator, step_states

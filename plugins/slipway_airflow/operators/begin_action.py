@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from design_rendering.reading.documents import Document
     from provisioner_client.protocol import Provisioner
-    from site_engine.process import TaskLog
+    from site_engine.log_messages import TaskLog
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, RevisionRecord, SiteStore
 

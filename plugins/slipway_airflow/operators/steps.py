@@ -9,7 +9,7 @@ from design_rendering.design import read_design
 from site_engine.actions import site_steps
 from site_engine.actions.node_steps import NodeStepRequest, NodeStepSubject
 from site_engine.errors import StepError
-from site_engine.groups.pause import hold_back
+from site_engine.groups.turns import hold_back
 from site_engine.kinds import Override
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.resume import SubjectDriver

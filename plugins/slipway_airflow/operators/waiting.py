@@ -109,7 +109,7 @@ class WaitingOperator(SiteOperator):
         return result
 
     def wait_while_paused(self, action: ActionRecord, look_again: timedelta | None) -> None:
-        """Have Airflow start this task again later, if its action is paused (`site_engine.groups.pause`).
+        """Have Airflow start this task again later, if its action is paused (`site_engine.groups.turns`).
 
         Raises `AirflowRescheduleException`: this task is not to begin now; it holds no worker meanwhile.
         """

@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
+from site_engine.controller.repairs import REPAIR_KIND
 from site_engine.errors import AirflowApiError
-from site_engine.node_states.repairs import REPAIR_KIND
 from site_engine.process import STOP
 from site_store.nodes.repair_switches import ALL_SITES, words_for
 from slipway_api.actions.control import give_command

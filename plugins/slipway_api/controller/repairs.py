@@ -9,8 +9,8 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints
 
+from site_engine.controller.repairs import REPAIR_KIND
 from site_engine.monitoring.owners import ProvisionerObserver
-from site_engine.node_states.repairs import REPAIR_KIND
 from site_engine.process import STOP
 from site_engine.redaction import redact_for_site
 from slipway_api.actions.control import give_command

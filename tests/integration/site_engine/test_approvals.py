@@ -21,7 +21,7 @@ from site_engine.groups.approvals import (
     time_left,
     waiting_approval,
 )
-from site_engine.groups.groups import submitted
+from site_engine.groups.attempt import submitted
 from site_engine.kinds import STEP_WARNING
 from site_store import ApprovalAnswer, ApprovalRecord, GroupRecord
 from strategy_lib.phase import GroupState, Phase, Reason

@@ -18,7 +18,7 @@ from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.protocol import TaskRef, TaskState
 from provisioner_client.shared_lists import Locks
 from provisioner_client.simulator.maas.simulation import MaasSimulation
-from site_engine.shared_locks import store_locks
+from site_engine.shared_lists import store_locks
 from site_store import SiteStore, StoreUnavailable
 from strategy_lib.phase import Phase
 from tests.support.fake_clock import FakeClock

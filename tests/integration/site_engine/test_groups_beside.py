@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from provisioner_client.errors import ProvisionerUnavailable
-from site_engine.groups.groups import StillBeside, interrupt_group
+from site_engine.groups.attempt import StillBeside, interrupt_group
 from site_engine.groups.turns import place_taker, turn_by_store
 from site_engine.operations.wait import StillRunning
 from site_store import ApprovalAnswer, ApprovalRecord, GroupRecord, PlaceTaken

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from site_engine.groups.groups import GroupRequest, GroupSubject, is_final
+from site_engine.groups.attempt import GroupRequest, GroupSubject, is_final
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK
 from site_store import GroupRecord, StoreError

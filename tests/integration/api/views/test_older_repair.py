@@ -11,7 +11,7 @@ import pytest
 
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
-from site_engine.node_states.repairs import Remedies, repair_site
+from site_engine.controller.repairs import Remedies, repair_site
 from site_store import SiteStore
 from site_store.records import Lease
 from tests.integration.api.airflow_runs import AirflowRuns

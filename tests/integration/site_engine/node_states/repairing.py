@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
+from site_engine.controller.repairs import REPAIR_KIND, Remedies, repair_site
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.node_states.drift_watch import DriftWatch
-from site_engine.node_states.repairs import REPAIR_KIND, Remedies, repair_site
 from site_engine.trees.nodes import site_nodes
 from site_store import ActionState, SiteStore
 from site_store.records import Lease

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from site_engine.controller.repairs import Remedies, repair_site
 from site_engine.errors import AirflowApiError, AirflowRefused
-from site_engine.node_states.repairs import Remedies, repair_site
 from site_store import ActionState, SiteStore
 from site_store.nodes.ailing import RepairResult
 from site_store.nodes.repair_switches import ALL_SITES
