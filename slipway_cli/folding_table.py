@@ -25,6 +25,14 @@ _LEAST = 20
 _INDENT = 2
 
 
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def printable(text: str) -> str:
+    """Return the text on one line with every control character replaced by one that can be seen."""
+    return "".join(c if c.isprintable() else " " if c == "\n" else REPLACEMENT for c in text)
+
+
 class FoldingTable:
     """Rows with headings. Folded columns are folded as far as they can be read; then, and where even the others do not
     fit, columns stand below their rows, each with its heading: the rightmost first, and the first column never.
@@ -49,10 +57,10 @@ class FoldingTable:
         return len(self._rows)
 
     def add_row(self, *cells: str | Text) -> None:
-        """Add a row; it has a cell for each column."""
+        """Add a row; it has a cell for each column. A cell that is a plain text is made `printable`."""
         if len(cells) != len(self._columns):
             raise ValueError(f"{len(cells)} cells for {len(self._columns)} columns")
-        self._rows.append(tuple(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
+        self._rows.append(tuple(cell if isinstance(cell, Text) else Text(printable(cell)) for cell in cells))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         widths = self._widths()

@@ -25,24 +25,59 @@ def option_alias(other: str, shown: str) -> dict[str, Any]:
     return {"token_normalize_func": lambda name: shown if name == other else name}
 
 
-class SiteStateType(click.ParamType[dict[str, int]]):
-    """A version of the states of nodes, `<epoch>.<version>`, as a request names it."""
+Value = TypeVar("Value")
 
-    name = "version"
 
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> dict[str, int]:
-        """Return epoch and version. Text that is not a version is a usage error."""
-        if isinstance(value, dict):
-            return value
-        epoch, _, number = str(value).partition(".")
-        if not all(part.isascii() and part.isdigit() and len(part) <= 18 for part in (epoch, number)):
-            self.fail(f"{value!r} is no version: write EPOCH.VERSION, as `slipway get site-state` shows it")
-        return {"epoch": int(epoch), "version": int(number)}
+class Written(click.ParamType[Value]):
+    """A word of a certain form."""
 
+    def __init__(self, name: str, read: Callable[[str], Value], words: Collection[str] = ()) -> None:
+        """`read` returns what a word means, and raises `ValueError` with what is right; `words` are often meant."""
+        self.name = name
+        self._read = read
+        self._words = words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Value:
+        """Return what is meant. A word of another form is a usage error."""
+        try:
+            return self._read(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self._words if name.startswith(incomplete)]
+
+
+def _site_state(text: str) -> dict[str, int]:
+    epoch, _, number = text.partition(".")
+    if not all(part.isascii() and part.isdigit() and len(part) <= 18 for part in (epoch, number)):
+        raise ValueError(f"{text!r} is no version: write EPOCH.VERSION, as `slipway get site-state` shows it")
+    return {"epoch": int(epoch), "version": int(number)}
+
+
+VERSIONS = ("buffer", "committed", "last_site_action", "successful_site_action")
+_DIGITS = 12
+"""More than any revision's number has."""
+
+
+def _version(text: str) -> str:
+    if text not in VERSIONS and not (text.isdecimal() and int(text) > 0):
+        raise ValueError(f"{text!r} is neither a version ({', '.join(VERSIONS)}) nor the number of a revision")
+    return text
+
+
+def _revision(text: str) -> int:
+    if not (text.isdecimal() and len(text) <= _DIGITS and int(text) > 0):
+        raise ValueError(f"{text!r} is not the number of a revision: `slipway get revisions` lists them")
+    return int(text)
+
+
+VERSION = Written("version", _version, VERSIONS)
+REVISION = Written("revision", _revision)
 
 site_state_option = click.option(
     "--site-state",
-    type=SiteStateType(),
+    type=Written("version", _site_state),
     metavar="EPOCH.VERSION",
     help="Only if no newer version of the states of nodes is published.",
 )
@@ -66,42 +101,6 @@ def embedded_options(command: Command) -> Command:
     return click.option("--port", type=port, help="Airflow's port; 0 takes any free one.  [env SLIPWAY_PORT, 8080]")(
         command
     )
-
-
-_DIGITS = 12
-"""More than any revision's number has."""
-VERSIONS = ("buffer", "committed", "last_site_action", "successful_site_action")
-
-
-class VersionType(click.ParamType[str]):
-    """The name of a version, or the number of a revision."""
-
-    name = "version"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in VERSIONS and not (value.isdecimal() and int(value) > 0):
-            self.fail(
-                f"{value!r} is neither a version ({', '.join(VERSIONS)}) nor the number of a revision", param, ctx
-            )
-        return value
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(name) for name in VERSIONS if name.startswith(incomplete)]
-
-
-class RevisionType(click.ParamType[int]):
-    """The number of a revision."""
-
-    name = "revision"
-
-    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, str) and not (value.isdecimal() and len(value) <= _DIGITS and int(value) > 0):
-            self.fail(f"{value!r} is not the number of a revision: `slipway get revisions` lists them", param, ctx)
-        return int(value)
-
-
-VERSION = VersionType()
-REVISION = RevisionType()
 
 
 def matching(pattern: str, names: Collection[str]) -> list[str]:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
@@ -19,14 +19,8 @@ from rich.text import Text
 
 from slipway_cli import SlipwayCliError
 from slipway_cli.folding_table import FoldingTable, whole_lines
+from slipway_cli.folding_table import printable as printable
 from strategy_lib.errors import Problem
-
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-
-
-def printable(text: str) -> str:
-    """Return the text on one line with every control character replaced by one that can be seen."""
-    return "".join(c if c.isprintable() else " " if c == "\n" else REPLACEMENT for c in text)
 
 
 def listed(names: Collection[str], limit: int = 12) -> str:
@@ -90,13 +84,6 @@ class _WholeWords(Console):
         super().print(*objects, soft_wrap=soft_wrap, **more)
 
 
-def print_table(target: Console, rows: FoldingTable) -> None:
-    """Print a table below a blank line; nothing where it has no row."""
-    if rows.row_count:
-        target.print()
-        target.print(rows)
-
-
 def table(*columns: str, right: Sequence[str] = (), folds: Sequence[str] = ()) -> FoldingTable:
     """Return an empty table with these headings.
 
@@ -106,6 +93,38 @@ def table(*columns: str, right: Sequence[str] = (), folds: Sequence[str] = ()) -
     folds : columns that are folded when the terminal is too narrow; the others keep their width, or stand below.
     """
     return FoldingTable(columns, right, folds)
+
+
+def print_table(target: Console, rows: FoldingTable) -> None:
+    """Print a table below a blank line; nothing where it has no row."""
+    if rows.row_count:
+        target.print()
+        target.print(rows)
+
+
+Columns = Mapping[str, Callable[[Any], str | Text]]
+"""The columns of a list: the heading to what returns the cell of one."""
+
+
+def print_list(
+    found: Collection[Any],
+    columns: Columns,
+    nothing: str,
+    right: Sequence[str] = (),
+    folds: Sequence[str] = (),
+) -> None:
+    """Print a table of what was found, a row each; in its place `nothing` where nothing was."""
+    rows = table(*columns, right=right, folds=folds)
+    for one in found:
+        rows.add_row(*(cell(one) for cell in columns.values()))
+    console().print(rows if found else Text(nothing))
+
+
+def print_facts(target: Console, facts: Iterable[tuple[str, Any]], indent: str = "") -> None:
+    """Print a line `name: value` for each fact that is known."""
+    for name, value in facts:
+        if value not in (None, ""):
+            target.print(Text(f"{indent}{name}: {printable(str(value))}"), soft_wrap=True)
 
 
 def serialised(data: Any, output: str) -> str:

@@ -238,13 +238,13 @@ def _show(target: Console, wanted: StrategyInput, result: Plan, warnings: list[P
     else:
         names = table("Group", "Its nodes", folds=("Group", "Its nodes"))
         for name, nodes_of_group in result.members.items():
-            names.add_row(Text(printable(name)), Text(listed(nodes_of_group) or "none"))
+            names.add_row(name, listed(nodes_of_group) or "none")
         target.print(names)
     if result.overlaps:
         columns = ("In several groups", "Groups, the first one deploys them")
         overlaps = table(*columns, folds=columns)
         for groups, names_in_all in result.overlaps.items():
-            overlaps.add_row(Text(listed(names_in_all)), Text(listed(groups)))
+            overlaps.add_row(listed(names_in_all), listed(groups))
         target.print()
         target.print(overlaps)
     if wanted.by_policy:

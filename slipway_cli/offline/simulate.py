@@ -148,7 +148,7 @@ def _show(
         succeeded = sum(nodes[node] == NodeState.SUCCESS for node in facts["nodes"])
         rows.add_row(
             str(position),
-            Text(printable(group)),
+            group,
             "yes" if facts["critical"] else "no",
             ", ".join(str(sent[group, phase.value]) for phase in shown),
             f"{succeeded}/{len(facts['nodes'])}",
@@ -190,7 +190,7 @@ def _show_criteria(target: Console, result: Mapping[str, Any]) -> None:
     for group in result["order"]:
         for criterion in result["groups"][group]["failed_criteria"]:
             needed, actual = str(criterion["needed"]), str(criterion["actual"])
-            rows.add_row(Text(printable(group)), criterion["phase"], criterion["criterion"], needed, actual)
+            rows.add_row(group, criterion["phase"], criterion["criterion"], needed, actual)
     print_table(target, rows)
 
 
@@ -199,7 +199,7 @@ def _show_nodes(target: Console, nodes: Mapping[str, str]) -> None:
     for state in NodeState:
         names = sorted(node for node, its_state in nodes.items() if its_state == state)
         if names and state != NodeState.SUCCESS:
-            rows.add_row(state.value.replace("_", " "), str(len(names)), Text(listed(names)))
+            rows.add_row(state.value.replace("_", " "), str(len(names)), listed(names))
     print_table(target, rows)
 
 
@@ -210,7 +210,7 @@ def _show_held(target: Console, held: Mapping[str, str]) -> None:
         by_reason.setdefault(reason, []).append(name)
     rows = table("Held", "Why", folds=("Held", "Why"))
     for reason, names in by_reason.items():
-        rows.add_row(Text(listed(names)), Text(printable(reason)))
+        rows.add_row(listed(names), reason)
     print_table(target, rows)
 
 

@@ -52,10 +52,10 @@ def print_groups(target: Console, groups: Iterable[PlannedGroup], last: str) -> 
     for group in groups:
         rows.add_row(
             str(group.position),
-            Text(printable(group.name)),
+            group.name,
             Text("yes", style="bold") if group.critical else Text("no", style="dim"),
             "?" if group.nodes is None else str(group.nodes),
-            Text(listed(group.depends_on)),
+            listed(group.depends_on),
             group.words,
         )
     target.print(rows)
@@ -82,7 +82,7 @@ def print_rows(target: Console, rows: Sequence[PlanRow], *, explain: bool) -> No
         more = [f"and {len(differs) - most} more: --explain shows them"] if len(differs) > most else []
         nodes, style = listed(row.nodes, _MOST_NAMES), _STYLES.get(row.deed, "")
         lines = "\n".join(map(printable, [*differs[:most], *more]))
-        shown.add_row(Text(done, style=style), Text(nodes), Text(printable(why)), Text(lines))
+        shown.add_row(Text(done, style=style), Text(nodes), why, Text(lines))
     if rows:
         target.print(shown)
     if len(rows) > _MOST_ROWS:

@@ -30,7 +30,7 @@ from slipway_cli.online.server.online_command import (
 from slipway_cli.online.server.server import SiteServer
 from slipway_cli.online.sites.node_history import describe_node
 from slipway_cli.options import REVISION, examples
-from slipway_cli.output import console, deliver, printable, table
+from slipway_cli.output import console, deliver, print_facts, print_table, printable, table
 
 _STYLES = {"success": "green", "failed": "red", "failure": "red", "running": "cyan"}
 _MOST_NODES = 500
@@ -84,7 +84,7 @@ def describe_revision(server: SiteServer, output: str, number: int) -> None:
 
     def show(body: Any) -> None:
         target = console()
-        _facts(
+        print_facts(
             target,
             (
                 ("Revision", f"{body['revision']} of site {body['site']}"),
@@ -124,7 +124,7 @@ def describe_validation(server: SiteServer, output: str, validation: str, action
     """
     found = step_of(validation, action)
     path = f"/actions/{found.action}/validations/{quote(found.step, safe='')}"
-    show_answer(server.get(path), output, lambda body: _facts(console(), body.items()))
+    show_answer(server.get(path), output, lambda body: print_facts(console(), body.items()))
 
 
 @describe.command("workflow", epilog=examples("slipway describe workflow/deploy_site__2026-03-01T12:00:00.000000"))
@@ -135,11 +135,11 @@ def describe_workflow(server: SiteServer, output: str, workflow: str) -> None:
 
     def show(body: Any) -> None:
         target = console()
-        _facts(target, ((key, value) for key, value in body.items() if key not in ("steps", "sub_dags", "conf")))
+        print_facts(target, ((key, value) for key, value in body.items() if key not in ("steps", "sub_dags", "conf")))
         rows = table("Task", "Place", "State", "Tries")
         for task in body.get("steps") or []:
             place = "" if task["map_index"] < 0 else str(task.get("rendered_map_index") or task["map_index"])
-            rows.add_row(task["task_id"], printable(place), task["state"] or "", str(task["try_number"]))
+            rows.add_row(task["task_id"], place, task["state"] or "", str(task["try_number"]))
         target.print(rows)
 
     show_answer(server.get(f"/workflows/{quote(workflow, safe='')}"), output, show)
@@ -223,7 +223,7 @@ def _show_action(action: Any) -> None:
             target.print(Text(printable(f"group {group['name']} {group['waits']}"), style="yellow"), soft_wrap=True)
     took = format_duration(action["started"], action["ended"])
     ended = f"{format_time(action['ended'])} UTC{f', after {took}' if took else ''}" if action["ended"] else None
-    _facts(
+    print_facts(
         target,
         (
             ("Action", f"{action['id']}: {action['name']}"),
@@ -237,7 +237,6 @@ def _show_action(action: Any) -> None:
         ),
     )
     if groups:
-        _blank(target)
         columns = ("Group", "Critical", "State", "Nodes", "Succeeded", "Failed", "Unknown")
         rows = table(*columns, right=columns[3:], folds=("Group",))
         for group in groups:
@@ -245,8 +244,8 @@ def _show_action(action: Any) -> None:
             state = group["state"] + (f" ({group['reason']})" if group.get("reason") else "")
             numbers = [str(counts.get(key, 0)) for key in ("total", "success", "failure", "unknown")]
             critical = "yes" if group.get("critical") else "no"
-            rows.add_row(Text(printable(group["name"])), critical, _coloured(state), *numbers)
-        target.print(rows)
+            rows.add_row(group["name"], critical, _coloured(state), *numbers)
+        print_table(target, rows)
         _criteria(target, groups)
     _show_nodes(target, action)
     _show_steps(target, action)
@@ -261,14 +260,10 @@ def _show_action(action: Any) -> None:
 
 def _show_nodes(target: Console, action: Any) -> None:
     nodes = action.get("nodes") or []
-    if not nodes:
-        return
-    _blank(target)
     rows = table("Node", "State", "Groups", "Message", folds=("Groups", "Message"))
     for node in nodes[:_MOST_NODES]:
-        groups = Text(printable(", ".join(node["groups"])))
-        rows.add_row(printable(node["name"]), _coloured(node["state"]), groups, Text(printable(node["message"] or "")))
-    target.print(rows)
+        rows.add_row(node["name"], _coloured(node["state"]), ", ".join(node["groups"]), node["message"] or "")
+    print_table(target, rows)
     if len(nodes) > _MOST_NODES:
         target.print(f"and {len(nodes) - _MOST_NODES} more: with -o json they are all there")
 
@@ -276,11 +271,10 @@ def _show_nodes(target: Console, action: Any) -> None:
 def _show_steps(target: Console, action: Any) -> None:
     if not action.get("steps"):
         return
-    _blank(target)
     rows = table("#", "Step", "State", right=("#",), folds=("Step",))
     for step in action["steps"]:
-        rows.add_row(str(step["index"]), Text(printable(step["id"])), _coloured(step["state"] or "-"))
-    target.print(rows)
+        rows.add_row(str(step["index"]), step["id"], _coloured(step["state"] or "-"))
+    print_table(target, rows)
     target.print(Text(f"Log of a step: slipway logs step/{action['id']}/STEP", style="dim"), soft_wrap=True)
     # One that was stopped or closed may have none.
     if any(step["id"] == REPORT and step["state"] == "success" for step in action["steps"]):
@@ -315,7 +309,7 @@ def _show_step(step: Any) -> None:
     target = console()
     keys = ("task_id", "index", "state", "start_date", "end_date", "duration", "try_number", "operator")
     shown_times = {"start_date": format_time, "end_date": format_time}
-    _facts(target, ((key, shown_times.get(key, lambda value: value)(step.get(key)) or None) for key in keys))
+    print_facts(target, ((key, shown_times.get(key, lambda value: value)(step.get(key)) or None) for key in keys))
     _notes(target, step.get("notes") or [])
 
 
@@ -329,9 +323,3 @@ def _notes(target: Console, notes: Iterable[Any]) -> None:
         details = f"  (notedetails/{note['note_id']})" if note.get("resolved_url_value") else ""
         line = f"{format_time(note['note_timestamp'])}  {about}{note['note_val']}{details}"
         target.print(Text(printable(line)), soft_wrap=True)
-
-
-def _facts(target: Console, facts: Iterable[tuple[str, Any]]) -> None:
-    for name, value in facts:
-        if value is not None:
-            target.print(Text(f"{name}: {printable(str(value))}"), soft_wrap=True)

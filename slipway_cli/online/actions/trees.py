@@ -17,7 +17,7 @@ from slipway_cli import INTERRUPTED_EXIT
 from slipway_cli.online.server.completion import SITE
 from slipway_cli.online.server.online_command import online, show_answer
 from slipway_cli.online.server.server import Failed, SiteServer, translated_errors
-from slipway_cli.options import examples
+from slipway_cli.options import Written, examples
 from slipway_cli.output import OutputFormat, console
 from slipway_cli.terminal.follow import WAIT, Absence, Clock, follow, open_tree_view, show_end
 from slipway_cli.terminal.tree_header import action_header_lines, site_header_lines
@@ -29,18 +29,14 @@ _ANSWER = WAIT + 15.0
 """Seconds for one answer."""
 
 
-class Depth(click.ParamType[str]):
-    """How many levels of a tree: a number, or all."""
-
-    name = "depth"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if _DEPTH.fullmatch(value) is None:
-            self.fail(f"{value!r} is neither a number from 0 to 999 nor `all`", param, ctx)
-        return value
+def _depth(text: str) -> str:
+    if _DEPTH.fullmatch(text) is None:
+        raise ValueError(f"{text!r} is neither a number from 0 to 999 nor `all`")
+    return text
 
 
-DEPTH = Depth()
+DEPTH = Written("depth", _depth)
+"""How many levels of a tree: a number, or all."""
 
 
 def show_tree(server: SiteServer, path: str, output: str, depth: str | None, ref: str = "") -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from dataclasses import asdict
 
 import click
-from rich.text import Text
 
 from api_client.session import ApiRefused, ApiSession, ApiUnreachable
 from slipway_cli.online.server.profiles import Folder, Login, Profile
 from slipway_cli.online.server.server import Failed
 from slipway_cli.online.server.server_config import checked_url, server_config
 from slipway_cli.options import examples
-from slipway_cli.output import console, output_option, serialised, table
+from slipway_cli.output import Columns, output_option, print_list, serialised
 from strategy_lib.settings import SLIPWAY_PASSWORD
 
 
@@ -116,20 +116,18 @@ def list_profiles(output: str) -> None:
     if output != "table":
         data = {
             "current": current,
-            "profiles": [
-                {"name": name, "url": item.url, "site": item.site, "user": item.user} for name, item in found.items()
-            ],
+            "profiles": [{"name": name, **asdict(item)} for name, item in found.items()],
         }
         click.echo(serialised(data, output), nl=False)
         return
-    target = console()
-    if not found:
-        target.print(Text("there is no profile yet: `slipway profile add NAME URL` makes one"))
-        return
-    rows = table("", "Name", "Server", "Site", "User")
-    for name, item in found.items():
-        rows.add_row("*" if name == current else "", name, item.url, item.site or "", item.user or "")
-    target.print(rows)
+    columns: Columns = {
+        "": lambda one: "*" if one[0] == current else "",
+        "Name": lambda one: one[0],
+        "Server": lambda one: one[1].url,
+        "Site": lambda one: one[1].site or "",
+        "User": lambda one: one[1].user or "",
+    }
+    print_list([*found.items()], columns, "there is no profile yet: `slipway profile add NAME URL` makes one")
 
 
 @profile.command(

@@ -17,6 +17,7 @@ import requests
 import yaml
 from click.shell_completion import CompletionItem
 from rich.syntax import Syntax
+from rich.text import Text
 
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.server.server_config import server_config
@@ -98,6 +99,12 @@ def show_data(data: Any, output: str, show_table: Callable[[Any], None]) -> None
         show_table(data)
     else:
         click.echo(serialised(data, output), nl=False)
+
+
+def tell_of_more(answer: requests.Response, output: str, what: str = "more") -> None:
+    """Say to people that a list goes on."""
+    if output == OutputFormat.TABLE and "next" in answer.links:
+        console().print(Text(f"{what} are left out: see --limit", style="dim"))
 
 
 def echo_documents(text: str, output: str) -> None:
@@ -189,6 +196,12 @@ def node_names(targets: object) -> list[str]:
     if isinstance(targets, str):
         return [name.strip() for name in targets.split(",") if name.strip()]
     return list(targets) if isinstance(targets, list) else []
+
+
+def named_nodes(words: Sequence[str]) -> list[str]:
+    """Return the names of nodes in `node/n1`, `n1,n2` and `node n1`."""
+    rest = words[1:] if len(words) > 1 and words[0] == "node" else words
+    return node_names(",".join(name.removeprefix("node/") for name in rest))
 
 
 def format_time(text: str | None) -> str:

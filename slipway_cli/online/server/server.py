@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
+from urllib.parse import quote
 
 import click
 import requests
@@ -227,6 +228,10 @@ class SiteServer:
         session = ApiSession.with_token(self.where.url, self.where.user or "", self.where.token, timeout)
         session.trace = self._trace
         return session
+
+    def of_site(self, rest: str) -> str:
+        """Return the path of something of the site."""
+        return f"/sites/{quote(self.where.site, safe='')}/{rest}"
 
     def get(self, path: str, **query: Any) -> requests.Response:
         return self.send("GET", path, query)

@@ -49,16 +49,6 @@ class ServerConfig:
         return f"Installation(url={self.url!r}, site={self.site!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """A server, who named it, and what names another one."""
-
-    server: Profile
-    said: str
-    others: str
-    profile: str | None = None
-
-
 def server_config(
     profile: str | None, site: str | None, environ: Mapping[str, str] | None = None, *, with_token: bool = True
 ) -> ServerConfig:
@@ -72,14 +62,14 @@ def server_config(
     """
     env = os.environ if environ is None else environ
     folder = Folder.of(env)
-    named = _named(profile, env, folder)
-    url = checked_url(named.server.url)
-    token, user = SLIPWAY_TOKEN.read(env) or None, named.server.user
+    server, name, advice = _named(profile, env, folder)
+    url = checked_url(server.url)
+    token, user = SLIPWAY_TOKEN.read(env) or None, server.user
     if with_token and not token:
         login = folder.login(url, user)
         if login is not None:
             token, user = login.token, login.user
-    given = site or SLIPWAY_SITE.read(env) or named.server.site
+    given = site or SLIPWAY_SITE.read(env) or server.site
     chosen = given or DEFAULT_SITE
     if _NAME.fullmatch(chosen) is None:
         raise SlipwayCliError(f"{chosen!r} is no name of a site: use up to 64 letters, digits, _ . and -")
@@ -88,28 +78,26 @@ def server_config(
         site=chosen,
         user=user,
         token=token,
-        profile=named.profile,
+        profile=name,
         login=f"slipway login --profile {profile}" if profile else "slipway login",
-        advice=f"{named.said}; {named.others}",
+        advice=advice,
         site_named=bool(given),
     )
 
 
-def _named(profile: str | None, env: Mapping[str, str], folder: Folder) -> _Named:
+def _named(profile: str | None, env: Mapping[str, str], folder: Folder) -> tuple[Profile, str | None, str]:
+    """Return the server, the name of its profile, and who named it with what names another one."""
     name = profile or SLIPWAY_PROFILE.read(env)
     current, profiles = folder.profiles()
     if name:
         by = "" if profile else ", which SLIPWAY_PROFILE names"
-        return _Named(
-            folder.profile(name), f"The server is that of profile {name}{by}", "--profile names another", name
-        )
+        return folder.profile(name), name, f"The server is that of profile {name}{by}; --profile names another"
     if address := SLIPWAY_URL.read(env):
-        others = "that variable, or --profile, names another"
-        return _Named(Profile(address), "The server is the one in SLIPWAY_URL", others)
+        said = "The server is the one in SLIPWAY_URL; that variable, or --profile, names another"
+        return Profile(address), None, said
     if current is not None and current in profiles:
         said = f"The server is that of profile {current}, which is in use"
-        others = "--profile, `slipway profile use` or SLIPWAY_URL name another"
-        return _Named(profiles[current], said, others, current)
+        return profiles[current], current, f"{said}; --profile, `slipway profile use` or SLIPWAY_URL name another"
     from slipway_cli.embedded.home import find_running
 
     home = SLIPWAY_HOME.read(env).expanduser()
@@ -121,7 +109,7 @@ def _named(profile: str | None, env: Mapping[str, str], folder: Folder) -> _Name
             f"`make up` or `slipway up`, or name a server with {known}`slipway profile add NAME URL` or SLIPWAY_URL"
         )
     said = "No server was named, so it is the one that `slipway up` runs here"
-    return _Named(Profile(running.url), said, "`slipway profile add` or SLIPWAY_URL name another")
+    return Profile(running.url), None, f"{said}; `slipway profile add` or SLIPWAY_URL name another"
 
 
 def checked_url(url: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote, urlsplit
 
 import click
-import requests
 from rich.text import Text
 
 from slipway_cli.online.server.online_command import (
@@ -17,6 +17,7 @@ from slipway_cli.online.server.online_command import (
     online,
     show_answer,
     show_data,
+    tell_of_more,
 )
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.sites.node_states import get_node_state, get_site_state
@@ -24,7 +25,7 @@ from slipway_cli.online.sites.reporters import get_reporters
 from slipway_cli.online.sites.site_objects import get_audit, get_objects
 from slipway_cli.online.sites.status_lists import get_nodes, get_owners, get_sites, new_sheet, status_text
 from slipway_cli.options import VERSION, examples
-from slipway_cli.output import OutputFormat, console, printable, table
+from slipway_cli.output import Columns, print_list, printable
 from slipway_cli.terminal.tree_header import verdict_style
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -65,28 +66,35 @@ def _version_options(command: Command) -> Command:
 def get_actions(server: SiteServer, output: str, limit: int) -> None:
     """List the newest actions of the site, newest first."""
 
+    sheet = new_sheet()
+
+    def lifecycle(action: Any) -> Text:
+        life = "Waits for approval" if action.get("waits") else action.get("action_lifecycle") or ""
+        return Text(life, style=_STYLES.get(life, style(action)))
+
+    def style(action: Any) -> str:
+        return "bold yellow" if action.get("waits") else verdict_style(action)
+
+    def steps(action: Any) -> str:
+        states = [step.get("state") for step in action.get("steps") or []]
+        failed = states.count("failed")
+        return f"{states.count('success')}/{len(states)}" + (f", {failed} failed" if failed else "")
+
+    columns: Columns = {
+        "Action": itemgetter("id"),
+        "Name": itemgetter("name"),
+        "Lifecycle": lifecycle,
+        "Status": lambda action: status_text(action.get("status"), sheet),
+        "Rev": lambda action: str(action.get("revision") or ""),
+        "Created (UTC)": lambda action: format_time(action.get("datetime")),
+        "Updated (UTC)": lambda action: format_time(action.get("last_updated")),
+        "User": lambda action: action.get("user") or "",
+        "Steps": steps,
+        "Verdict": lambda one: Text(printable(one.get("waits") or one.get("verdict") or ""), style(one)),
+    }
+
     def rows(actions: Any) -> None:
-        columns = ("Action", "Name", "Lifecycle", "Status", "Rev", "Created (UTC)", "Updated (UTC)", "User", "Steps")
-        result = table(*columns, "Verdict", right=("Rev",), folds=("Verdict",))
-        sheet = new_sheet()
-        for action in actions:
-            life = "Waits for approval" if action.get("waits") else action.get("action_lifecycle") or ""
-            style = "bold yellow" if action.get("waits") else verdict_style(action)
-            steps = [step.get("state") for step in action.get("steps") or []]
-            good, bad = steps.count("success"), steps.count("failed")
-            result.add_row(
-                action["id"],
-                action["name"],
-                Text(life, style=_STYLES.get(life, style)),
-                status_text(action.get("status"), sheet),
-                str(action.get("revision") or ""),
-                format_time(action.get("datetime")),
-                format_time(action.get("last_updated")),
-                printable(action.get("user") or ""),
-                f"{good}/{len(steps)}" + (f", {bad} failed" if bad else ""),
-                Text(printable(action.get("waits") or action.get("verdict") or ""), style),
-            )
-        _print(result, actions, f"site {server.where.site} has no action yet")
+        print_list(actions, columns, f"site {server.where.site} has no action yet", ("Rev",), ("Verdict",))
 
     # The server answers with the status of at most this many at once.
     answer = server.get("/actions", limit=min(limit, _MOST_WITH_STATUS), status=True)
@@ -102,7 +110,7 @@ def get_actions(server: SiteServer, output: str, limit: int) -> None:
             actions += answer.json()
             asked += _MOST_WITH_STATUS
         show_data(actions, output, rows)
-    _tell_of_older(answer, output)
+    tell_of_more(answer, output, "older ones")
 
 
 @get.command("configdocs", epilog=examples("slipway get configdocs", "slipway get configdocs --collection design -c"))
@@ -128,20 +136,18 @@ def get_configdocs(
     if len(wanted) not in (0, 2):
         raise click.UsageError("name two versions, or none")
 
+    columns: Columns = {
+        "Collection": itemgetter("collection_name"),
+        "Base": lambda item: f"{item['base_version']}: {item['base_status']}",
+        "Base revision": lambda item: str(item.get("base_revision") or ""),
+        "New": lambda item: f"{item['new_version']}: {item['new_status']}",
+        # The buffer is no revision; the API has the number that its commit would get.
+        "New revision": lambda one: "" if one["new_version"] == "buffer" else str(one.get("new_revision") or ""),
+    }
+
     def rows(statuses: Any) -> None:
-        result = table(
-            "Collection", "Base", "Base revision", "New", "New revision", right=("Base revision", "New revision")
-        )
-        for item in statuses:
-            result.add_row(
-                item["collection_name"],
-                f"{item['base_version']}: {item['base_status']}",
-                str(item.get("base_revision") or ""),
-                f"{item['new_version']}: {item['new_status']}",
-                # The buffer is no revision; the API has the number that its commit would get.
-                "" if item["new_version"] == "buffer" else str(item.get("new_revision") or ""),
-            )
-        _print(result, statuses, f"site {server.where.site} has no documents yet: slipway create configdocs --help")
+        nothing = f"site {server.where.site} has no documents yet: slipway create configdocs --help"
+        print_list(statuses, columns, nothing, right=("Base revision", "New revision"))
 
     show_answer(server.get("/configdocs", versions=wanted or None), output, rows)
 
@@ -163,25 +169,31 @@ def get_renderedconfigdocs(
 def get_revisions(server: SiteServer, output: str, limit: int) -> None:
     """List the revisions of the site, newest first: who committed them, and what they are."""
 
+    def what(item: Any) -> str:
+        words = [*item["versions"]]
+        if item.get("rollback_of"):
+            words.append(f"goes back to {item['rollback_of']}")
+        if item.get("forced"):
+            words.append(f"forced: {len(item['problems'])} problems overridden")
+        if item.get("by_policy"):
+            words.append(f"changed by policy: {', '.join(item['by_policy'])}")
+        return ", ".join(words)
+
+    columns: Columns = {
+        "Revision": lambda item: str(item["revision"]),
+        "Created (UTC)": lambda item: format_time(item["created"]),
+        "User": itemgetter("user"),
+        "Collections": lambda item: ", ".join(each["name"] for each in item["collections"]),
+        "What": what,
+    }
+
     def rows(revisions: Any) -> None:
-        result = table("Revision", "Created (UTC)", "User", "Collections", "What", right=("Revision",), folds=("What",))
-        for item in revisions:
-            what = [*item["versions"]]
-            if item.get("rollback_of"):
-                what.append(f"goes back to {item['rollback_of']}")
-            if item.get("forced"):
-                what.append(f"forced: {len(item['problems'])} problems overridden")
-            if item.get("by_policy"):
-                what.append(f"changed by policy: {', '.join(item['by_policy'])}")
-            names = ", ".join(each["name"] for each in item["collections"])
-            result.add_row(
-                str(item["revision"]), format_time(item["created"]), printable(item["user"]), names, ", ".join(what)
-            )
-        _print(result, revisions, f"site {server.where.site} has no revision yet: slipway commit configdocs")
+        nothing = f"site {server.where.site} has no revision yet: slipway commit configdocs"
+        print_list(revisions, columns, nothing, right=("Revision",), folds=("What",))
 
     answer = server.get("/revisions", limit=limit)
     show_answer(answer, output, rows)
-    _tell_of_older(answer, output)
+    tell_of_more(answer, output, "older ones")
 
 
 @get.command("workflows", epilog=examples("slipway get workflows --since 2026-03-01"))
@@ -192,21 +204,16 @@ def get_revisions(server: SiteServer, output: str, limit: int) -> None:
 def get_workflows(server: SiteServer, output: str, since: str | None, until: str | None, limit: int) -> None:
     """List the DAG runs that Airflow has of Slipway's actions, of all sites, newest first."""
 
-    def rows(workflows: Any) -> None:
-        result = table("Workflow", "State", "Started (UTC)", "Ended (UTC)", "Run")
-        for item in workflows:
-            result.add_row(
-                item["workflow_id"],
-                item["state"],
-                format_time(item["start_date"]),
-                format_time(item["end_date"]),
-                item["run_id"],
-            )
-        _print(result, workflows, "there is no workflow")
-
+    columns: Columns = {
+        "Workflow": itemgetter("workflow_id"),
+        "State": itemgetter("state"),
+        "Started (UTC)": lambda item: format_time(item["start_date"]),
+        "Ended (UTC)": lambda item: format_time(item["end_date"]),
+        "Run": itemgetter("run_id"),
+    }
     answer = server.get("/workflows", since=since, until=until, limit=limit)
-    show_answer(answer, output, rows)
-    _tell_of_older(answer, output)
+    show_answer(answer, output, lambda workflows: print_list(workflows, columns, "there is no workflow"))
+    tell_of_more(answer, output, "older ones")
 
 
 @get.command("site-statuses", epilog=examples("slipway get site-statuses -s machines-power-state"))
@@ -218,12 +225,12 @@ def get_site_statuses(server: SiteServer, output: str, types: tuple[str, ...]) -
     def rows(statuses: Any) -> None:
         provision = {item["hostname"]: item["status"] for item in statuses.get("nodes_provision_status") or []}
         power = {item["hostname"]: item["power_state"] for item in statuses.get("machines_powerstate") or []}
-        result = table("Node", "Status", "Power")
-        for name in sorted(provision.keys() | power.keys()):
-            result.add_row(
-                printable(name), printable(str(provision.get(name, ""))), printable(str(power.get(name) or ""))
-            )
-        _print(result, provision or power, "the provisioner knows no machine")
+        columns: Columns = {
+            "Node": str,
+            "Status": lambda name: str(provision.get(name, "")),
+            "Power": lambda name: str(power.get(name) or ""),
+        }
+        print_list(sorted(provision.keys() | power.keys()), columns, "the provisioner knows no machine")
 
     show_answer(server.get("/site_statuses", filters=",".join(types) or None), output, rows)
 
@@ -244,12 +251,3 @@ def _show_documents(server: SiteServer, path: str, version: str | None, cleartex
             raise
         answer = server.get(path, version="committed", **secrets)
     echo_documents(answer.text, output)
-
-
-def _tell_of_older(answer: requests.Response, output: str) -> None:
-    if output == OutputFormat.TABLE and "next" in answer.links:
-        console().print(Text("older ones are left out: see --limit", style="dim"))
-
-
-def _print(rows: Any, found: Iterable[Any], nothing: str) -> None:
-    console().print(rows if found else Text(nothing))

@@ -16,7 +16,7 @@ from slipway_cli.online.server.online_command import format_time, online, show_a
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.sites.status_lists import new_sheet, status_text
 from slipway_cli.options import examples
-from slipway_cli.output import console, printable
+from slipway_cli.output import console, print_facts, printable
 from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, tree_lines
 from strategy_lib.duration import duration_words
 from strategy_lib.status.serves import Serves
@@ -41,7 +41,7 @@ def describe_node(server: SiteServer, output: str, name: str, limit: int, tasks:
     """
     if op is not None and not tasks:
         raise click.UsageError("--op is about --tasks, which is not given")
-    path = f"/sites/{quote(server.where.site, safe='')}/nodes/{quote(name, safe='')}"
+    path = server.of_site(f"nodes/{quote(name, safe='')}")
     if not tasks:
         show_answer(
             server.get(path, limit=limit, differences=True), output, lambda body: _show(console(), body, new_sheet())
@@ -78,9 +78,7 @@ def _show_tasks(target: Console, body: Mapping[str, Any], sheet: Sheet) -> None:
         ("Connection", body["connection"]),
         ("Asked", f"{format_time(body['read_at'])} UTC"),
     )
-    for name, value in facts:
-        if value:
-            target.print(Text(f"  {name}: {printable(str(value))}"), soft_wrap=True)
+    print_facts(target, facts, "  ")
     if body["root"] is None:
         target.print(Text(printable(body["reason"]), "yellow"), soft_wrap=True)
         return

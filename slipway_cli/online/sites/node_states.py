@@ -19,7 +19,7 @@ from slipway_cli.online.server.online_command import (
     TargetGroup,
     confirm,
     format_time,
-    node_names,
+    named_nodes,
     online,
     only_if_same,
     show_data,
@@ -39,10 +39,6 @@ _REST = 2.0
 """Seconds between two attempts at a server that does not answer."""
 
 
-def _path(server: SiteServer, rest: str) -> str:
-    return f"/sites/{quote(server.where.site, safe='')}/{rest}"
-
-
 def _styled(state: str | None) -> Text:
     return Text("not known", "dim") if state is None else Text(printable(state), _STYLES.get(state, "red"))
 
@@ -52,10 +48,10 @@ def _styled(state: str | None) -> Text:
 @online
 def get_site_state(server: SiteServer, output: str, watch: bool) -> None:
     """Show the published states of a site's nodes: those first that are not up."""
-    found = server.get(_path(server, "state")).json()
+    found = server.get(server.of_site("state")).json()
     show_data(found, output, _show_site)
     if output == OutputFormat.TABLE:
-        click.echo(printable(repair_line(server.get(_path(server, "repair")).json())))
+        click.echo(printable(repair_line(server.get(server.of_site("repair")).json())))
     if watch:
         try:
             _watch(server, found, output)
@@ -100,7 +96,7 @@ def _newer(server: SiteServer, since: str, absence: Absence) -> Any:
     Raises `Failed`: it is refused; there was no answer for too long.
     """
     try:
-        answer = server.send("GET", _path(server, "state"), {"since": since, "wait": _LINGER}, timeout=_ANSWER)
+        answer = server.send("GET", server.of_site("state"), {"since": since, "wait": _LINGER}, timeout=_ANSWER)
     except Failed as failed:
         error = failed.__cause__
         if not isinstance(error, ApiUnreachable | ApiRefused):
@@ -122,8 +118,8 @@ def _show_site(found: Mapping[str, Any]) -> None:
     racks = any(node.get("rack") for node in away.values())
     rows = table("Node", "State", *(["Rack"] if racks else []), "Reason", folds=("Reason",))
     for name, node in away.items():
-        rack = [Text(printable(node.get("rack") or ""))] if racks else []
-        rows.add_row(Text(printable(name)), _styled(node["state"]), *rack, Text(printable(node.get("reason") or "")))
+        rack = [node.get("rack") or ""] if racks else []
+        rows.add_row(name, _styled(node["state"]), *rack, node.get("reason") or "")
     target = console()
     why = f": {found['reason']}" if found["reason"] else ""
     target.print(Text(printable(f"site {found['site']}: {found['state']}{why}")))
@@ -157,7 +153,7 @@ def _in_words(said: Mapping[str, Any]) -> str:
 def get_node_state(server: SiteServer, output: str, node: str) -> None:
     """Show the three states of a NODE: what is reported, what an administrator set, and what is published."""
     name = quote(node.removeprefix("node/"), safe="")
-    answer = server.get(_path(server, f"nodes/{name}/state"))
+    answer = server.get(server.of_site(f"nodes/{name}/state"))
     version = answer.headers.get("ETag", "").strip('"')
     show_data(answer.json(), output, lambda found: _show_node(found, version))
 
@@ -170,7 +166,7 @@ def _show_node(found: Mapping[str, Any], version: str) -> None:
         if kind == "user" and found["set_by"]:
             ends = f", until {format_time(found['until'])} UTC" if found["until"] else ""
             reason = f"{reason} (set by {found['set_by']}{ends})".strip()
-        rows.add_row(kind, _styled(one["state"]), format_time(one["since"]), Text(printable(reason)))
+        rows.add_row(kind, _styled(one["state"]), format_time(one["since"]), reason)
     target = console()
     which = f", version {version}" if version else ""
     target.print(Text(printable(f"node {found['node']} of site {found['site']}{which}")))
@@ -235,12 +231,12 @@ def set_node_state(
     headers = {} if if_version is None else {"If-Match": f'"{if_version.strip(chr(34))}"'}
     if not safe and not probe and not yes:
         looked = {**body, "condition": "safe", "probe": True}
-        seen = server.send("PUT", _path(server, "states"), {}, headers=headers, json=looked)
+        seen = server.send("PUT", server.of_site("states"), {}, headers=headers, json=looked)
         judged, headers = seen.json(), only_if_same(seen)
         against = f" against: {judged['reason']}" if judged["reason"] else ""
         which = f"{counted(len(judged['nodes']), 'node')} ({listed(judged['nodes'])})"
         confirm(printable(f"site {server.where.site} at {server.where.url}: set {which} to {state}{against}?"), "--yes")
-    answer = server.send("PUT", _path(server, "states"), {}, headers=headers, json=body, timeout=_ANSWER)
+    answer = server.send("PUT", server.of_site("states"), {}, headers=headers, json=body, timeout=_ANSWER)
     found = answer.json()
     if output != OutputFormat.TABLE:
         show_data(found, output, lambda _: None)
@@ -261,10 +257,7 @@ def _parted(words: tuple[str, ...]) -> tuple[list[str], str, str]:
     """Part the words into nodes, state and reason. Raises `click.UsageError`: none of them is a state."""
     for place, word in enumerate(words):
         if word in STATES and (place + 1 < len(words) or word == "up"):
-            named = [name.removeprefix("node/") for name in words[:place]]
-            if len(named) > 1 and named[0] == "node":
-                named = named[1:]
-            return node_names(",".join(named)) or [] if named else [], word, " ".join(words[place + 1 :])
+            return named_nodes(words[:place]), word, " ".join(words[place + 1 :])
     if words[-1] in STATES:
         raise click.UsageError(f"say why, behind the state: … {words[-1]} 'new disk'")
     raise click.UsageError(f"which state: {', '.join(STATES)}? Names of nodes come before it, the reason behind it")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 import click
 
@@ -57,8 +56,7 @@ def _switch(server: SiteServer, output: str, reason: str, *, stopped: bool, all_
         if found["problems"]:
             raise Failed(f"no repair begins any more, but what is at work goes on: {'; '.join(found['problems'])}")
         return
-    path = f"/sites/{quote(server.where.site, safe='')}/repair"
-    found = server.send("PUT", path, {}, json=body).json()
+    found = server.send("PUT", server.of_site("repair"), {}, json=body).json()
     show_data(found, output, lambda data: click.echo(printable(repair_line(data))))
 
 

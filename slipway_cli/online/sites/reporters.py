@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
 import click
-from rich.text import Text
 
 from slipway_cli.online.server.online_command import confirm, format_time, online, only_if_same, show_answer
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.options import examples
-from slipway_cli.output import console, printable, table
-
-
-def _path(server: SiteServer) -> str:
-    return f"/sites/{quote(server.where.site, safe='')}/reporters"
+from slipway_cli.output import Columns, print_list, printable
 
 
 @click.command("reporter", epilog=examples("slipway create reporter burn-in --site lab-7"))
@@ -26,7 +22,7 @@ def create_reporter(server: SiteServer, output: str, owner: str) -> None:
 
     With it a program adds leaves of its own below entries of the site's trees. The token is all of standard output.
     """
-    answer = server.send("POST", _path(server), {}, json={"owner": owner})
+    answer = server.send("POST", server.of_site("reporters"), {}, json={"owner": owner})
 
     def show(made: Any) -> None:
         said = f"reporter {made['id']} of site {server.where.site} speaks for {made['owner']}; this is its token:"
@@ -41,20 +37,17 @@ def create_reporter(server: SiteServer, output: str, owner: str) -> None:
 def get_reporters(server: SiteServer, output: str) -> None:
     """List the reporters of the site, revoked ones too."""
 
-    def show(reporters: Any) -> None:
-        rows = table("Reporter", "Owner", "Created (UTC)", "By", "Last used (UTC)", "Revoked (UTC)")
-        for one in reporters:
-            rows.add_row(
-                one["id"],
-                Text(printable(one["owner"])),
-                format_time(one["created"]),
-                Text(printable(one["created_by"])),
-                format_time(one["last_used"]) or "never",
-                format_time(one["revoked"]),
-            )
-        console().print(rows if reporters else Text(f"site {server.where.site} has no reporter"))
-
-    show_answer(server.get(_path(server)), output, show)
+    columns: Columns = {
+        "Reporter": itemgetter("id"),
+        "Owner": itemgetter("owner"),
+        "Created (UTC)": lambda one: format_time(one["created"]),
+        "By": itemgetter("created_by"),
+        "Last used (UTC)": lambda one: format_time(one["last_used"]) or "never",
+        "Revoked (UTC)": lambda one: format_time(one["revoked"]),
+    }
+    nothing = f"site {server.where.site} has no reporter"
+    answer = server.get(server.of_site("reporters"))
+    show_answer(answer, output, lambda found: print_list(found, columns, nothing))
 
 
 @click.command("reporter", epilog=examples("slipway delete reporter 01ARZ3NDEKTSV4RRFFQ69G5FAV --site lab-7"))
@@ -68,7 +61,7 @@ def delete_reporter(server: SiteServer, output: str, reporter: str, yes: bool) -
     """
     headers: dict[str, str] = {}
     if not yes:
-        seen = server.get(_path(server))
+        seen = server.get(server.of_site("reporters"))
         one = next((each for each in seen.json() if each["id"] == reporter), None)
         if one is None:
             raise Failed(f"site {server.where.site} has no reporter {reporter}: `slipway get reporters` lists them")
@@ -76,5 +69,5 @@ def delete_reporter(server: SiteServer, output: str, reporter: str, yes: bool) -
         used = f"last used {format_time(one['last_used'])} UTC" if one["last_used"] else "never used"
         whose = f"reporter {reporter} of site {server.where.site}, which speaks for {one['owner']}, {used}"
         confirm(printable(f"revoke {whose}?"), "--yes")
-    answer = server.send("DELETE", f"{_path(server)}/{quote(reporter, safe='')}", {}, headers=headers)
+    answer = server.send("DELETE", server.of_site(f"reporters/{quote(reporter, safe='')}"), {}, headers=headers)
     show_answer(answer, output, lambda _: click.echo(f"reporter {reporter} is revoked"))

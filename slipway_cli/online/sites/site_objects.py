@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
-from urllib.parse import quote
 
 import click
-import requests
-from rich.text import Text
 
-from slipway_cli.online.server.online_command import format_time, online, show_answer
+from slipway_cli.online.server.online_command import format_time, online, show_answer, tell_of_more
 from slipway_cli.online.server.server import SiteServer
 from slipway_cli.options import examples
-from slipway_cli.output import OutputFormat, console, listed, printable, table
+from slipway_cli.output import Columns, listed, print_list
 
 
 @click.command("objects", epilog=examples("slipway get objects --kind host_profile --site lab-7"))
@@ -22,21 +20,20 @@ from slipway_cli.output import OutputFormat, console, listed, printable, table
 def get_objects(server: SiteServer, output: str, kind: str | None, limit: int) -> None:
     """List what the site's newest design consists of, and what each object uses."""
 
-    def rows(objects: Any) -> None:
-        result = table("Object", "Version", "Rev", "Uses", "By policy", right=("Version", "Rev"), folds=("Uses",))
-        for one in objects:
-            result.add_row(
-                Text(printable(f"{one['kind']}/{one['name']}")),
-                str(one["version"]),
-                str(one["revision"]),
-                Text(listed(one["uses"])),
-                Text(listed(one["by_policy"])),
-            )
-        console().print(result if objects else Text(f"site {server.where.site} has no such object"))
+    columns: Columns = {
+        "Object": lambda one: f"{one['kind']}/{one['name']}",
+        "Version": lambda one: str(one["version"]),
+        "Rev": lambda one: str(one["revision"]),
+        "Uses": lambda one: listed(one["uses"]),
+        "By policy": lambda one: listed(one["by_policy"]),
+    }
 
-    answer = server.get(_path(server, "objects"), kind=kind, limit=limit)
+    def rows(objects: Any) -> None:
+        print_list(objects, columns, f"site {server.where.site} has no such object", ("Version", "Rev"), ("Uses",))
+
+    answer = server.get(server.of_site("objects"), kind=kind, limit=limit)
     show_answer(answer, output, rows)
-    _tell_of_more(answer, output)
+    tell_of_more(answer, output)
 
 
 @click.command("audit", epilog=examples("slipway get audit --site lab-7"))
@@ -45,23 +42,18 @@ def get_objects(server: SiteServer, output: str, kind: str | None, limit: int) -
 def get_audit(server: SiteServer, output: str, limit: int) -> None:
     """List who gave the site's actions a command, or asked for nodes, newest first."""
 
+    columns: Columns = {
+        "Time (UTC)": lambda one: format_time(one["datetime"]),
+        "User": itemgetter("user"),
+        "Command": itemgetter("command"),
+        "About": lambda one: f"action {one['action']}" if one["action"] else listed(one["nodes"]),
+        "Detail": lambda one: one["detail"] or "",
+    }
+
     def rows(entries: Any) -> None:
-        result = table("Time (UTC)", "User", "Command", "About", "Detail", folds=("About", "Detail"))
-        for one in entries:
-            about = f"action {one['action']}" if one["action"] else listed(one["nodes"])
-            user, detail = Text(printable(one["user"])), Text(printable(one["detail"] or ""))
-            result.add_row(format_time(one["datetime"]), user, one["command"], Text(about), detail)
-        console().print(result if entries else Text(f"nobody has asked for anything in site {server.where.site}"))
+        nothing = f"nobody has asked for anything in site {server.where.site}"
+        print_list(entries, columns, nothing, folds=("About", "Detail"))
 
-    answer = server.get(_path(server, "audit"), limit=limit)
+    answer = server.get(server.of_site("audit"), limit=limit)
     show_answer(answer, output, rows)
-    _tell_of_more(answer, output)
-
-
-def _path(server: SiteServer, what: str) -> str:
-    return f"/sites/{quote(server.where.site, safe='')}/{what}"
-
-
-def _tell_of_more(answer: requests.Response, output: str) -> None:
-    if output == OutputFormat.TABLE and "next" in answer.links:
-        console().print(Text("more are left out: see --limit", style="dim"))
+    tell_of_more(answer, output)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
-from urllib.parse import quote
 
 import click
 from rich.text import Text
@@ -14,7 +14,7 @@ from slipway_cli.online.server.completion import GROUP_OF_SITE, NODES
 from slipway_cli.online.server.online_command import format_duration, format_time, online, show_data
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.options import examples
-from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
+from slipway_cli.output import Columns, OutputFormat, console, counted, listed, print_list, printable
 from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, serving_style, status_counts, status_style
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.duration import duration_words
@@ -60,22 +60,18 @@ def get_sites(server: SiteServer, output: str) -> None:
 
     def show(sites: Any) -> None:
         sheet = new_sheet()
-        columns = ("Site", "Status", "Committed", "Done", "As wanted", "Nodes", "Running", "Last action")
-        rows = table(*columns, right=("Committed", "Done"), folds=("Nodes", "Last action"))
-        for site in sites:
-            running, last = site["running"], site["last"]
-            verdict = f"{last['kind']}: {last['verdict'] or last['state']}" if last else ""
-            rows.add_row(
-                site["name"],
-                status_text(site["status"], sheet, serves_of_entry(site)),
-                str(site["revision_committed"] or ""),
-                str(site["revision_done"] or ""),
-                f"{site['nodes_as_wanted']}/{site['nodes']}",
-                status_counts(site, sheet),
-                f"action/{running['id']}" if running else "",
-                printable(verdict),
-            )
-        console().print(rows if sites else Text("there is no site yet: slipway create configdocs --help"))
+        columns: Columns = {
+            "Site": itemgetter("name"),
+            "Status": lambda site: status_text(site["status"], sheet, serves_of_entry(site)),
+            "Committed": lambda site: str(site["revision_committed"] or ""),
+            "Done": lambda site: str(site["revision_done"] or ""),
+            "As wanted": lambda site: f"{site['nodes_as_wanted']}/{site['nodes']}",
+            "Nodes": lambda site: status_counts(site, sheet),
+            "Running": lambda site: f"action/{site['running']['id']}" if site["running"] else "",
+            "Last action": lambda site: _verdict(site["last"]) if site["last"] else "",
+        }
+        nothing = "there is no site yet: slipway create configdocs --help"
+        print_list(sites, columns, nothing, ("Committed", "Done"), ("Nodes", "Last action"))
         for site in sites:
             if site.get("stopped"):
                 click.echo(printable(f"site {site['name']} is not watched: {site['stopped']}"))
@@ -83,6 +79,10 @@ def get_sites(server: SiteServer, output: str) -> None:
             console().print(Text(printable(line)), soft_wrap=True)
 
     show_data(found, output, show)
+
+
+def _verdict(last: Mapping[str, Any]) -> str:
+    return f"{last['kind']}: {last['verdict'] or last['state']}"
 
 
 def _stopped_repair(sites: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -123,7 +123,7 @@ def get_nodes(
     With NAME only those whose name contains it.
     """
     query = {"group": group, "rack": rack, "status": status, "q": name, "where": list(filters) or None, "sort": sort}
-    path = f"/sites/{quote(server.where.site, safe='')}/nodes"
+    path = server.of_site("nodes")
     most = limit or (_ROWS if output == OutputFormat.TABLE else sys.maxsize)
     found = server.get(path, **query, limit=min(most, _MOST)).json()
     while found["after"] is not None and len(found["nodes"]) < most:
@@ -138,7 +138,7 @@ def get_nodes(
 def _require_group(server: SiteServer, name: str) -> None:
     """Refuse a group that the site does not have. Raises `Failed`, with the nearest name."""
     site = server.where.site
-    root = server.get(f"/sites/{quote(site, safe='')}/tree", depth=1).json()["root"]
+    root = server.get(server.of_site("tree"), depth=1).json()["root"]
     known = [str(group["name"]) for group in root["children"]]
     if name not in (*known, NO_GROUP, TO_BE_REMOVED):
         raise Failed(f"site {site} has no group {name!r}; {did_you_mean(name, known, _few(known))}")
@@ -149,26 +149,23 @@ def _few(known: Sequence[str]) -> str:
 
 
 def _show_nodes(found: Mapping[str, Any]) -> None:
-    sheet, target, nodes = new_sheet(), console(), found["nodes"]
-    columns = ("Node", "Status", "Rack", "Wanted", "Done", "Provisioner", "Power", "Groups", "Message")
-    rows = table(*columns, right=("Wanted", "Done"), folds=("Groups", "Message"))
-    for node in nodes:
-        rows.add_row(
-            Text(printable(node["node"])),
-            status_text(node["status"], sheet, serves_of_entry(node)),
-            Text(printable(node["rack"] or "")),
-            str(node["wanted_revision"] or ""),
-            str(node["done_revision"] or ""),
-            Text(printable(node["provisioner_status"] or "")),
-            Text(printable(node["power"] or "")),
-            Text(printable(", ".join(node["groups"]))),
-            Text(printable(node["message"] or node["error"] or "")),
-        )
-    target.print(rows if nodes else Text("no node is like that"))
+    sheet, nodes = new_sheet(), found["nodes"]
+    columns: Columns = {
+        "Node": itemgetter("node"),
+        "Status": lambda node: status_text(node["status"], sheet, serves_of_entry(node)),
+        "Rack": lambda node: node["rack"] or "",
+        "Wanted": lambda node: str(node["wanted_revision"] or ""),
+        "Done": lambda node: str(node["done_revision"] or ""),
+        "Provisioner": lambda node: node["provisioner_status"] or "",
+        "Power": lambda node: node["power"] or "",
+        "Groups": lambda node: ", ".join(node["groups"]),
+        "Message": lambda node: node["message"] or node["error"] or "",
+    }
+    print_list(nodes, columns, "no node is like that", ("Wanted", "Done"), ("Groups", "Message"))
     if found["after"] is not None:
         total = found["total"]
         of = f"of {total}" if total <= _MOST else f"of more than {_MOST}"
-        target.print(Text(f"the first {counted(len(nodes), 'node')} {of}: see --limit", style="dim"))
+        console().print(Text(f"the first {counted(len(nodes), 'node')} {of}: see --limit", style="dim"))
 
 
 @click.command("owners", epilog=examples("slipway get owners"))
@@ -176,23 +173,26 @@ def _show_nodes(found: Mapping[str, Any]) -> None:
 def get_owners(server: SiteServer, output: str) -> None:
     """List who is expected to work and to say so: Airflow's DAGs, provisioners, reporters. Silent ones come first."""
 
+    sheet = new_sheet()
+
+    def state(owner: Any) -> Text:
+        status = Status.SUCCESS if owner["alive"] else Status.UNRESPONSIVE
+        return Text(f"{sheet.symbol(status)} {printable(owner['status'])}", status_style(status))
+
     def show(body: Any) -> None:
-        sheet = new_sheet()
-        columns = ("Owner", "State", "Last seen (UTC)", "Ago", "Interval", "Sites", "Actions", "Detail")
-        rows = table(*columns, folds=("Sites", "Actions", "Detail"))
-        for owner in sorted(body["owners"], key=lambda one: bool(one["alive"])):
-            status = Status.SUCCESS if owner["alive"] else Status.UNRESPONSIVE
-            rows.add_row(
-                Text(printable(owner["name"])),
-                Text(f"{sheet.symbol(status)} {printable(owner['status'])}", status_style(status)),
-                format_time(owner["last_seen"]) or "never",
-                format_duration(owner["last_seen"], body["read_at"]),
-                duration_words(owner["interval"]),
-                Text(listed(owner["sites"])),
-                Text(listed([f"action/{action}" for action in owner["actions"]])),
-                Text(printable(owner["detail"] or "")),
-            )
-        console().print(rows if body["owners"] else Text("nobody is expected to do anything yet"))
+        columns: Columns = {
+            "Owner": itemgetter("name"),
+            "State": state,
+            "Last seen (UTC)": lambda owner: format_time(owner["last_seen"]) or "never",
+            "Ago": lambda owner: format_duration(owner["last_seen"], body["read_at"]),
+            "Interval": lambda owner: duration_words(owner["interval"]),
+            "Sites": lambda owner: listed(owner["sites"]),
+            "Actions": lambda owner: listed([f"action/{action}" for action in owner["actions"]]),
+            "Detail": lambda owner: owner["detail"] or "",
+        }
+        silent_first = sorted(body["owners"], key=lambda one: bool(one["alive"]))
+        nothing = "nobody is expected to do anything yet"
+        print_list(silent_first, columns, nothing, folds=("Sites", "Actions", "Detail"))
 
     found = server.get("/owners").json()
     while found.get("after") is not None:

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 import click
 from rich.text import Text
 
 from slipway_cli.online.server.completion import NODES
-from slipway_cli.online.server.online_command import confirm, node_names, online, only_if_same, show_answer
+from slipway_cli.online.server.online_command import confirm, named_nodes, online, only_if_same, show_answer
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.options import examples
 from slipway_cli.output import console, counted, listed, printable
-
-_PREFIX = "node/"
-
-
-def _path(server: SiteServer, verb: str) -> str:
-    return f"/sites/{quote(server.where.site, safe='')}/{verb}"
-
-
-def _named(nodes: tuple[str, ...]) -> list[str]:
-    """Return the names in `node/n1`, `n1,n2` and `node n1`."""
-    if len(nodes) > 1 and nodes[0] == "node":
-        nodes = nodes[1:]
-    return node_names(",".join(name.removeprefix(_PREFIX) for name in nodes)) or []
 
 
 @click.command("touch", epilog=examples("slipway touch node/cmp07", "slipway touch cmp07,cmp08 --site lab-7"))
@@ -37,7 +23,7 @@ def touch(server: SiteServer, output: str, nodes: tuple[str, ...]) -> None:
 
     A node that is deployed is done by an update with --allow-redeploy alone, which destroys it first.
     """
-    answer = server.send("POST", _path(server, "touch"), {}, json={"nodes": _named(nodes)})
+    answer = server.send("POST", server.of_site("touch"), {}, json={"nodes": named_nodes(nodes)})
 
     def show(touched: Mapping[str, Any]) -> None:
         for one in touched["nodes"]:
@@ -64,8 +50,8 @@ def adopt(server: SiteServer, output: str, nodes: tuple[str, ...], everything: b
     """
     if bool(nodes) is everything:
         raise click.UsageError("name the nodes to adopt, or use --all, not both")
-    body = {"nodes": _named(nodes)} if nodes else {}
-    planned = server.send("POST", _path(server, "adopt"), {"dryrun": True}, json=body)
+    body = {"nodes": named_nodes(nodes)} if nodes else {}
+    planned = server.send("POST", server.of_site("adopt"), {"dryrun": True}, json=body)
     if dryrun:
         show_answer(planned, output, _show)
         return
@@ -79,7 +65,7 @@ def adopt(server: SiteServer, output: str, nodes: tuple[str, ...], everything: b
         number = counted(len(plan["nodes"]), "node")
         confirm(f"site {server.where.site} at {server.where.url}: record {number} as done?", "--yes")
     body = {"nodes": plan["nodes"]}
-    done = server.send("POST", _path(server, "adopt"), {}, headers=only_if_same(planned), json=body)
+    done = server.send("POST", server.of_site("adopt"), {}, headers=only_if_same(planned), json=body)
     show_answer(done, output, _show_done)
 
 

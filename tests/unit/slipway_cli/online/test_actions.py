@@ -11,9 +11,9 @@ from responses import matchers
 from rich.console import Console
 
 from api_client.slipway import SlipwayClient
+from slipway_cli import output
 from slipway_cli.online.actions import control
 from slipway_cli.online.server.online_command import confirm
-from slipway_cli.online.sites import get
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import API, AT, ID, RUN_ID, URL, Server, action
 
@@ -71,7 +71,7 @@ def test_rule_20_a_verdict_has_the_colour_that_the_tree_gives_it(
     server.on("GET", "/actions", [action(**more)])
     screen = io.StringIO()
     monkeypatch.setattr(
-        get, "console", lambda: Console(file=screen, force_terminal=True, width=200, color_system="standard")
+        output, "console", lambda: Console(file=screen, force_terminal=True, width=200, color_system="standard")
     )
     assert slipway("get", "actions").exit_code == 0
     said = more.get("waits") or more["verdict"]
