@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -74,6 +74,16 @@ def parse_retry_after(value: str | None, now: datetime) -> float | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return max(0.0, (moment - now).total_seconds())
+
+
+def growing_delays(first: float, seconds: float) -> Iterator[float]:
+    """Yield the seconds to wait before each look, twice as long each time; the last comes after so many seconds."""
+    while seconds > first:
+        yield first
+        seconds -= first
+        first *= 2
+    if seconds > 0:
+        yield seconds
 
 
 @dataclass(frozen=True, slots=True)

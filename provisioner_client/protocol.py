@@ -18,6 +18,16 @@ from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
 
 NO_ADDRESSES: Final[Mapping[str, str]] = MappingProxyType({})
+ACTIONS: Final[Mapping[Phase, str]] = {
+    Phase.VERIFY_SITE: "verify_site",
+    Phase.PREPARE_SITE: "prepare_site",
+    Phase.PREPARE: "prepare_nodes",
+    Phase.DEPLOY: "deploy_nodes",
+    Phase.RELEASE: "destroy_nodes",
+    Phase.DESTROY: "destroy_nodes",
+    Phase.RELABEL: "relabel_nodes",
+}
+"""The word for what is asked of a provisioner, as a task shows it: Drydock's own, and ours where MAAS has none."""
 LONG_AGO: Final = math.inf
 """The age of a request that can have no effect any more, except one that can be seen already."""
 
@@ -131,6 +141,11 @@ class ListedNode:
     memory: int | None = None
     key: str = ""
     can_power_on: bool = False
+
+
+def size_of(given: object) -> int | None:
+    """Return a number of things that a machine has; None for 0, which MAAS says before it has commissioned it."""
+    return given if isinstance(given, int) and not isinstance(given, bool) and given > 0 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,42 @@ class NodeCondition(StrEnum):
     NOT_LISTED = "not_listed"
 
 
+MAAS_WORDS: Mapping[str, NodeCondition] = {
+    "new": NodeCondition.NEW,
+    "commissioning": NodeCondition.COMMISSIONING,
+    "failed commissioning": NodeCondition.FAILED_COMMISSIONING,
+    "missing": NodeCondition.UNFIT,
+    "ready": NodeCondition.READY,
+    "reserved": NodeCondition.UNFIT,
+    "deployed": NodeCondition.DEPLOYED,
+    "retired": NodeCondition.UNFIT,
+    "broken": NodeCondition.UNFIT,
+    "deploying": NodeCondition.DEPLOYING,
+    "allocated": NodeCondition.ALLOCATED,
+    "failed deployment": NodeCondition.FAILED_DEPLOYMENT,
+    "releasing": NodeCondition.RELEASING,
+    "releasing failed": NodeCondition.FAILED_RELEASE,
+    "disk erasing": NodeCondition.RELEASING,
+    "failed disk erasing": NodeCondition.FAILED_RELEASE,
+    "rescue mode": NodeCondition.RESCUE,
+    "entering rescue mode": NodeCondition.RESCUE,
+    "failed to enter rescue mode": NodeCondition.UNFIT,
+    "exiting rescue mode": NodeCondition.RESCUE,
+    "failed to exit rescue mode": NodeCondition.UNFIT,
+    "testing": NodeCondition.TESTING,
+    "failed testing": NodeCondition.FAILED_TESTING,
+}
+"""What MAAS calls the states of machines, in lower case, whole and all of them; Drydock's list has the same words.
+
+"Failed" begins the name of states that say nothing about a deployment.
+"""
+
+
+def condition_of(word: str) -> NodeCondition:
+    """Return the condition for a word of a list; OTHER for those that this version does not know."""
+    return MAAS_WORDS.get(" ".join(word.lower().split()), NodeCondition.OTHER)
+
+
 class Lister(StrEnum):
     """Whose list of nodes it is: what a state in it means depends on what that provisioner does to a machine."""
 

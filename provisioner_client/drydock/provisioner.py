@@ -27,7 +27,7 @@ from provisioner_client.drydock.task_list import API, TaskList, task_data
 from provisioner_client.drydock.task_tree import task_of_node, tree_from, with_task_of_node
 from provisioner_client.drydock.tokens import NoToken, asked_by
 from provisioner_client.drydock.validation_answer import judges_the_design, validation_from
-from provisioner_client.drydock.wire import ACTIONS, checked_task, evidence_from, nodes_from, selected_from, task_from
+from provisioner_client.drydock.wire import checked_task, evidence_from, nodes_from, selected_from, task_from
 from provisioner_client.errors import (
     AuthenticationFailed,
     DesignEmpty,
@@ -44,6 +44,7 @@ from provisioner_client.http_session import HttpSession, TokenSource
 from provisioner_client.http_settings import AS_SHIPPED, HttpSettings, checked_url, identity_of
 from provisioner_client.listed_nodes import shared_nodes
 from provisioner_client.protocol import (
+    ACTIONS,
     LONG_AGO,
     ListedNode,
     NodeChanges,

@@ -4,7 +4,7 @@ again; looking and sending are given to it."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from provisioner_client.errors import (
@@ -16,6 +16,7 @@ from provisioner_client.errors import (
     SubmissionRefused,
     SubmissionUncertain,
 )
+from provisioner_client.http_settings import growing_delays
 from provisioner_client.protocol import LONG_AGO, ProvisionerTask
 
 log = logging.getLogger(__name__)
@@ -50,15 +51,6 @@ class SubmissionPolicy:
             raise ValueError("attempts must be at least 1")
         if self.look_delay <= 0 or self.settle <= 0:
             raise ValueError("look_delay and settle are seconds and must be above 0")
-
-    def look_delays(self, seconds: float) -> Iterator[float]:
-        """Yield the seconds to wait before each look, so that the last look comes after this many seconds."""
-        delay = self.look_delay
-        while seconds > delay:
-            yield delay
-            seconds -= delay
-            delay *= 2
-        yield seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +168,7 @@ class Submission:
         SubmissionUncertain : the last look did not tell.
         """
         clear = False
-        for delay in self.policy.look_delays(seconds):
+        for delay in growing_delays(self.policy.look_delay, seconds):
             self.sleep(delay)
             try:
                 sighting = self._looked()

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from provisioner_client.drydock.request_parts import REFERENCE_KEY
 from provisioner_client.drydock.submission import Sighting
-from provisioner_client.drydock.wire import ACTIONS, task_ids, tasks_with_reference
+from provisioner_client.drydock.wire import task_ids, tasks_with_reference
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerProtocolError,
@@ -29,7 +29,7 @@ from provisioner_client.errors import (
 from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
 from provisioner_client.http_settings import HttpSettings
-from provisioner_client.protocol import ProvisionerTask
+from provisioner_client.protocol import ACTIONS, ProvisionerTask
 from provisioner_client.shared_lists import SharedLists
 
 log = logging.getLogger(__name__)

@@ -13,6 +13,7 @@ from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_errors import one_line
 from provisioner_client.protocol import (
+    ACTIONS,
     NO_ADDRESSES,
     ListedNode,
     ProvisionerTask,
@@ -20,23 +21,14 @@ from provisioner_client.protocol import (
     TaskRef,
     TaskResult,
     TaskState,
+    size_of,
 )
 from strategy_lib.goals.node_errors import join_messages
-from strategy_lib.outcome import LISTED_TWICE, Evidence, NodeCondition
+from strategy_lib.outcome import LISTED_TWICE, Evidence, NodeCondition, condition_of
 from strategy_lib.phase import Phase
 
 log = logging.getLogger(__name__)
 
-ACTIONS: Final[Mapping[Phase, str]] = {
-    Phase.VERIFY_SITE: "verify_site",
-    Phase.PREPARE_SITE: "prepare_site",
-    Phase.PREPARE: "prepare_nodes",
-    Phase.DEPLOY: "deploy_nodes",
-    Phase.RELEASE: "destroy_nodes",
-    Phase.DESTROY: "destroy_nodes",
-    Phase.RELABEL: "relabel_nodes",
-}
-"""Drydock's word for what is asked of it."""
 ADDRESSES: Final = ("boot_ip", "power_address")
 """What it says of a node's addresses in its list."""
 
@@ -47,33 +39,6 @@ _STATES: Final = {
     "terminating": TaskState.RUNNING,
     "complete": TaskState.COMPLETE,
     "terminated": TaskState.COMPLETE,
-}
-
-# MAAS's own labels, whole and all of them: "Failed" begins the name of states that say nothing about a deployment.
-_CONDITIONS: Final = {
-    "new": NodeCondition.NEW,
-    "commissioning": NodeCondition.COMMISSIONING,
-    "failed commissioning": NodeCondition.FAILED_COMMISSIONING,
-    "missing": NodeCondition.UNFIT,
-    "ready": NodeCondition.READY,
-    "reserved": NodeCondition.UNFIT,
-    "deployed": NodeCondition.DEPLOYED,
-    "retired": NodeCondition.UNFIT,
-    "broken": NodeCondition.UNFIT,
-    "deploying": NodeCondition.DEPLOYING,
-    "allocated": NodeCondition.ALLOCATED,
-    "failed deployment": NodeCondition.FAILED_DEPLOYMENT,
-    "releasing": NodeCondition.RELEASING,
-    "releasing failed": NodeCondition.FAILED_RELEASE,
-    "disk erasing": NodeCondition.RELEASING,
-    "failed disk erasing": NodeCondition.FAILED_RELEASE,
-    "rescue mode": NodeCondition.RESCUE,
-    "entering rescue mode": NodeCondition.RESCUE,
-    "failed to enter rescue mode": NodeCondition.UNFIT,
-    "exiting rescue mode": NodeCondition.RESCUE,
-    "failed to exit rescue mode": NodeCondition.UNFIT,
-    "testing": NodeCondition.TESTING,
-    "failed testing": NodeCondition.FAILED_TESTING,
 }
 
 # How the retries of Drydock's MAAS driver say that they only found a machine as the first attempt had left it.
@@ -247,8 +212,8 @@ def nodes_from(data: object) -> dict[str, ListedNode]:
             *known[status],
             power if isinstance(power, str) else None,
             _addresses(raw),
-            _count(raw.get("cpu_count")),
-            _count(raw.get("memory")),
+            size_of(raw.get("cpu_count")),
+            size_of(raw.get("memory")),
         )
         if name in nodes and (name in states or nodes[name].condition is not node.condition):
             words = states.setdefault(name, {nodes[name].status_name: None})
@@ -264,16 +229,6 @@ def nodes_from(data: object) -> dict[str, ListedNode]:
 def _addresses(raw: dict[str, Any]) -> Mapping[str, str]:
     found = {key: value for key in ADDRESSES if isinstance(value := raw.get(key), str) and value}
     return found or NO_ADDRESSES
-
-
-def _count(given: object) -> int | None:
-    """Return a number of things that a machine has; None for 0, which MAAS says before it has commissioned it."""
-    return given if isinstance(given, int) and not isinstance(given, bool) and given > 0 else None
-
-
-def condition_of(status_name: str) -> NodeCondition:
-    """Condition for the name of a MAAS status; OTHER for those that this version does not know."""
-    return _CONDITIONS.get(" ".join(status_name.lower().split()), NodeCondition.OTHER)
 
 
 def selected_from(data: object) -> frozenset[str]:

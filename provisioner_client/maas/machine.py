@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.http_errors import one_line
-from provisioner_client.protocol import NO_ADDRESSES, ListedNode
-from strategy_lib.outcome import OWNED_BY, NodeCondition
+from provisioner_client.protocol import NO_ADDRESSES, ListedNode, size_of
+from strategy_lib.outcome import MAAS_WORDS, OWNED_BY, NodeCondition
 
 
 class Status(IntEnum):
-    """MAAS's own numbers."""
+    """MAAS's own numbers, by its own words."""
 
     NEW = 0
     COMMISSIONING = 1
@@ -29,43 +29,19 @@ class Status(IntEnum):
     ALLOCATED = 10
     FAILED_DEPLOYMENT = 11
     RELEASING = 12
-    FAILED_RELEASING = 13
+    RELEASING_FAILED = 13
     DISK_ERASING = 14
     FAILED_DISK_ERASING = 15
     RESCUE_MODE = 16
     ENTERING_RESCUE_MODE = 17
-    FAILED_ENTERING_RESCUE_MODE = 18
+    FAILED_TO_ENTER_RESCUE_MODE = 18
     EXITING_RESCUE_MODE = 19
-    FAILED_EXITING_RESCUE_MODE = 20
+    FAILED_TO_EXIT_RESCUE_MODE = 20
     TESTING = 21
     FAILED_TESTING = 22
 
 
-STATUS_NAMES: Final[Mapping[str, Status]] = {
-    "new": Status.NEW,
-    "commissioning": Status.COMMISSIONING,
-    "failed commissioning": Status.FAILED_COMMISSIONING,
-    "missing": Status.MISSING,
-    "ready": Status.READY,
-    "reserved": Status.RESERVED,
-    "deployed": Status.DEPLOYED,
-    "retired": Status.RETIRED,
-    "broken": Status.BROKEN,
-    "deploying": Status.DEPLOYING,
-    "allocated": Status.ALLOCATED,
-    "failed deployment": Status.FAILED_DEPLOYMENT,
-    "releasing": Status.RELEASING,
-    "releasing failed": Status.FAILED_RELEASING,
-    "disk erasing": Status.DISK_ERASING,
-    "failed disk erasing": Status.FAILED_DISK_ERASING,
-    "rescue mode": Status.RESCUE_MODE,
-    "entering rescue mode": Status.ENTERING_RESCUE_MODE,
-    "failed to enter rescue mode": Status.FAILED_ENTERING_RESCUE_MODE,
-    "exiting rescue mode": Status.EXITING_RESCUE_MODE,
-    "failed to exit rescue mode": Status.FAILED_EXITING_RESCUE_MODE,
-    "testing": Status.TESTING,
-    "failed testing": Status.FAILED_TESTING,
-}
+STATUS_NAMES: Final[Mapping[str, Status]] = {status.name.lower().replace("_", " "): status for status in Status}
 """By the names that events have, in lower case."""
 
 TRANSIENT: Final = frozenset(
@@ -86,39 +62,15 @@ FAILED: Final = frozenset(
         Status.FAILED_COMMISSIONING,
         Status.FAILED_TESTING,
         Status.FAILED_DEPLOYMENT,
-        Status.FAILED_RELEASING,
+        Status.RELEASING_FAILED,
         Status.FAILED_DISK_ERASING,
-        Status.FAILED_ENTERING_RESCUE_MODE,
-        Status.FAILED_EXITING_RESCUE_MODE,
+        Status.FAILED_TO_ENTER_RESCUE_MODE,
+        Status.FAILED_TO_EXIT_RESCUE_MODE,
     }
 )
 """Whose names say that something failed."""
 
-_CONDITIONS: Final = {
-    Status.NEW: NodeCondition.NEW,
-    Status.COMMISSIONING: NodeCondition.COMMISSIONING,
-    Status.FAILED_COMMISSIONING: NodeCondition.FAILED_COMMISSIONING,
-    Status.MISSING: NodeCondition.UNFIT,
-    Status.READY: NodeCondition.READY,
-    Status.RESERVED: NodeCondition.UNFIT,
-    Status.DEPLOYED: NodeCondition.DEPLOYED,
-    Status.RETIRED: NodeCondition.UNFIT,
-    Status.BROKEN: NodeCondition.UNFIT,
-    Status.DEPLOYING: NodeCondition.DEPLOYING,
-    Status.ALLOCATED: NodeCondition.ALLOCATED,
-    Status.FAILED_DEPLOYMENT: NodeCondition.FAILED_DEPLOYMENT,
-    Status.RELEASING: NodeCondition.RELEASING,
-    Status.FAILED_RELEASING: NodeCondition.FAILED_RELEASE,
-    Status.DISK_ERASING: NodeCondition.RELEASING,
-    Status.FAILED_DISK_ERASING: NodeCondition.FAILED_RELEASE,
-    Status.RESCUE_MODE: NodeCondition.RESCUE,
-    Status.ENTERING_RESCUE_MODE: NodeCondition.RESCUE,
-    Status.FAILED_ENTERING_RESCUE_MODE: NodeCondition.UNFIT,
-    Status.EXITING_RESCUE_MODE: NodeCondition.RESCUE,
-    Status.FAILED_EXITING_RESCUE_MODE: NodeCondition.UNFIT,
-    Status.TESTING: NodeCondition.TESTING,
-    Status.FAILED_TESTING: NodeCondition.FAILED_TESTING,
-}
+_CONDITIONS: Final = {status: MAAS_WORDS[word] for word, status in STATUS_NAMES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +173,9 @@ def read_machine(data: object) -> Machine:
         pool=_name_of(data.get("pool")),
         tags=frozenset(map(str, data.get("tag_names") or ())),
         architecture=str(data.get("architecture") or ""),
-        cores=_count(data.get("cpu_count")),
-        memory=_count(data.get("memory")),
-        commissioning_result=_count(data.get("current_commissioning_result_id")),
+        cores=size_of(data.get("cpu_count")),
+        memory=size_of(data.get("memory")),
+        commissioning_result=size_of(data.get("current_commissioning_result_id")),
         is_commissioning_aborted=data.get("commissioning_status_name") == "Aborted",
         addresses=_addresses(data),
     )
@@ -231,11 +183,6 @@ def read_machine(data: object) -> Machine:
 
 def _name_of(given: object) -> str:
     return str(given.get("name") or "") if isinstance(given, dict) else str(given or "")
-
-
-def _count(given: object) -> int | None:
-    """Return a number of things that a machine has; None for 0, which MAAS says before it has commissioned it."""
-    return given if isinstance(given, int) and not isinstance(given, bool) and given > 0 else None
 
 
 def _addresses(data: Mapping[str, Any]) -> Mapping[str, str]:

@@ -39,8 +39,17 @@ from provisioner_client.maas.tasks.evidence import evidence_of, reasons, task_of
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.next_step import Act, next_step
 from provisioner_client.maas.tasks.submission import Submission
-from provisioner_client.maas.tasks.task_tag import ACTIONS, Settled, TaskTag, is_tag_name
-from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskRef, TaskTree, unguarded
+from provisioner_client.maas.tasks.task_tag import Settled, TaskTag, is_tag_name
+from provisioner_client.protocol import (
+    ACTIONS,
+    LONG_AGO,
+    ListedNode,
+    NodeChanges,
+    ProvisionerTask,
+    TaskRef,
+    TaskTree,
+    unguarded,
+)
 from provisioner_client.shared_lists import NOT_SHARED, Locks, Shared, SharedLock
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase

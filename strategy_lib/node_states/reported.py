@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from strategy_lib.node_states.generated import REPORTED, NodeAvailability, least_available
-from strategy_lib.outcome import LISTED_TWICE, OWNED_BY, whose
+from strategy_lib.outcome import LISTED_TWICE, MAAS_WORDS, OWNED_BY, whose
 
 _A = NodeAvailability
 _AT_WORK: Mapping[str, NodeAvailability] = {
@@ -20,26 +20,8 @@ _AT_WORK: Mapping[str, NodeAvailability] = {
     "releasing": _A.STOPPING,
     "disk erasing": _A.STOPPING,
 }
-_DOWN = frozenset(
-    {
-        "new",
-        "failed commissioning",
-        "missing",
-        "ready",
-        "reserved",
-        "retired",
-        "broken",
-        "failed deployment",
-        "releasing failed",
-        "failed disk erasing",
-        "rescue mode",
-        "failed to enter rescue mode",
-        "failed to exit rescue mode",
-        "failed testing",
-        # Not MAAS's own: what its "Deployed" hides after a release that went wrong half-way.
-        "deployed, half released",
-    }
-)
+# MAAS has no word for what its "Deployed" hides after a release that went wrong half-way.
+_DOWN = {*MAAS_WORDS, "deployed, half released"} - {*_AT_WORK, "deployed"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from provisioner_client.designs import DesignSource, DesignValidation
-from provisioner_client.drydock.wire import ACTIONS
 from provisioner_client.errors import ProvisionerError, ProvisionerProtocolError, SubmissionRefused, TaskNotFound
-from provisioner_client.protocol import LONG_AGO, ListedNode, NodeChanges, ProvisionerTask, TaskRef, TaskState, TaskTree
+from provisioner_client.protocol import (
+    ACTIONS,
+    LONG_AGO,
+    ListedNode,
+    NodeChanges,
+    ProvisionerTask,
+    TaskRef,
+    TaskState,
+    TaskTree,
+)
 from site_engine.process import Clock
 from strategy_lib.outcome import REFUSED_BY_PREPARE, Evidence, NodeCondition
 from strategy_lib.phase import Phase

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from provisioner_client.drydock.wire import ACTIONS
 from provisioner_client.protocol import (
+    ACTIONS,
     ProvisionerTask,
     TaskMessage,
     TaskResult,

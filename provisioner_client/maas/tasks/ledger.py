@@ -10,7 +10,8 @@ from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.events import Event
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.progress import Progress, events_of_task, progress_by_status, progress_of
-from provisioner_client.maas.tasks.task_tag import ACTIONS, Settled, TaskTag
+from provisioner_client.maas.tasks.task_tag import Settled, TaskTag
+from provisioner_client.protocol import ACTIONS
 from strategy_lib.phase import Phase
 
 OVERLAP: Final = 100

@@ -47,7 +47,7 @@ _RELEASED_FROM: Final = frozenset(
         Status.DEPLOYING,
         Status.FAILED_DEPLOYMENT,
         Status.FAILED_DISK_ERASING,
-        Status.FAILED_RELEASING,
+        Status.RELEASING_FAILED,
         Status.RESERVED,
     }
 )
@@ -69,7 +69,7 @@ _HINTS: Final[Mapping[Status, str]] = {
     Status.FAILED_DEPLOYMENT: "release it first",
     Status.ALLOCATED: "release it first",
 }
-_RESCUE: Final = frozenset({Status.RESCUE_MODE, Status.FAILED_ENTERING_RESCUE_MODE, Status.FAILED_EXITING_RESCUE_MODE})
+_RESCUE: Final = frozenset({Status.RESCUE_MODE, Status.FAILED_TO_ENTER_RESCUE_MODE, Status.FAILED_TO_EXIT_RESCUE_MODE})
 
 
 def next_step(

@@ -65,7 +65,7 @@ def progress_of(action: str, reference: str, account: str, events: Sequence[Even
 
     Parameters
     ----------
-    action : a value of `task_tag.ACTIONS`.
+    action : a value of `protocol.ACTIONS`.
     reference : the task's; our requests carry it as their comment, commissioning alone has no place for one.
     account : the name under which we ask.
     """

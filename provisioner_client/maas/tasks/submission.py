@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
@@ -16,13 +16,15 @@ from provisioner_client.errors import (
     SubmissionRefused,
     SubmissionUncertain,
 )
+from provisioner_client.http_settings import growing_delays
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.design import NODE, Design, DesignReader, by_name, full_image
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.driver import Driver
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.sweeping import Sweeper
-from provisioner_client.maas.tasks.task_tag import ACTIONS, Order, Settled, TaskTag
+from provisioner_client.maas.tasks.task_tag import Order, Settled, TaskTag
+from provisioner_client.protocol import ACTIONS
 from strategy_lib.phase import Phase
 
 _WITHOUT_DESIGN = (Phase.DESTROY, Phase.RELEASE, Phase.PREPARE)
@@ -200,7 +202,7 @@ class Submission:
 
     def _look_until(self, ledger: Ledger, seconds: float, *, all_lost: bool = False) -> None:
         """Read the ledger again and again for so long, or until everything that may be lost is seen there."""
-        for delay in _delays(self._driver.settings.first_look, seconds):
+        for delay in growing_delays(self._driver.settings.first_look, seconds):
             if not ledger.unsent() or (all_lost and self._driver.doubtful_for(ledger) is None):
                 return
             self._sleep(delay)
@@ -211,13 +213,3 @@ def _checked(tag: TaskTag, phase: Phase) -> TaskTag:
     if tag.action != ACTIONS[phase]:
         raise ProvisionerRefused(f"reference {tag.reference} belongs to another task, {tag.action}")
     return tag
-
-
-def _delays(first: float, seconds: float) -> Iterator[float]:
-    delay = first
-    while seconds > delay:
-        yield delay
-        seconds -= delay
-        delay *= 2
-    if seconds > 0:
-        yield seconds

@@ -14,18 +14,7 @@ from typing import Any, Final
 
 from provisioner_client.errors import ProvisionerProtocolError
 from strategy_lib.parsing.bounded_json import read_json
-from strategy_lib.phase import Phase
 
-ACTIONS: Final[Mapping[Phase, str]] = {
-    Phase.VERIFY_SITE: "verify_site",
-    Phase.PREPARE_SITE: "prepare_site",
-    Phase.PREPARE: "prepare_nodes",
-    Phase.DEPLOY: "deploy_nodes",
-    Phase.RELEASE: "destroy_nodes",
-    Phase.DESTROY: "destroy_nodes",
-    Phase.RELABEL: "relabel_nodes",
-}
-"""Our word for each phase, as a task shows it."""
 LONGEST_NAME: Final = 256
 TASK: Final = re.compile(r"slipway-(?P<action>[0-9A-Z]{26})-(?P<op>[0-9]+)")
 """References as the engine makes them."""
@@ -74,7 +63,7 @@ class TaskTag:
     Parameters
     ----------
     reference : ours, the tag's name.
-    action : a value of `ACTIONS`.
+    action : a value of `protocol.ACTIONS`.
     design : digest of the design's documents.
     since : the newest event of its machines when it was made: what came after it is the task's own time.
     orders : by the node's name; none for a task of the whole site.

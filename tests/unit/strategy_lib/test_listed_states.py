@@ -7,10 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from provisioner_client.drydock.wire import condition_of
 from provisioner_client.maas.machine import STATUS_NAMES, Machine, Status
 from provisioner_client.simulator.machines import MachineStatus
-from strategy_lib.outcome import LISTED, OWNED_BY, Evidence, Lister, NodeCondition, Outcome, Says, judge, listed_at_work
+from strategy_lib.outcome import (
+    LISTED,
+    OWNED_BY,
+    Evidence,
+    Lister,
+    NodeCondition,
+    Outcome,
+    Says,
+    condition_of,
+    judge,
+    listed_at_work,
+)
 from strategy_lib.phase import Phase
 
 RULES = Path(__file__).parents[3] / "docs" / "rules.md"
@@ -70,11 +80,6 @@ def test_rule_13_the_table_has_every_state_of_a_list() -> None:
     for lister, phase in COLUMNS:
         assert set(LISTED[lister][phase]) == listed
         assert LISTED[lister][phase][NodeCondition.OTHER] is not Says.PROVES
-
-
-@pytest.mark.parametrize("word", [status.value.lower() for status in MachineStatus])
-def test_both_backends_mean_the_same_by_a_status(word: str) -> None:
-    assert listed_by_drydock(word) is listed_by_maas(word)
 
 
 def judged(lister: Lister, phase: Phase, condition: NodeCondition, *, by: str = "reported_success") -> Outcome:

@@ -13,7 +13,6 @@ import responses
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.tokens import StaticToken
-from provisioner_client.drydock.wire import ACTIONS
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerProtocolError,
@@ -21,7 +20,7 @@ from provisioner_client.errors import (
     ProvisionerUnavailable,
     TaskNotFound,
 )
-from provisioner_client.protocol import Provisioner, TaskRef, TaskState
+from provisioner_client.protocol import ACTIONS, Provisioner, TaskRef, TaskState
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector

@@ -7,12 +7,11 @@ import requests
 import responses
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
-from provisioner_client.drydock.wire import ACTIONS
 from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,
 )
-from provisioner_client.protocol import TaskRef
+from provisioner_client.protocol import ACTIONS, TaskRef
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector

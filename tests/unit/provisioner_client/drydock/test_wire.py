@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from provisioner_client.drydock.wire import (
-    ACTIONS,
-    condition_of,
     evidence_from,
     nodes_from,
     selected_from,
@@ -17,8 +15,8 @@ from provisioner_client.drydock.wire import (
     tasks_with_reference,
 )
 from provisioner_client.errors import ProvisionerProtocolError
-from provisioner_client.protocol import TaskMessage, TaskResult, TaskState
-from strategy_lib.outcome import NodeCondition, judge
+from provisioner_client.protocol import ACTIONS, TaskMessage, TaskResult, TaskState
+from strategy_lib.outcome import NodeCondition, condition_of, judge
 from strategy_lib.phase import Phase
 
 TaskJson = Callable[..., dict[str, Any]]

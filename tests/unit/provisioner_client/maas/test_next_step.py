@@ -65,7 +65,7 @@ def at(status: Status, **more: object) -> Machine:
                     S.DEPLOYING,
                     S.FAILED_DEPLOYMENT,
                     S.FAILED_DISK_ERASING,
-                    S.FAILED_RELEASING,
+                    S.RELEASING_FAILED,
                     S.RESERVED,
                 },
                 Act.WAIT: {
