@@ -20,7 +20,7 @@ from strategy_lib.ordering import order_groups
 from strategy_lib.outcome import Evidence, NodeCondition, Outcome, judge
 from strategy_lib.parsing.configuration import DeploymentConfiguration, parse_configuration
 from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
-from strategy_lib.phase import Deploy, Finished, GroupState, Phase, Prepare, Reason, Verdict
+from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step, Verdict
 from strategy_lib.selectors import NodeIndex, resolve
 from strategy_lib.simulation import simulate
 from strategy_lib.status.roll_up import roll_up, shown_status

@@ -12,11 +12,11 @@ from itertools import repeat
 
 from strategy_lib.groups.batches import CRITERIA_REASONS, Batches, Stop
 from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
-from strategy_lib.groups.group_run import Due, GroupRun, Known, prepare_again, successful_nodes
+from strategy_lib.groups.group_run import GroupRun, Known, prepare_again, successful_nodes
 from strategy_lib.groups.group_steps import next_due
 from strategy_lib.groups.rounds_of_group import Round, Rounds
 from strategy_lib.node import NodeState
-from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step, Verdict, step_of
+from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step, Verdict
 from strategy_lib.strategy import Group, evaluate
 from strategy_lib.verdict import GroupView, counts_of, verdict_on
 
@@ -240,32 +240,32 @@ class Deployment:
             return
         run.state = GroupState.RUNNING
         if run.rounds.under_way is not None:
-            self._pending = step_of(run.group.name, run.rounds.under_way.phase, run.rounds.under_way.nodes)
+            self._pending = run.step(run.rounds.under_way.phase, run.rounds.under_way.nodes)
             return
         if Phase.PREPARE not in run.over and not run.group.has_batches:
             nodes = self._left_in(run, NodeState.PREPARING) or self._eligible(run)
             if nodes:
-                self._pending = step_of(run.group.name, Phase.PREPARE, nodes)
+                self._pending = run.step(Phase.PREPARE, nodes)
             else:
                 # Where there is nothing to send, the phase is over at once (rule 18).
                 run.over.add(Phase.PREPARE)
             return
         if run.group.has_batches and (begun := self._left_in(run, NodeState.PREPARING)):
-            self._pending = step_of(run.group.name, Phase.PREPARE, begun)
+            self._pending = run.step(Phase.PREPARE, begun)
             return
         # A deploy under way proves that prepare was judged and met; by now its nodes may have moved on.
         resumed = self._left_in(run, NodeState.DEPLOYING)
         if resumed and Phase.DEPLOY not in run.over:
             run.deploying = True
-            self._pending = step_of(run.group.name, Phase.DEPLOY, resumed)
+            self._pending = run.step(Phase.DEPLOY, resumed)
             return
         due = self._due(run)
         if due is not None:
-            self._pending = step_of(run.group.name, due.phase, due.nodes)
+            self._pending = due
         elif run.state is GroupState.RUNNING:
             self._judge_end(run)
 
-    def _due(self, run: GroupRun) -> Due | None:
+    def _due(self, run: GroupRun) -> Step | None:
         """Return what a group sends once it was sent for prepare; None when it can be judged, or was (rule 18)."""
         if Phase.DEPLOY in run.over:
             return None
@@ -274,7 +274,7 @@ class Deployment:
         if not run.deploying:
             again = prepare_again(run, self._known)
             if again:
-                return Due(Phase.PREPARE, again)
+                return run.step(Phase.PREPARE, again)
             if self._beside:
                 self._require_known(name for name in run.nodes if self._beside.get(name) is Phase.PREPARE)
             if not self._meets(run, Phase.PREPARE):
@@ -296,7 +296,7 @@ class Deployment:
         if names:
             raise OthersAtWork(names)
 
-    def _due_in_batches(self, run: GroupRun) -> Due | None:
+    def _due_in_batches(self, run: GroupRun) -> Step | None:
         """Return what a group in batches sends; None when it can be judged, or was, as it stops (rule 59)."""
         name = run.group.name
         if name not in self._batches:
@@ -305,7 +305,7 @@ class Deployment:
             self._require_known(other for other in run.plan.named if other in self._beside)
         due = self._batches[name].next()
         self._known.held.update(run.held)
-        if not isinstance(due, Due) or due.phase is Phase.READY:
+        if not isinstance(due, Step) or due.phase is Phase.READY:
             self._require_known(other for other in run.nodes if other in self._beside)
         if not isinstance(due, Stop):
             return due

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import Final
 
 
 class Phase(StrEnum):
@@ -83,53 +82,14 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeStep:
-    """What is done with these nodes (sorted), on behalf of this group. Steps of two kinds are never equal."""
-
-    phase: ClassVar[Phase]
+class Step:
+    """Send these nodes (sorted) for this phase, on behalf of this group."""
 
     group: str
+    phase: Phase
     nodes: tuple[str, ...]
-
-
-class Prepare(NodeStep):
-    """Send the nodes for prepare."""
-
-    __slots__ = ()
-    phase = Phase.PREPARE
-
-
-class Deploy(NodeStep):
-    """Send the nodes for deploy."""
-
-    __slots__ = ()
-    phase = Phase.DEPLOY
-
-
-class AskReady(NodeStep):
-    """Ask the nodes, which are deployed, until they say that they are up."""
-
-    __slots__ = ()
-    phase = Phase.READY
-
-
-class Release(NodeStep):
-    """Destroy what stands on the nodes: they are prepared anew afterwards."""
-
-    __slots__ = ()
-    phase = Phase.RELEASE
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
     """Nothing is left to do: every group has a verdict."""
-
-
-Step = Prepare | Deploy | AskReady | Release
-
-_STEPS: Mapping[Phase, type[Step]] = {step.phase: step for step in (Prepare, Deploy, AskReady, Release)}
-
-
-def step_of(group: str, phase: Phase, nodes: tuple[str, ...]) -> Step:
-    """Return the step of a phase."""
-    return _STEPS[phase](group, nodes)

@@ -19,7 +19,7 @@ from strategy_lib.groups.waves import order_between_groups
 from strategy_lib.node import Node, NodeState
 from strategy_lib.ordering import order_groups
 from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
-from strategy_lib.phase import GROUP_PHASES, Finished, GroupState, Phase, Reason, Step, step_of
+from strategy_lib.phase import GROUP_PHASES, Finished, GroupState, Phase, Reason, Step
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Group, Strategy
 from strategy_lib.verdict import GroupView, verdict_on
@@ -172,7 +172,7 @@ class RoundDeployment(Deployment):
             else:
                 under_way = NodeState.PREPARING if phase is Phase.PREPARE else NodeState.DEPLOYING
                 self._states.update(dict.fromkeys(nodes, under_way))
-            self._steps.append(step_of(run.group.name, phase, nodes))
+            self._steps.append(run.step(phase, nodes))
 
 
 class NodeOutcome(StrEnum):

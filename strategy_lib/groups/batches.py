@@ -13,7 +13,6 @@ from itertools import islice
 
 from strategy_lib.groups.group_plan import NO_PLAN
 from strategy_lib.groups.group_run import (
-    Due,
     GroupRun,
     Known,
     find_submittable,
@@ -26,7 +25,7 @@ from strategy_lib.groups.redeploy_batches import first_to_go, needed_by_batch, n
 from strategy_lib.groups.rolling import nodes_at_once
 from strategy_lib.groups.waves import waves
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GROUP_PHASES, Phase, Reason
+from strategy_lib.phase import GROUP_PHASES, Phase, Reason, Step
 from strategy_lib.strategy import Group, evaluate
 
 CRITERIA_REASONS = {
@@ -90,7 +89,7 @@ class Batches:
         """Take note of nodes that were submitted; what came of them is known."""
         self._begun.update(nodes)
 
-    def next(self) -> Due | Stop | None:
+    def next(self) -> Step | Stop | None:
         """Return what the group sends next; None: nothing more, and it is judged.
 
         First nodes whose prepare failed are tried again. Then the batch is deployed, also with nodes that were prepared
@@ -112,21 +111,21 @@ class Batches:
             again = [name for name in again if name not in found.held]
         first = [name for name in again if name not in run.rounds.deployed and name not in run.plan.redeploy]
         if first:
-            return Due(Phase.PREPARE, tuple(first))
+            return run.step(Phase.PREPARE, tuple(first))
         # What was taken away comes back first.
         stop = None if run.plan.redeploy & self._begun else self._failed_canaries() or self._unreachable(Phase.PREPARE)
         if stop is None:
             # Others of the batch may wait for those that were prepared for other groups.
             ready = [*ready, *self._prepared_for_others(asked)] if prepared else ready
             if ready:
-                return Due(Phase.DEPLOY, tuple(sorted(ready)))
+                return run.step(Phase.DEPLOY, tuple(sorted(ready)))
             needed = needed_by_batch(run, known, again) if run.plan.redeploy else frozenset()
             if needed:
-                return Due(Phase.RELEASE, first_to_go(run, needed))
+                return run.step(Phase.RELEASE, first_to_go(run, needed))
             if again:
-                return Due(Phase.PREPARE, tuple(again))
+                return run.step(Phase.PREPARE, tuple(again))
         if asked:
-            return Due(Phase.READY, asked)
+            return run.step(Phase.READY, asked)
         stop = stop or self._failed_canaries() or self._unreachable()
         if stop is not None:
             self._leave(stop.why)
@@ -256,7 +255,7 @@ class Batches:
         left = {name: why for name in self._queue if self._may_begin(name)}
         run.held = {**left, **run.held}
 
-    def _begin(self) -> Due | Stop | None:
+    def _begin(self) -> Step | Stop | None:
         """Return the beginning of the next batch; None where no node is left that may go."""
         run, known = self._run, self._known
         if any(map(self._is_under_way, self._begun)):
@@ -268,14 +267,14 @@ class Batches:
             new = self._new_batch(pool)
             to_prepare = tuple(sorted(name for name in new if known.state(name) is NodeState.NOT_STARTED))
             if to_prepare:
-                return Due(Phase.PREPARE, to_prepare)
+                return run.step(Phase.PREPARE, to_prepare)
             if new:
-                return Due(Phase.DEPLOY, tuple(sorted(new)))
+                return run.step(Phase.DEPLOY, tuple(sorted(new)))
             if run.plan.redeploy:
                 kept = run.kept
                 batch = new_redeploy_batch(run, known, self._most, pool)
                 if batch:
-                    return Due(Phase.RELEASE, first_to_go(run, batch))
+                    return run.step(Phase.RELEASE, first_to_go(run, batch))
                 if run.kept is not kept:
                     # What waits for the nodes that stay as they are is held now.
                     self._is_news = True

@@ -10,7 +10,7 @@ from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
 from strategy_lib.groups.rounds_of_group import Rounds
 from strategy_lib.groups.waves import Submittable, submittable
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.phase import GroupState, Phase, Reason, Step
 from strategy_lib.strategy import NO_RETRIES, CriterionResult, Group
 from strategy_lib.verdict import SUCCESSFUL
 
@@ -44,6 +44,10 @@ class GroupRun:
     waiting: Mapping[str, str] | None = None
     kept: Mapping[str, str] = field(default_factory=dict)
 
+    def step(self, phase: Phase, nodes: tuple[str, ...]) -> Step:
+        """Return what sends these nodes (sorted) for this phase."""
+        return Step(self.group.name, phase, nodes)
+
     def is_waiting_for_batch(self, name: str) -> bool:
         """Whether the node still serves in its old design, and is to be redeployed."""
         return name in self.plan.redeploy and name not in self.rounds.released
@@ -76,14 +80,6 @@ class Known:
     def state(self, name: str) -> NodeState:
         """Return the state of a node."""
         return self.states.get(name, NodeState.NOT_STARTED)
-
-
-@dataclass(frozen=True, slots=True)
-class Due:
-    """Send these nodes (sorted) for this phase."""
-
-    phase: Phase
-    nodes: tuple[str, ...]
 
 
 def prepare_again(run: GroupRun, known: Known) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from strategy_lib.groups.group_plan import NO_PLAN
 from strategy_lib.groups.group_run import (
-    Due,
     GroupRun,
     Known,
     find_submittable,
@@ -17,10 +16,10 @@ from strategy_lib.groups.group_run import (
     prepared_nodes,
 )
 from strategy_lib.groups.redeploy_batches import first_to_go, needed_by_batch, new_redeploy_batch
-from strategy_lib.phase import Phase
+from strategy_lib.phase import Phase, Step
 
 
-def next_due(run: GroupRun, known: Known) -> Due | None:
+def next_due(run: GroupRun, known: Known) -> Step | None:
     """Return what a group sends next whose prepare criteria are met; None: nothing more, and it is judged.
 
     First what is prepared and waits for nothing; then batches that were begun, and failed nodes again; then whether
@@ -42,19 +41,19 @@ def next_due(run: GroupRun, known: Known) -> Due | None:
         ready = tuple(name for name in prepared if name in found.ready)
         again = tuple(name for name in again if name not in found.held)
     if ready:
-        return Due(Phase.DEPLOY, ready)
+        return run.step(Phase.DEPLOY, ready)
     needed = needed_by_batch(run, known, again) if run.plan.redeploy else frozenset()
     if needed:
-        return Due(Phase.RELEASE, first_to_go(run, needed))
+        return run.step(Phase.RELEASE, first_to_go(run, needed))
     if again:
-        return Due(Phase.PREPARE, again)
+        return run.step(Phase.PREPARE, again)
     if asked:
-        return Due(Phase.READY, asked)
+        return run.step(Phase.READY, asked)
     if run.plan.redeploy:
         kept = run.kept
         batch = new_redeploy_batch(run, known)
         if batch:
-            return Due(Phase.RELEASE, first_to_go(run, batch))
+            return run.step(Phase.RELEASE, first_to_go(run, batch))
         if run.kept is not kept:
             # What waits for the nodes that stay as they are is held now.
             return next_due(run, known)

@@ -8,7 +8,7 @@ import pytest
 
 from strategy_lib.deployment import Deployment
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GROUP_PHASES, Deploy, Finished, GroupState, Phase, Prepare, Reason, Step, Verdict
+from strategy_lib.phase import GROUP_PHASES, Finished, GroupState, Phase, Reason, Step, Verdict
 from strategy_lib.strategy import Group, SuccessCriteria
 from strategy_lib.verdict import GroupCounts, counts_of, verdict_on
 
@@ -16,6 +16,14 @@ from strategy_lib.verdict import GroupCounts, counts_of, verdict_on
 def group(name: str, *depends_on: str, critical: bool = True, percent: int | None = None, **more: int) -> Group:
     criteria = SuccessCriteria(percent, **more) if percent is not None or more else None
     return Group(name, critical, depends_on, criteria=criteria)
+
+
+def prepare(group: str, *nodes: str) -> Step:
+    return Step(group, Phase.PREPARE, nodes)
+
+
+def deploy(group: str, *nodes: str) -> Step:
+    return Step(group, Phase.DEPLOY, nodes)
 
 
 def run(
@@ -44,10 +52,10 @@ def test_rule_08_groups_must_be_given_in_order() -> None:
 def test_rule_08_prepare_then_deploy_group_by_group() -> None:
     deployment = Deployment([group("a"), group("b", "a")], {"a": ["n2", "n1"], "b": ["n3"]})
     assert run(deployment) == [
-        Prepare("a", ("n1", "n2")),
-        Deploy("a", ("n1", "n2")),
-        Prepare("b", ("n3",)),
-        Deploy("b", ("n3",)),
+        prepare("a", "n1", "n2"),
+        deploy("a", "n1", "n2"),
+        prepare("b", "n3"),
+        deploy("b", "n3"),
     ]
     assert deployment.next() == Finished()
     assert deployment.verdict is Verdict.SUCCESS
@@ -56,19 +64,23 @@ def test_rule_08_prepare_then_deploy_group_by_group() -> None:
 def test_rule_08_next_gives_the_same_step_until_it_is_recorded() -> None:
     deployment = Deployment([group("a")], {"a": ["n1"]})
     step = deployment.next()
-    assert deployment.next() == step == Prepare("a", ("n1",))
+    assert deployment.next() == step == prepare("a", "n1")
     with pytest.raises(ValueError, match="not the step"):
-        deployment.record(Deploy("a", ("n1",)), ["n1"], [])
-    deployment.record(Prepare("a", ("n1",)), ["n1"], [])
+        deployment.record(deploy("a", "n1"), ["n1"], [])
+    deployment.record(prepare("a", "n1"), ["n1"], [])
     with pytest.raises(ValueError, match="not the step"):
-        deployment.record(Prepare("a", ("n1",)), ["n1"], [])
+        deployment.record(prepare("a", "n1"), ["n1"], [])
 
 
 def test_rule_09_a_failed_group_fails_all_its_descendants_once() -> None:
     groups = [group("a", percent=100), group("b", "a"), group("c", "a"), group("d", "b", "c"), group("e")]
     deployment = Deployment(groups, {name: [f"n-{name}"] for name in "abcde"})
     sent = run(deployment, failing={Phase.PREPARE: ["n-a"]})
-    assert sent == [Prepare("a", ("n-a",)), Prepare("e", ("n-e",)), Deploy("e", ("n-e",))]
+    assert sent == [
+        prepare("a", "n-a"),
+        prepare("e", "n-e"),
+        deploy("e", "n-e"),
+    ]
     assert [(view.name, view.state, view.reason) for view in deployment.groups] == [
         ("a", GroupState.FAILURE, Reason.PREPARE_CRITERIA),
         ("b", GroupState.FAILURE, Reason.DEPENDENCY),
@@ -94,9 +106,9 @@ def test_rule_11_only_nodes_that_are_not_started_or_prepared_at_that_moment_are_
     members = {"a": ["n2", "n3", "n4"], "b": ["n2", "n3", "n4", "n5"]}
     deployment = Deployment(groups, members, states={"n2": NodeState.SUCCESS})
     assert run(deployment, failing={Phase.PREPARE: ["n3"]}) == [
-        Prepare("a", ("n3", "n4")),
-        Prepare("b", ("n5",)),
-        Deploy("b", ("n4", "n5")),
+        prepare("a", "n3", "n4"),
+        prepare("b", "n5"),
+        deploy("b", "n4", "n5"),
     ]
 
 
@@ -104,7 +116,7 @@ def test_rule_11_a_group_that_is_never_processed_claims_nothing() -> None:
     groups = [group("a", percent=100), group("b", "a"), group("c")]
     deployment = Deployment(groups, {"a": ["n1"], "b": ["n2"], "c": ["n2"]})
     sent = run(deployment, failing={Phase.PREPARE: ["n1"]})
-    assert sent[1:] == [Prepare("c", ("n2",)), Deploy("c", ("n2",))]
+    assert sent[1:] == [prepare("c", "n2"), deploy("c", "n2")]
 
 
 def test_rule_12_no_node_is_sent_twice_for_one_phase() -> None:
@@ -120,7 +132,7 @@ def test_rule_12_no_node_is_sent_twice_for_one_phase() -> None:
 def test_rule_13_failed_wins_silence_is_unknown_strangers_are_ignored() -> None:
     deployment = Deployment([group("a")], {"a": ["n1", "n2", "n3"]})
     step = deployment.next()
-    assert isinstance(step, Prepare)
+    assert isinstance(step, Step)
     deployment.record(step, ["n1", "n2", "stranger"], ["n2", "other"])
     assert [deployment.state_of(name) for name in ("n1", "n2", "n3")] == ["prepared", "failure", "unknown"]
     assert deployment.state_of("stranger") is NodeState.NOT_STARTED
@@ -128,7 +140,10 @@ def test_rule_13_failed_wins_silence_is_unknown_strangers_are_ignored() -> None:
 
 def test_rule_14_after_a_timeout_the_criteria_decide() -> None:
     forgiving = Deployment([group("a", percent=50)], {"a": ["n1", "n2"]})
-    assert run(forgiving, lost={Phase.PREPARE: ["n2"]}) == [Prepare("a", ("n1", "n2")), Deploy("a", ("n1",))]
+    assert run(forgiving, lost={Phase.PREPARE: ["n2"]}) == [
+        prepare("a", "n1", "n2"),
+        deploy("a", "n1"),
+    ]
     assert forgiving.verdict is Verdict.SUCCESS
     strict = Deployment([group("a", percent=51)], {"a": ["n1", "n2"]})
     run(strict, lost={Phase.PREPARE: ["n2"]})
@@ -147,7 +162,7 @@ def test_rule_15_criteria_count_all_nodes_of_each_group_that_processed_them() ->
 def test_rule_15_prepare_counts_later_states_that_prove_it() -> None:
     states = {"n1": NodeState.SUCCESS, "n2": NodeState.PREPARED}
     deployment = Deployment([group("a", minimum_successful_nodes=3)], {"a": ["n1", "n2", "n3"]}, states)
-    assert run(deployment) == [Prepare("a", ("n3",)), Deploy("a", ("n2", "n3"))]
+    assert run(deployment) == [prepare("a", "n3"), deploy("a", "n2", "n3")]
     assert [(result.phase, result.actual) for result in deployment.group("a").criteria] == [
         (Phase.PREPARE, 3),
         (Phase.DEPLOY, 3),
@@ -164,7 +179,7 @@ def test_rule_17_a_group_without_nodes_is_judged_without_a_step() -> None:
 
 def test_rule_18_prepare_criteria_not_met_skips_deploy_and_leaves_nodes_prepared() -> None:
     deployment = Deployment([group("a", maximum_failed_nodes=0)], {"a": ["n1", "n2"]})
-    assert run(deployment, failing={Phase.PREPARE: ["n2"]}) == [Prepare("a", ("n1", "n2"))]
+    assert run(deployment, failing={Phase.PREPARE: ["n2"]}) == [prepare("a", "n1", "n2")]
     assert deployment.state_of("n1") is NodeState.PREPARED
     failed = deployment.group("a").failed_criteria
     assert [(result.phase, result.needed, result.actual) for result in failed] == [(Phase.PREPARE, 0, 1)]
@@ -173,7 +188,7 @@ def test_rule_18_prepare_criteria_not_met_skips_deploy_and_leaves_nodes_prepared
 @pytest.mark.parametrize("percent", [0, None])
 def test_rule_18_met_but_nobody_prepared_lets_the_deploy_criteria_decide(percent: int | None) -> None:
     deployment = Deployment([group("a", percent=percent)], {"a": ["n1"]})
-    assert run(deployment, failing={Phase.PREPARE: ["n1"]}) == [Prepare("a", ("n1",))]
+    assert run(deployment, failing={Phase.PREPARE: ["n1"]}) == [prepare("a", "n1")]
     view = deployment.group("a")
     assert view.state is GroupState.SUCCESS
     assert [result.phase for result in view.criteria] == ([Phase.PREPARE, Phase.DEPLOY] if percent == 0 else [])
@@ -183,7 +198,7 @@ def test_rule_19_all_eligible_groups_run_even_when_a_critical_one_has_failed() -
     groups = [group("a", percent=100), group("b", critical=False)]
     deployment = Deployment(groups, {"a": ["n1"], "b": ["n2"]})
     sent = run(deployment, failing={Phase.DEPLOY: ["n1"]})
-    assert sent[-1] == Deploy("b", ("n2",))
+    assert sent[-1] == deploy("b", "n2")
     assert deployment.group("a").reason is Reason.DEPLOY_CRITERIA
     assert (deployment.verdict, verdict_on(deployment.groups).critical) == (Verdict.FAILURE, ("a",))
 
@@ -217,21 +232,21 @@ def test_rule_20_counts_of_a_group() -> None:
 def test_rule_23_prepare_under_way_is_joined_again_with_its_nodes_only() -> None:
     states = {"n1": NodeState.PREPARING, "n2": NodeState.PREPARING, "n3": NodeState.SUCCESS}
     deployment = Deployment([group("a", "dep")], {"a": ["n1", "n2", "n3"]}, states, {"dep": GroupState.SUCCESS})
-    assert run(deployment) == [Prepare("a", ("n1", "n2")), Deploy("a", ("n1", "n2"))]
+    assert run(deployment) == [prepare("a", "n1", "n2"), deploy("a", "n1", "n2")]
 
 
 def test_rule_23_deploy_under_way_is_joined_and_prepare_is_not_judged_again() -> None:
     # n2 was prepared and has failed to deploy since: prepare criteria would no longer be met.
     states = {"n1": NodeState.DEPLOYING, "n2": NodeState.FAILURE}
     deployment = Deployment([group("a", percent=100)], {"a": ["n1", "n2"]}, states, phases_done={Phase.PREPARE})
-    assert run(deployment) == [Deploy("a", ("n1",))]
+    assert run(deployment) == [deploy("a", "n1")]
     assert deployment.group("a").reason is Reason.DEPLOY_CRITERIA
 
 
 def test_rule_23_prepare_over_is_judged_and_deploy_follows() -> None:
     states = {"n1": NodeState.PREPARED, "n2": NodeState.FAILURE}
     good = Deployment([group("a", percent=50)], {"a": ["n1", "n2"]}, states, phases_done={Phase.PREPARE})
-    assert run(good) == [Deploy("a", ("n1",))]
+    assert run(good) == [deploy("a", "n1")]
     bad = Deployment([group("a", percent=51)], {"a": ["n1", "n2"]}, states, phases_done={Phase.PREPARE})
     assert bad.next() == Finished()
     assert bad.group("a").reason is Reason.PREPARE_CRITERIA
@@ -255,7 +270,11 @@ def test_rule_23_a_whole_deployment_resumes_where_it_was() -> None:
     members = {"a": ["n1"], "b": ["n1", "n2"], "c": ["n3"]}
     states = {"n1": NodeState.SUCCESS, "n2": NodeState.PREPARED}
     deployment = Deployment(groups, members, states, {"a": GroupState.SUCCESS}, phases_done={Phase.PREPARE})
-    assert run(deployment) == [Deploy("b", ("n2",)), Prepare("c", ("n3",)), Deploy("c", ("n3",))]
+    assert run(deployment) == [
+        deploy("b", "n2"),
+        prepare("c", "n3"),
+        deploy("c", "n3"),
+    ]
     assert deployment.verdict is Verdict.SUCCESS
 
 

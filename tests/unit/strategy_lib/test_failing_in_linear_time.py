@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from strategy_lib.deployment import Deployment
-from strategy_lib.phase import Finished, GroupState, Prepare, Reason
+from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step
 from strategy_lib.strategy import Group, SuccessCriteria
 
 SMALL, LARGE = 500, 10_000
@@ -106,7 +106,7 @@ def fail_the_root(size: int, depends_on: Callable[[int], list[int]]) -> tuple[De
     with work.counted():
         deployment = Deployment(groups, members)
         step = deployment.next()
-        assert step == Prepare("g0", ("n-g0",))
+        assert step == Step("g0", Phase.PREPARE, ("n-g0",))
         deployment.record(step, [], step.nodes)
         assert deployment.next() == Finished()
     return deployment, work.amount
