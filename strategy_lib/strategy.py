@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -150,6 +151,31 @@ class Retries:
 
 
 NO_RETRIES = Retries()
+_SHARE = re.compile(r"([1-9][0-9]*)\s*(%?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Some of a group's nodes: a number from 1, or a percentage of them."""
+
+    amount: int
+    is_percent: bool = False
+
+    @classmethod
+    def parse(cls, given: float | str) -> Share:
+        """Read 3, or "25%", as it stands in a document. Raises `ValueError` for anything else."""
+        found = _SHARE.fullmatch(given if isinstance(given, str) else str(int(given)))
+        if found is None or (found[2] and int(found[1]) > 100):
+            raise ValueError(f"{given!r} is no share: it is a number from 1, or a percentage such as 25%")
+        return cls(int(found[1]), is_percent=bool(found[2]))
+
+    def of(self, total: int) -> int:
+        """Return how many of so many nodes it stands for, at least 1; a percentage is rounded down."""
+        return max(1, total * self.amount // 100) if self.is_percent else self.amount
+
+    def to_data(self) -> int | str:
+        """Return it as it stands in a document."""
+        return f"{self.amount}%" if self.is_percent else self.amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +202,11 @@ class Group:
     depends_on_nodes : nodes that each node of the group waits for before it is deployed (rule 39).
     retries : how often its failed nodes are tried again within an action.
     allow_redeploy : destroy, prepare and deploy nodes that are deployed in another design, a batch after the other.
-    max_unavailable : how many nodes may be away at once meanwhile: a number, or a percentage as text ("25%"); None: as
-        many as the criteria leave room for.
+    max_unavailable : how many nodes may be away at once meanwhile; None: as many as the criteria leave room for.
     monitor : whether its nodes are looked at between actions, and repaired (rule 56).
     ready : how long its nodes may take to become ready once they are deployed; None: they are not asked (rule 58).
-    max_in_flight : how many of its nodes are under way at once: a number, or a percentage as text; None: all of them.
-    canary : how many of its nodes are deployed first, and must all succeed before another begins: a number, or a
-        percentage as text; None: none (rule 59).
+    max_in_flight : how many of its nodes are under way at once; None: all of them.
+    canary : how many of its nodes are deployed first, and must all succeed before another begins; None: none (rule 59).
     """
 
     name: str
@@ -195,11 +219,11 @@ class Group:
     depends_on_nodes: tuple[NodeChoice, ...] = ()
     retries: Retries = NO_RETRIES
     allow_redeploy: bool = False
-    max_unavailable: int | str | None = None
+    max_unavailable: Share | None = None
     monitor: bool = True
     ready: Ready | None = None
-    max_in_flight: int | str | None = None
-    canary: int | str | None = None
+    max_in_flight: Share | None = None
+    canary: Share | None = None
 
     @property
     def has_batches(self) -> bool:
@@ -282,15 +306,15 @@ def group_to_data(group: Group) -> dict[str, Any]:
     if group.allow_redeploy:
         data["allow_redeploy"] = True
     if group.max_unavailable is not None:
-        data["max_unavailable"] = group.max_unavailable
+        data["max_unavailable"] = group.max_unavailable.to_data()
     if not group.monitor:
         data["monitor"] = False
     if group.ready is not None:
         data["ready"] = {"timeout": group.ready.timeout}
     if group.max_in_flight is not None:
-        data["max_in_flight"] = group.max_in_flight
+        data["max_in_flight"] = group.max_in_flight.to_data()
     if group.canary is not None:
-        data["canary"] = group.canary
+        data["canary"] = group.canary.to_data()
     return data
 
 

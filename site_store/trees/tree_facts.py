@@ -11,6 +11,7 @@ from site_store.records import ActionRecord
 from site_store.status.status_records import ApprovalRecord, OwnerCheckIn, ReportedLeaf, StatusCount
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.watching import Watched
+from strategy_lib.strategy import Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,8 @@ class GroupFacts:
     troubles: tuple[TroubleFacts, ...] = ()
     map_index: int | None = None
     asks_ready: bool = False
-    max_in_flight: int | str | None = None
-    canary: int | str | None = None
+    max_in_flight: Share | None = None
+    canary: Share | None = None
     batches: int = 0
     begun: int = 0
 

@@ -15,6 +15,7 @@ from site_store.status.status_records import (
     StatusCount,
 )
 from site_store.trees.tree_facts import ActionBrief, GroupFacts, LeafFacts, OperationSpan, StepFacts, TroubleFacts
+from strategy_lib.strategy import Share
 
 STEP = ("name", "group_name", "state", "attempt", "started", "ended", "message", "owner", "fixed")
 BRIEF = (
@@ -88,9 +89,8 @@ def group_facts(item: Sequence[Any]) -> GroupFacts:
     )
 
 
-def _share(value: Any) -> int | str | None:
-    """Return a number, which one database gives as text, or a percentage."""
-    return int(value) if str(value).isdigit() else value
+def _share(value: Any) -> Share | None:
+    return None if value is None else Share.parse(value)
 
 
 def site_group_facts(item: Sequence[Any]) -> GroupFacts:

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from strategy_lib.groups.batches import most_at_once, number_of_canaries
-from strategy_lib.groups.rolling import nodes_at_once
 from strategy_lib.phase import GroupState, Phase
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import Group, Share
 
 _MOST_NAMED = 5
 
@@ -46,11 +44,12 @@ def announcements(groups: Iterable[tuple[Group, int]], submissions: Iterable[Sen
 def _announcement(group: Group, total: int, sent: Iterable[Sent]) -> str:
     """Say in how many batches a group goes, and which nodes are its canaries; "" where it sends nothing."""
     batches, order = count_batches((each.phase, each.nodes) for each in sent)
-    if not order:
+    found = batches_so_far(group.max_in_flight, group.canary, total)
+    if not order or found is None:
         return ""
-    most = min(most_at_once(group, total), len(order))
+    most = min(found.most or total, len(order))
     said = f"Group {group.name} goes in {_counted(batches, 'batch', 'batches')} of at most {_counted(most, 'node')}"
-    canaries = order[: number_of_canaries(group, total)]
+    canaries = order[: found.canaries]
     if not canaries:
         return f"{said}."
     named = ", ".join(canaries[:_MOST_NAMED])
@@ -130,8 +129,8 @@ class BatchesSoFar:
 
 
 def batches_so_far(
-    most: int | str | None,
-    canary: int | str | None,
+    most: Share | None,
+    canary: Share | None,
     total: int,
     state: str | None = None,
     batches: int = 0,
@@ -146,8 +145,8 @@ def batches_so_far(
     """
     if most is None and canary is None:
         return None
-    at_once = None if most is None else nodes_at_once(most, total, "max_in_flight")
-    canaries = 0 if canary is None else min(nodes_at_once(canary, total, "canary"), total)
+    at_once = None if most is None else most.of(total)
+    canaries = 0 if canary is None else min(canary.of(total), total)
     return BatchesSoFar(at_once, canaries, state, batches, begun, left)
 
 

@@ -22,11 +22,10 @@ from strategy_lib.groups.group_run import (
     successful_nodes,
 )
 from strategy_lib.groups.redeploy_batches import first_to_go, needed_by_batch, new_redeploy_batch
-from strategy_lib.groups.rolling import nodes_at_once
 from strategy_lib.groups.waves import waves
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GROUP_PHASES, Phase, Reason, Step
-from strategy_lib.strategy import Group, evaluate
+from strategy_lib.strategy import evaluate
 
 CRITERIA_REASONS = {
     Phase.PREPARE: Reason.PREPARE_CRITERIA,
@@ -46,16 +45,6 @@ class Stop:
     why: str
 
 
-def most_at_once(group: Group, total: int) -> int:
-    """Return how many of a group's nodes, `total` in all, are under way at once at most."""
-    return total if group.max_in_flight is None else nodes_at_once(group.max_in_flight, total, "max_in_flight")
-
-
-def number_of_canaries(group: Group, total: int) -> int:
-    """Return how many nodes of a group are canaries, if it has so many to deploy."""
-    return 0 if group.canary is None else nodes_at_once(group.canary, total, "canary")
-
-
 class Batches:
     """The batches of one group.
 
@@ -69,8 +58,8 @@ class Batches:
     def __init__(self, run: GroupRun, known: Known, sent_before: Collection[str] = ()) -> None:
         self._run, self._known = run, known
         total = len(run.nodes)
-        self._most = most_at_once(run.group, total)
-        self._canaries = number_of_canaries(run.group, total)
+        self._most = total if run.group.max_in_flight is None else run.group.max_in_flight.of(total)
+        self._canaries = 0 if run.group.canary is None else run.group.canary.of(total)
         self._begun = run.rounds.submitted.intersection(run.nodes)
         earlier = frozenset(sent_before)
         self._done_before = frozenset(name for name in run.nodes if name in earlier and self._is_done(name))

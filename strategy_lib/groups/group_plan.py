@@ -6,20 +6,22 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from strategy_lib.strategy import Group, SuccessCriteria
+from strategy_lib.strategy import Group, Share, SuccessCriteria
 
 
 @dataclass(frozen=True, slots=True)
 class GroupBounds:
-    """What another group that allows redeploys says of nodes that it has in common.
+    """How many nodes of a group that allows redeploys may be away: of the one that redeploys, or of another one.
 
     Attributes
     ----------
     group : its name.
     nodes : those of the nodes to redeploy that are in it.
-    total, serving : how many nodes it has, and how many of them serve when the plan is made.
+    total, serving : how many nodes it has, and how many of them served when the plan was made.
     criteria, critical, max_unavailable : its own.
-    theirs : its nodes that somebody else has.
+    theirs : its nodes that somebody else has: they serve nobody, and count against `max_unavailable`.
+    failed : those of its nodes that are not back and will not be, or were never there.
+    lost : those of them that served.
     """
 
     group: str
@@ -28,20 +30,24 @@ class GroupBounds:
     serving: int
     criteria: SuccessCriteria | None = None
     critical: bool = False
-    max_unavailable: int | str | None = None
+    max_unavailable: Share | None = None
     theirs: frozenset[str] = frozenset()
+    failed: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        criteria = None if self.criteria is None else asdict(self.criteria)
-        return asdict(self) | {"nodes": sorted(self.nodes), "criteria": criteria, "theirs": sorted(self.theirs)}
+        """Return it as plain JSON values, without what has become of its nodes."""
+        most = None if self.max_unavailable is None else self.max_unavailable.to_data()
+        data = asdict(self) | {"nodes": sorted(self.nodes), "theirs": sorted(self.theirs), "max_unavailable": most}
+        return {name: value for name, value in data.items() if name not in ("failed", "lost")}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> GroupBounds:
         """Read what `to_data` wrote."""
         criteria = None if data["criteria"] is None else SuccessCriteria(**data["criteria"])
+        most = None if data["max_unavailable"] is None else Share.parse(data["max_unavailable"])
         sets = {name: frozenset(data.get(name, ())) for name in ("nodes", "theirs")}
-        return cls(**{**data, **sets, "criteria": criteria})
+        return cls(**{**data, **sets, "criteria": criteria, "max_unavailable": most})
 
 
 def bounds_of(

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from itertools import chain
 
+from strategy_lib.groups.group_plan import GroupBounds, bounds_of
 from strategy_lib.groups.group_run import GroupRun, Known, is_prepared, may_be_taken
-from strategy_lib.groups.rolling import (
-    Batch,
-    OtherGroup,
-    Refused,
-    RollingGroup,
-    Stopped,
-    kept_by_others,
-    next_batch,
-)
+from strategy_lib.groups.rolling import first_of, kept_by_others, room_left
 from strategy_lib.groups.waves import removal_waves, waves
 from strategy_lib.node import NodeState
 
@@ -58,7 +52,8 @@ def new_redeploy_batch(
         name for name in run.rounds.released & run.plan.redeploy if known.state(name) is not NodeState.SUCCESS
     )
     others = _other_groups(run, known, gone)
-    kept = {name: why for name, why in kept_by_others(others).items() if name in waiting}
+    below = known.below_criteria
+    kept = {name: why for name, why in kept_by_others(others, below_criteria=below).items() if name in waiting}
     if kept:
         # What waits for them is held now, so that the rest is looked at anew.
         run.kept = {**run.kept, **kept}
@@ -67,50 +62,24 @@ def new_redeploy_batch(
     if not order:
         return frozenset()
     lost = gone.union(name for name in run.nodes if known.state(name) in _LOST)
+    done = frozenset(name for name in run.nodes if known.state(name) is NodeState.SUCCESS)
     # New nodes come first, and serve by now.
-    new = (name for name in run.nodes if name not in run.plan.redeploy and known.state(name) is NodeState.SUCCESS)
-    step = next_batch(
-        RollingGroup(
-            nodes=frozenset(run.nodes),
-            serving=run.plan.serving.union(new),
-            redeploy=waiting | run.plan.redeploy.intersection(run.rounds.released),
-            redeployed=frozenset(name for name in run.plan.redeploy if known.state(name) is NodeState.SUCCESS),
-            failed=lost,
-            criteria=run.group.criteria,
-            critical=run.group.critical,
-            max_unavailable=run.group.max_unavailable,
-            below_criteria=known.below_criteria,
-            order=order,
-            others=others,
-            theirs=run.plan.theirs,
-        )
-    )
-    if isinstance(step, Refused | Stopped):
-        run.kept = {**run.kept, **dict.fromkeys(waiting, step.reason)}
-    return frozenset(step.nodes) if isinstance(step, Batch) else frozenset()
+    serving = run.plan.serving | (done - run.plan.redeploy)
+    own = replace(bounds_of(run.group, run.nodes, waiting, serving, run.plan.theirs), failed=lost, lost=lost & serving)
+    room = room_left(own, begun=bool(lost or done & run.plan.redeploy), below_criteria=below)
+    if isinstance(room, str):
+        run.kept = {**run.kept, **dict.fromkeys(waiting, room)}
+        return frozenset()
+    return frozenset(first_of(order, room, others, below_criteria=below))
 
 
-def _other_groups(run: GroupRun, known: Known, gone: frozenset[str]) -> tuple[OtherGroup, ...]:
+def _other_groups(run: GroupRun, known: Known, gone: frozenset[str]) -> tuple[GroupBounds, ...]:
     """Return the other groups whose bounds a batch keeps, as they stand; `gone` are nodes of this one, not back yet."""
     found = []
     for bounds in run.plan.bounds:
         lost = frozenset(name for name in bounds.nodes if name in gone or known.state(name) in _LOST)
         elsewhere = known.elsewhere.get(bounds.group, frozenset())
-        found.append(
-            OtherGroup(
-                bounds.group,
-                bounds.nodes,
-                bounds.total,
-                bounds.serving,
-                lost | elsewhere,
-                lost | (elsewhere & known.taken),
-                bounds.criteria,
-                bounds.critical,
-                bounds.max_unavailable,
-                known.below_criteria,
-                bounds.theirs,
-            )
-        )
+        found.append(replace(bounds, failed=lost | elsewhere, lost=lost | (elsewhere & known.taken)))
     return tuple(found)
 
 

@@ -20,6 +20,7 @@ from strategy_lib.strategy import (
     Ready,
     Retries,
     Selector,
+    Share,
     Strategy,
     SuccessCriteria,
 )
@@ -102,8 +103,8 @@ def node_choices(entries: Sequence[Any]) -> tuple[NodeChoice, ...]:
     return tuple(entry if isinstance(entry, str) else _selector(entry) for entry in entries)
 
 
-def _share(value: Any) -> int | str | None:
-    return value if value is None or isinstance(value, str) else int(value)
+def _share(value: Any) -> Share | None:
+    return None if value is None else Share.parse(value)
 
 
 def _approval(entry: Any) -> Approval | None:

@@ -17,7 +17,7 @@ from site_store.records import GroupRecord
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import NODE_STEPS, GroupState, Phase, Reason, Verdict
 from strategy_lib.reports.report import Report
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import Group, Share
 from tests.unit.site_engine.records import CREATED, record
 
 S = TaskStatus
@@ -70,7 +70,7 @@ def test_rule_19_a_dry_run_without_a_node_is_a_failure(
 
 def test_rule_59_a_dry_run_says_which_groups_go_in_batches() -> None:
     made = record(dry_run=True)
-    group = Group("rack", critical=True, max_in_flight=2, canary=1)
+    group = Group("rack", critical=True, max_in_flight=Share(2), canary=Share(1))
     kept = GroupRecord(made.id, "rack", 0, True, group, ("a", "b", "c", "d"), GroupState.PENDING)
     rehearsal = simulate_plan([PlannedGroup(group, kept.nodes)], {})
     report = make_dry_run_report(ReportInput(made, (kept,), (), (), ()), {}, CREATED, rehearsal)

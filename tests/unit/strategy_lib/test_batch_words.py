@@ -8,6 +8,7 @@ import pytest
 
 from strategy_lib.groups.batch_words import BatchesSoFar, batches_so_far, count_batches
 from strategy_lib.phase import GroupState, Phase
+from strategy_lib.strategy import Share
 
 RUNNING, SUCCESS, FAILURE = GroupState.RUNNING, GroupState.SUCCESS, GroupState.FAILURE
 TENTH, FAILED = BatchesSoFar(4, 2, RUNNING), BatchesSoFar(4, 2, FAILURE)
@@ -45,8 +46,8 @@ def test_rule_59_how_a_group_goes_in_batches_is_said_in_words(found: BatchesSoFa
 
 def test_percentages_are_numbers_of_nodes_and_no_group_has_more_canaries_than_nodes() -> None:
     assert batches_so_far(None, None, 40) is None
-    assert batches_so_far("10%", "5%", 40) == BatchesSoFar(4, 2)
-    assert batches_so_far(None, 9, 3) == BatchesSoFar(None, 3)
+    assert batches_so_far(Share.parse("10%"), Share.parse("5%"), 40) == BatchesSoFar(4, 2)
+    assert batches_so_far(None, Share(9), 3) == BatchesSoFar(None, 3)
 
 
 def test_a_batch_begins_with_nodes_that_were_never_sent() -> None:

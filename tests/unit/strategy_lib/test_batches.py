@@ -16,10 +16,10 @@ from strategy_lib.node import NodeState
 from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step
 from strategy_lib.simulation import RoundDeployment, simulate
-from strategy_lib.strategy import Group, Ready, Retries, SuccessCriteria, strategy_to_data
+from strategy_lib.strategy import Group, Ready, Retries, Share, SuccessCriteria, strategy_to_data
 
 NAMES = tuple(f"n{number}" for number in range(1, 6))
-BY_TWO = Group("g", critical=True, max_in_flight=2)
+BY_TWO = Group("g", critical=True, max_in_flight=Share(2))
 Bad = Mapping[Phase, Collection[str]]
 NONE: Bad = {}
 ALL_GOOD = SuccessCriteria(percent_successful_nodes=100)
@@ -47,7 +47,7 @@ def one(group: Group, names: Sequence[str] = NAMES, plan: GroupPlan = NO_PLAN) -
 def test_both_settings_are_read_and_written() -> None:
     group = {"name": "g", "critical": True, "depends_on": [], "selectors": [], "max_in_flight": "10%", "canary": 2}
     strategy = parse_strategy({"groups": [group]})
-    assert (strategy.groups[0].max_in_flight, strategy.groups[0].canary) == ("10%", 2)
+    assert (strategy.groups[0].max_in_flight, strategy.groups[0].canary) == (Share(10, is_percent=True), Share(2))
     assert parse_strategy(strategy_to_data(strategy)) == strategy
 
 
@@ -63,14 +63,14 @@ def test_a_setting_that_is_no_number_of_nodes_is_refused_with_its_path(setting: 
     ("group", "batches"),
     [
         (BY_TWO, ["n1 n2", "n3 n4", "n5"]),
-        (replace(BY_TWO, max_in_flight="40%"), ["n1 n2", "n3 n4", "n5"]),
-        (replace(BY_TWO, max_in_flight="1%"), ["n1", "n2", "n3", "n4", "n5"]),
-        (replace(BY_TWO, max_in_flight=9), ["n1 n2 n3 n4 n5"]),
-        (replace(BY_TWO, max_in_flight=None, canary=2), ["n1 n2", "n3 n4 n5"]),
-        (replace(BY_TWO, canary=1), ["n1", "n2 n3", "n4 n5"]),
-        (replace(BY_TWO, canary=3), ["n1 n2", "n3", "n4 n5"]),
-        (replace(BY_TWO, max_in_flight=None, canary="20%"), ["n1", "n2 n3 n4 n5"]),
-        (replace(BY_TWO, max_in_flight=None, canary=9), ["n1 n2 n3 n4 n5"]),
+        (replace(BY_TWO, max_in_flight=Share(40, is_percent=True)), ["n1 n2", "n3 n4", "n5"]),
+        (replace(BY_TWO, max_in_flight=Share(1, is_percent=True)), ["n1", "n2", "n3", "n4", "n5"]),
+        (replace(BY_TWO, max_in_flight=Share(9)), ["n1 n2 n3 n4 n5"]),
+        (replace(BY_TWO, max_in_flight=None, canary=Share(2)), ["n1 n2", "n3 n4 n5"]),
+        (replace(BY_TWO, canary=Share(1)), ["n1", "n2 n3", "n4 n5"]),
+        (replace(BY_TWO, canary=Share(3)), ["n1 n2", "n3", "n4 n5"]),
+        (replace(BY_TWO, max_in_flight=None, canary=Share(20, is_percent=True)), ["n1", "n2 n3 n4 n5"]),
+        (replace(BY_TWO, max_in_flight=None, canary=Share(9)), ["n1 n2 n3 n4 n5"]),
     ],
 )
 def test_rule_59_each_batch_is_prepared_and_deployed_before_the_next(group: Group, batches: list[str]) -> None:
@@ -88,7 +88,7 @@ def test_rule_59_each_batch_is_prepared_and_deployed_before_the_next(group: Grou
     ],
 )
 def test_rule_59_a_canary_that_fails_leaves_the_rest_alone(bad: Bad, sent: list[str], reason: str, left: str) -> None:
-    deployment = one(replace(BY_TWO, max_in_flight=None, canary=2, criteria=ONE_MAY_FAIL))
+    deployment = one(replace(BY_TWO, max_in_flight=None, canary=Share(2), criteria=ONE_MAY_FAIL))
     assert [f"{phase} {nodes}" for phase, nodes in play(deployment, bad)] == sent
     view = deployment.group("g")
     assert (view.state, view.reason, view.criteria) == (GroupState.FAILURE, Reason.CANARY, ())
@@ -97,19 +97,19 @@ def test_rule_59_a_canary_that_fails_leaves_the_rest_alone(bad: Bad, sent: list[
 
 
 def test_rule_59_a_canary_whose_result_is_unknown_has_not_succeeded() -> None:
-    deployment = one(replace(BY_TWO, canary=1))
+    deployment = one(replace(BY_TWO, canary=Share(1)))
     play(deployment, unknown={Phase.DEPLOY: ["n1"]})
     assert deployment.group("g").reason is Reason.CANARY
 
 
 def test_rule_59_a_canary_is_tried_again_before_it_fails() -> None:
-    group = replace(BY_TWO, canary=1, retries=Retries(prepare=1, deploy=1))
+    group = replace(BY_TWO, canary=Share(1), retries=Retries(prepare=1, deploy=1))
     assert [nodes for _, nodes in play(one(group), {Phase.DEPLOY: ["n1"]})] == ["n1"] * 4
     assert [nodes for _, nodes in play(one(group), {Phase.PREPARE: ["n1"]})] == ["n1"] * 2
 
 
 def test_rule_59_a_canary_has_to_be_ready_where_the_group_asks() -> None:
-    deployment = one(replace(BY_TWO, canary=1, ready=Ready(5)))
+    deployment = one(replace(BY_TWO, canary=Share(1), ready=Ready(5)))
     sent = play(deployment, {Phase.READY: ["n1"]})
     assert sent == [("prepare", "n1"), ("deploy", "n1"), ("ready", "n1")]
     assert deployment.group("g").reason is Reason.CANARY
@@ -180,17 +180,17 @@ SERVING = GroupPlan(redeploy=frozenset(NAMES[1:]), serving=frozenset(NAMES[1:]))
     ("unavailable", "in_flight", "sizes"), [(3, 2, [2, 2]), (2, 3, [2, 2]), (1, 3, [1] * 4), (4, 1, [1] * 4)]
 )
 def test_rule_59_of_two_bounds_the_smaller_one_holds(unavailable: int, in_flight: int, sizes: list[int]) -> None:
-    group = replace(BY_TWO, allow_redeploy=True, max_unavailable=unavailable, max_in_flight=in_flight)
+    group = replace(BY_TWO, allow_redeploy=True, max_unavailable=Share(unavailable), max_in_flight=Share(in_flight))
     sent = play(one(group, plan=SERVING))
     assert sent[:2] == [("prepare", "n1"), ("deploy", "n1")]
     assert [len(nodes.split()) for phase, nodes in sent if phase == "release"] == sizes
 
 
 def test_rule_59_canaries_of_a_redeploy_come_back_before_the_rest_goes() -> None:
-    group = replace(BY_TWO, max_in_flight=None, canary=2, allow_redeploy=True, max_unavailable=4)
+    group = replace(BY_TWO, max_in_flight=None, canary=Share(2), allow_redeploy=True, max_unavailable=Share(4))
     good = play(one(group, plan=SERVING))
     assert [nodes for phase, nodes in good if phase == "release"] == ["n2", "n3 n4 n5"]
-    deployment = one(replace(group, canary=3), plan=SERVING)
+    deployment = one(replace(group, canary=Share(3)), plan=SERVING)
     sent = play(deployment, {Phase.PREPARE: ["n2"]})
     # What was taken away comes back as far as it can.
     assert sent[2:] == [("release", "n2 n3"), ("prepare", "n2 n3"), ("deploy", "n3")]
@@ -205,14 +205,14 @@ def test_rule_11_nodes_that_were_prepared_for_another_group_fill_a_batch() -> No
 
 
 def test_rule_59_nodes_with_nothing_to_do_are_in_no_batch_and_no_canaries() -> None:
-    group = replace(BY_TWO, canary=1)
+    group = replace(BY_TWO, canary=Share(1))
     states = {"n1": NodeState.SUCCESS, "n3": NodeState.FAILURE}
     deployment = Deployment([group], {"g": NAMES}, states, withheld=["n2"])
     assert play(deployment) == [("prepare", "n4"), ("deploy", "n4"), ("prepare", "n5"), ("deploy", "n5")]
 
 
 def test_rule_23_a_cleared_group_starts_with_the_canaries_that_are_not_done() -> None:
-    group = replace(BY_TWO, max_in_flight=None, canary=2)
+    group = replace(BY_TWO, max_in_flight=None, canary=Share(2))
     states = {"n1": NodeState.SUCCESS}
     again = Deployment([group], {"g": NAMES}, states, sent_before=["n1", "n2"])
     assert [nodes for phase, nodes in play(again) if phase == "prepare"] == ["n2", "n3 n4 n5"]
@@ -221,7 +221,7 @@ def test_rule_23_a_cleared_group_starts_with_the_canaries_that_are_not_done() ->
 
 
 def test_rule_59_a_canary_that_could_not_be_sent_is_replaced() -> None:
-    group = replace(BY_TWO, max_in_flight=None, canary=2)
+    group = replace(BY_TWO, max_in_flight=None, canary=Share(2))
     rounds = [Round(Phase.PREPARE, ("n2",), left_out=("n1",)), Round(Phase.DEPLOY, ("n2",))]
     deployment = Deployment([group], {"g": NAMES}, {"n2": NodeState.SUCCESS}, rounds=rounds)
     assert [nodes for _, nodes in play(deployment)] == ["n3", "n3", "n4 n5", "n4 n5"]
@@ -233,7 +233,7 @@ def test_rule_11_nodes_that_were_released_first_are_prepared_with_their_batch() 
 
 
 def test_two_groups_side_by_side_keep_their_bounds() -> None:
-    groups = [BY_TWO, replace(BY_TWO, name="h", max_in_flight=1, canary=1), Group("i", critical=False)]
+    groups = [BY_TWO, replace(BY_TWO, name="h", max_in_flight=Share(1), canary=Share(1)), Group("i", critical=False)]
     members = {"g": NAMES[:3], "h": ("n2", "n4", "n5"), "i": NAMES}
     deployment = RoundDeployment(groups, members, 3, ["g", "h", "i"])
     sent = []

@@ -13,7 +13,7 @@ from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Finished, GroupState, Phase, Reason
-from strategy_lib.strategy import Group, Ready, Retries, SuccessCriteria, evaluate
+from strategy_lib.strategy import Group, Ready, Retries, Share, SuccessCriteria, evaluate
 from tests.unit.strategy_lib.test_batches import Bad, play, tell
 
 
@@ -37,9 +37,9 @@ def cases(draw: st.DrawFn) -> tuple[Group, tuple[str, ...], GroupPlan, Bad, Bad,
         criteria=draw(criteria),
         retries=Retries(draw(st.integers(0, 1)), draw(st.integers(0, 1))),
         ready=draw(st.none() | st.just(Ready(5))),
-        max_in_flight=draw(st.none() | st.integers(1, 9) | st.just("30%")),
-        canary=draw(st.none() | st.integers(1, 4) | st.just("25%")),
-        max_unavailable=draw(st.none() | st.integers(1, 3)),
+        max_in_flight=draw(st.none() | st.builds(Share, st.integers(1, 9)) | st.just(Share(30, is_percent=True))),
+        canary=draw(st.none() | st.builds(Share, st.integers(1, 4)) | st.just(Share(25, is_percent=True))),
+        max_unavailable=draw(st.none() | st.builds(Share, st.integers(1, 3))),
     )
     bad = {
         phase: draw(some) for phase in (Phase.RELEASE, Phase.PREPARE, Phase.DEPLOY, Phase.READY) if draw(st.booleans())
@@ -84,8 +84,7 @@ def test_rule_59_holds_in_any_group(
         sent.append((step.phase, frozenset(step.nodes)))
     submitted = [each for each in sent if each[0] is not Phase.READY]
     view = whole.group("g")
-    most = len(names) if group.max_in_flight is None else group.max_in_flight
-    most = max(1, len(names) * 30 // 100) if isinstance(most, str) else most
+    most = len(names) if group.max_in_flight is None else group.max_in_flight.of(len(names))
     assert under_way(submitted, states) <= most
     # The verdict is that of the criteria on the final states, and of the canaries.
     ended = sum(states[name] is NodeState.SUCCESS for name in names)
@@ -99,8 +98,7 @@ def test_rule_59_holds_in_any_group(
         left = {name for name in names if states[name] in (NodeState.NOT_STARTED, NodeState.PREPARED)}
         assert left <= view.held.keys() | view.kept.keys()
     # What the canaries are for: nothing else was begun before they were done.
-    number = group.canary or 0
-    number = max(1, len(names) // 4) if isinstance(number, str) else number
+    number = 0 if group.canary is None else group.canary.of(len(names))
     order = list(dict.fromkeys(name for _, nodes in submitted for name in sorted(nodes)))
     canaries = order[:number]
     if len(order) > number and not plan.redeploy and not plan.waits_for and not before:

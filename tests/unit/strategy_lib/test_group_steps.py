@@ -13,11 +13,11 @@ from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Finished, GroupState, Phase, Step
-from strategy_lib.strategy import Group, Retries, SuccessCriteria
+from strategy_lib.strategy import Group, Retries, Share, SuccessCriteria
 
 NAMES = tuple(f"n{number:02}" for number in range(20))
 PLAN = GroupPlan(redeploy=frozenset(NAMES), serving=frozenset(NAMES))
-RACK = Group("rack", critical=True, allow_redeploy=True, max_unavailable=4)
+RACK = Group("rack", critical=True, allow_redeploy=True, max_unavailable=Share(4))
 
 
 def rack(group: Group = RACK, plan: GroupPlan = PLAN, names: tuple[str, ...] = NAMES) -> Deployment:
@@ -142,7 +142,9 @@ def test_a_crash_before_any_step_changes_nothing(seed: int) -> None:
         redeploy=frozenset(dice.sample(names, 6)),
         serving=frozenset(names),
     )
-    group = replace(RACK, max_unavailable=3, retries=Retries(prepare=dice.randint(0, 1), deploy=dice.randint(0, 1)))
+    group = replace(
+        RACK, max_unavailable=Share(3), retries=Retries(prepare=dice.randint(0, 1), deploy=dice.randint(0, 1))
+    )
     bad = {phase: set(dice.sample(names, 1)) for phase in (Phase.PREPARE, Phase.DEPLOY)}
     whole = rack(group, plan, names)
     sent = play(whole, bad)

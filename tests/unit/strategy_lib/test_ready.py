@@ -14,7 +14,7 @@ from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.parsing.strategy_parser import group_from_data, parse_strategy
 from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step
-from strategy_lib.strategy import Group, Ready, Retries, SuccessCriteria, group_to_data
+from strategy_lib.strategy import Group, Ready, Retries, Share, SuccessCriteria, group_to_data
 
 TWO = SuccessCriteria(minimum_successful_nodes=2)
 
@@ -142,7 +142,7 @@ def test_rule_44_a_node_that_is_not_ready_is_not_deployed_again() -> None:
 def rolling(awaited: frozenset[str] = frozenset(), rounds: tuple[Round, ...] = (), **states: NodeState) -> Deployment:
     nodes = ("a", "b", "c")
     plan = GroupPlan(redeploy=frozenset(nodes), serving=frozenset(nodes))
-    one = Group("g", critical=True, criteria=TWO, allow_redeploy=True, max_unavailable=1, ready=Ready(60))
+    one = Group("g", critical=True, criteria=TWO, allow_redeploy=True, max_unavailable=Share(1), ready=Ready(60))
     return Deployment([one], {"g": nodes}, states, plans={"g": plan}, rounds=rounds, awaited=awaited)
 
 

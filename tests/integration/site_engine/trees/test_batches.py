@@ -7,7 +7,7 @@ import pytest
 from site_store import ActionRecord, OperationStatus, PlannedGroup
 from site_store.tables import site_group
 from strategy_lib.phase import GroupState, Phase, Reason
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import Group, Share
 from tests.integration.site_engine.trees.tree_scenario import change, child, commit, group, owned, standing, tree
 from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
@@ -27,13 +27,19 @@ def planned(site: Scenario, definition: Group) -> ActionRecord:
 @pytest.mark.parametrize(
     ("definition", "said"),
     [
-        (Group("g", critical=True, max_in_flight=2), "waits for its batch: 2 nodes are under way, of at most 2"),
-        (Group("g", critical=True, max_in_flight="50%", canary=2), "2 nodes are under way, of at most 2; canaries go"),
+        (Group("g", critical=True, max_in_flight=Share(2)), "waits for its batch: 2 nodes are under way, of at most 2"),
         (
-            Group("g", critical=True, max_in_flight=2, canary=1),
+            Group("g", critical=True, max_in_flight=Share(50, is_percent=True), canary=Share(2)),
+            "2 nodes are under way, of at most 2; canaries go",
+        ),
+        (
+            Group("g", critical=True, max_in_flight=Share(2), canary=Share(1)),
             "waits for its batch: 2 nodes are under way, of at most 2",
         ),
-        (Group("g", critical=True, canary="50%"), "waits for its batch: 2 nodes are under way; canaries go first"),
+        (
+            Group("g", critical=True, canary=Share(50, is_percent=True)),
+            "waits for its batch: 2 nodes are under way; canaries go first",
+        ),
     ],
 )
 def test_rule_59_a_node_says_how_many_are_under_way_before_it(site: Scenario, definition: Group, said: str) -> None:
@@ -48,7 +54,7 @@ def test_rule_59_a_node_says_how_many_are_under_way_before_it(site: Scenario, de
 
 
 def test_rule_59_a_group_names_the_canaries_that_failed(site: Scenario) -> None:
-    action = planned(site, Group("g", critical=True, canary=2))
+    action = planned(site, Group("g", critical=True, canary=Share(2)))
     record = site.open(action, "g")
     begun = site.begin(record, Phase.PREPARE, ["n1", "n2"])
     at_work = group(tree(site, action), "g")["group"]["batches"]
@@ -67,7 +73,7 @@ def test_rule_59_a_group_names_the_canaries_that_failed(site: Scenario) -> None:
 
 
 def test_rule_59_a_tree_counts_the_batches_of_the_present_attempt(site: Scenario) -> None:
-    action = planned(site, Group("g", critical=True, max_in_flight=1, canary=1))
+    action = planned(site, Group("g", critical=True, max_in_flight=Share(1), canary=Share(1)))
 
     def said() -> str:
         return str(group(tree(site, action), "g")["group"]["batches"]["text"])

@@ -18,7 +18,7 @@ from site_store.tables import approval, node, revision, site_group, site_group_n
 from site_store.tables import site as site_table
 from site_store.trees.tree_facts import FirstTroubles
 from strategy_lib.phase import Phase, Reason
-from strategy_lib.strategy import Group
+from strategy_lib.strategy import Group, Share
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
 
 
@@ -379,10 +379,10 @@ def test_rule_59_a_group_says_how_it_goes_in_batches(site: Scenario) -> None:
     action = site.action()
     site.store.locks.acquire(action.id)
     groups = [
-        Group("a", critical=True, max_in_flight="10%", canary=2),
-        Group("b", critical=True, max_in_flight=40),
+        Group("a", critical=True, max_in_flight=Share(10, is_percent=True), canary=Share(2)),
+        Group("b", critical=True, max_in_flight=Share(40)),
         Group("c", critical=True),
     ]
     site.store.groups.save_plan(action.id, [PlannedGroup(each, ("n1",)) for each in groups], (), {})
     found = [(one.max_in_flight, one.canary) for one in site.store.trees.action(action.id).groups]
-    assert found == [("10%", 2), (40, None), (None, None)]
+    assert found == [(Share(10, is_percent=True), Share(2)), (Share(40), None), (None, None)]

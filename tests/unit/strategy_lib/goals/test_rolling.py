@@ -9,27 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lib.groups.rolling import (
-    Batch,
-    OtherGroup,
-    Refused,
-    RolledOut,
-    RollingGroup,
-    Stopped,
-    kept_by_others,
-    next_batch,
-    nodes_at_once,
-    refuse_many_redeploys,
-    room_in_criteria,
-)
+from strategy_lib.groups.group_plan import GroupBounds
+from strategy_lib.groups.rolling import first_of, kept_by_others, refuse_many_redeploys, room_in_criteria, room_left
 from strategy_lib.phase import Phase
-from strategy_lib.strategy import SuccessCriteria, evaluate
+from strategy_lib.strategy import Share, SuccessCriteria, evaluate
 
 RACK = frozenset(f"n{i:02}" for i in range(20))
-
-
-def rack(**facts: Any) -> RollingGroup:
-    return RollingGroup(RACK, RACK, RACK, **facts)
 
 
 def names(*numbers: int) -> frozenset[str]:
@@ -38,16 +23,18 @@ def names(*numbers: int) -> frozenset[str]:
 
 @pytest.mark.parametrize(
     ("setting", "total", "expected"),
-    [(1, 20, 1), (4, 20, 4), (40, 20, 40), ("25%", 20, 5), ("25 %", 19, 4), ("1%", 20, 1), ("100%", 20, 20)],
+    [(1, 20, 1), (4.0, 20, 4), (40, 20, 40), ("25%", 20, 5), ("25 %", 19, 4), ("1%", 20, 1), ("100%", 20, 20)],
 )
-def test_max_unavailable_is_a_number_or_a_percentage(setting: int | str, total: int, expected: int) -> None:
-    assert nodes_at_once(setting, total) == expected
+def test_a_share_is_a_number_or_a_percentage(setting: float | str, total: int, expected: int) -> None:
+    share = Share.parse(setting)
+    assert share.of(total) == expected
+    assert Share.parse(share.to_data()) == share
 
 
-@pytest.mark.parametrize("setting", [0, -1, True, "0%", "101%", "4", "%", ""])
-def test_max_unavailable_refuses(setting: int | str) -> None:
-    with pytest.raises(ValueError, match="max_unavailable"):
-        nodes_at_once(setting, 20)
+@pytest.mark.parametrize("setting", [0, -1, "0%", "101%", "%", ""])
+def test_what_is_no_share_is_refused(setting: int | str) -> None:
+    with pytest.raises(ValueError, match="a number from 1, or a percentage"):
+        Share.parse(setting)
 
 
 @pytest.mark.parametrize(
@@ -89,16 +76,20 @@ HALF = SuccessCriteria(percent_successful_nodes=50)
 ALL = SuccessCriteria(percent_successful_nodes=100)
 
 
-def other(limit: int | None, **facts: Any) -> OtherGroup:
+LIMITED = GroupBounds("rack", RACK, 20, 20, max_unavailable=Share(4))
+TWO_MAY_FAIL = SuccessCriteria(maximum_failed_nodes=2)
+STRICT = GroupBounds("rack", RACK, 20, 20, ALL)
+
+
+def other(limit: int | None, **facts: Any) -> GroupBounds:
     """Return another group of the same nodes, or with these facts."""
-    return OtherGroup(
-        **{"name": "other", "shared": RACK, "total": 20, "serving": 20, "max_unavailable": limit, **facts}
-    )
+    bounds = GroupBounds("other", RACK, 20, 20, max_unavailable=None if limit is None else Share(limit))
+    return replace(bounds, **facts)
 
 
 def test_another_group_without_room_keeps_its_nodes() -> None:
-    full = other(1, shared=names(1, 2), failed=names(30))
-    strict = other(None, shared=names(2, 3), criteria=ALL, critical=True)
+    full = other(1, nodes=names(1, 2), failed=names(30))
+    strict = other(None, nodes=names(2, 3), criteria=ALL, critical=True)
     kept = kept_by_others([full, strict, other(1)])
     assert kept["n01"] == "group other: as many nodes are away as may be: 1 failed (n30)"
     assert kept["n02"] == kept["n01"]
@@ -107,122 +98,99 @@ def test_another_group_without_room_keeps_its_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "step"),
+    ("group", "room"),
     [
-        pytest.param(rack(max_unavailable=4), Batch(("n00", "n01", "n02", "n03")), id="the first batch"),
+        pytest.param(LIMITED, 4, id="the first batch"),
+        pytest.param(replace(LIMITED, failed=names(3)), 3, id="one has failed: the next batch is smaller by it"),
         pytest.param(
-            rack(max_unavailable=4, away=names(1, 2)),
-            Batch(("n01", "n02"), resumed=True),
-            id="a batch under way goes on",
+            replace(LIMITED, failed=names(0, 1, 2, 3)),
+            "as many nodes are away as may be: 4 failed (n00, n01, n02, n03)",
+            id="a bad image: stops after the first batch",
         ),
+        pytest.param(GroupBounds("rack", RACK, 20, 20, TWO_MAY_FAIL), 2, id="as criteria allow"),
         pytest.param(
-            rack(max_unavailable=4, redeployed=names(0, 1, 2), failed=names(3)),
-            Batch(("n04", "n05", "n06")),
-            id="one has failed: the next batch is smaller by it",
-        ),
-        pytest.param(
-            rack(max_unavailable=4, failed=names(0, 1, 2, 3)),
-            Stopped("as many nodes are away as may be: 4 failed (n00, n01, n02, n03)", tuple(sorted(RACK))[4:]),
-            id="a bad image: stops after the first batch, 16 untouched",
-        ),
-        pytest.param(
-            rack(criteria=SuccessCriteria(maximum_failed_nodes=2)), Batch(("n00", "n01")), id="as criteria allow"
-        ),
-        pytest.param(
-            rack(criteria=SuccessCriteria(maximum_failed_nodes=2), redeployed=names(0), failed=names(1)),
-            Batch(("n02",)),
+            GroupBounds("rack", RACK, 20, 20, TWO_MAY_FAIL, failed=names(1), lost=names(1)),
+            1,
             id="as criteria allow, less the failed one",
         ),
         pytest.param(
-            rack(max_unavailable=4, criteria=SuccessCriteria(maximum_failed_nodes=0), failed=names(0)),
-            Stopped("its criteria cannot be met any more: 1 failed (n00)", tuple(sorted(RACK))[1:]),
+            replace(LIMITED, criteria=SuccessCriteria(maximum_failed_nodes=0), failed=names(0)),
+            "its criteria cannot be met any more: 1 failed (n00)",
             id="criteria cannot be kept",
         ),
+        pytest.param(STRICT, 1, id="no room, not critical: one at a time"),
         pytest.param(
-            rack(max_unavailable=4, criteria=ALL, failed=names(0), below_criteria=True),
-            Batch(("n01", "n02", "n03")),
-            id="criteria are overridden, max_unavailable is not",
-        ),
-        pytest.param(rack(criteria=ALL), Batch(("n00",)), id="no room, not critical: one at a time"),
-        pytest.param(rack(criteria=ALL, critical=True, below_criteria=True), Batch(("n00",)), id="no room, overridden"),
-        pytest.param(
-            rack(criteria=ALL, critical=True),
-            Refused(
-                "its criteria leave no room: 20 of 20 nodes serve, and none can be taken away without the override "
-                "below_criteria"
-            ),
+            replace(STRICT, critical=True),
+            "its criteria leave no room: 20 of 20 nodes serve, and none can be taken away without the override "
+            "below_criteria",
             id="no room, critical: refused",
         ),
+        pytest.param(replace(STRICT, critical=True, max_unavailable=Share(3)), 3, id="an explicit number decides"),
         pytest.param(
-            rack(criteria=ALL, critical=True, max_unavailable=3),
-            Batch(("n00", "n01", "n02")),
-            id="an explicit number decides",
-        ),
-        pytest.param(
-            RollingGroup(RACK, RACK - names(19), RACK - names(19), failed=names(19), criteria=SuccessCriteria(90)),
-            Batch(("n00",)),
+            GroupBounds("rack", RACK, 20, 19, SuccessCriteria(90), failed=names(19)),
+            1,
             id="a new node that failed does not serve in the room that is left either way",
         ),
         pytest.param(
-            RollingGroup(RACK, RACK - names(19), RACK - names(19), failed=names(0, 19), criteria=SuccessCriteria(90)),
-            Stopped("as many nodes are away as may be: 1 failed (n00)", tuple(sorted(RACK))[1:-1]),
+            GroupBounds("rack", RACK, 20, 19, SuccessCriteria(90), failed=names(0, 19), lost=names(0)),
+            "as many nodes are away as may be: 1 failed (n00)",
             id="one that served has failed beside it: nothing is left",
         ),
         pytest.param(
-            RollingGroup(RACK, RACK - names(19), RACK - names(19), failed=names(19), max_unavailable=4),
-            Batch(("n00", "n01", "n02")),
-            id="against an explicit number each failed node counts",
+            replace(LIMITED, serving=19, failed=names(19)), 3, id="against an explicit number each failed node counts"
         ),
         pytest.param(
-            rack(max_unavailable=4, others=(other(2, failed=names(30)), other(3))),
-            Batch(("n00",)),
-            id="the narrowest of several groups decides",
+            replace(LIMITED, theirs=names(1, 2, 3), failed=names(4)),
+            "as many nodes are away as may be: 1 failed (n04), somebody else has 3 (n01, n02, n03)",
+            id="what somebody else has counts against an explicit number",
         ),
-        pytest.param(
-            rack(max_unavailable=4, others=(other(1, shared=names(2, 3)),)),
-            Batch(("n00", "n01", "n02")),
-            id="another group bounds its own nodes",
-        ),
-        pytest.param(rack(redeployed=RACK - names(5), failed=names(5)), RolledOut(), id="every node was tried"),
-        pytest.param(RollingGroup(RACK, RACK, frozenset()), RolledOut(), id="nothing to redeploy"),
     ],
 )
-def test_next_batch(group: RollingGroup, step: object) -> None:
-    assert next_batch(group) == step
+def test_how_many_nodes_may_be_taken_away(group: GroupBounds, room: int | str) -> None:
+    assert room_left(group, begun=bool(group.failed)) == room
+
+
+def test_criteria_are_overridden_and_max_unavailable_is_not() -> None:
+    assert room_left(replace(LIMITED, criteria=ALL, failed=names(0)), begun=True, below_criteria=True) == 3
+    assert room_left(replace(STRICT, critical=True), begun=False, below_criteria=True) == 1
+
+
+@pytest.mark.parametrize(
+    ("others", "batch"),
+    [
+        ([], "n00 n01 n02 n03"),
+        ([other(2, failed=names(30)), other(3)], "n00"),
+        ([other(1, nodes=names(2, 3))], "n00 n01 n02"),
+    ],
+)
+def test_the_narrowest_of_several_groups_decides_for_its_own_nodes(others: list[GroupBounds], batch: str) -> None:
+    assert " ".join(first_of(sorted(RACK), 4, others)) == batch
 
 
 @given(
     st.integers(1, 12),
     st.frozensets(st.integers(0, 11)),
-    st.none() | st.integers(1, 5) | st.sampled_from(["10%", "50%"]),
-    st.none() | st.sampled_from([HALF, ALL, SuccessCriteria(maximum_failed_nodes=2)]),
+    st.none() | st.sampled_from([Share(1), Share(5), Share(10, is_percent=True), Share(50, is_percent=True)]),
+    st.none() | st.sampled_from([HALF, ALL, TWO_MAY_FAIL]),
     st.booleans(),
 )
 def test_never_more_away_than_allowed_and_always_to_an_end(
-    size: int, broken: frozenset[int], limit: int | str | None, criteria: SuccessCriteria | None, critical: bool
+    size: int, broken: frozenset[int], limit: Share | None, criteria: SuccessCriteria | None, critical: bool
 ) -> None:
     nodes = frozenset(f"n{i}" for i in range(size))
     bad = {f"n{i}" for i in broken}
-    group = RollingGroup(nodes, nodes, nodes, max_unavailable=limit, criteria=criteria, critical=critical)
-    room = nodes_at_once(limit, size) if limit is not None else max(1, room_in_criteria(criteria, size, size))
-    while isinstance(step := next_batch(group), Batch):
-        assert len(group.failed) + len(step.nodes) <= room
-        half_way = replace(group, away=frozenset(step.nodes))
-        assert next_batch(half_way) == replace(step, resumed=True)
-        group = replace(
-            group,
-            redeployed=group.redeployed | set(step.nodes) - bad,
-            failed=group.failed | set(step.nodes) & bad,
-        )
-    untouched = nodes - group.redeployed - group.failed
-    if isinstance(step, Stopped):
-        assert step.left == tuple(sorted(untouched))
-        assert group.failed
-    elif isinstance(step, Refused):
-        assert critical
-        assert untouched == nodes
-    else:
-        assert not untouched
+    group = GroupBounds("g", nodes, size, size, criteria, critical, limit)
+    most = limit.of(size) if limit is not None else max(1, room_in_criteria(criteria, size, size))
+    left = nodes
+    while left and not isinstance(room := room_left(group, begun=left != nodes), str):
+        batch = set(first_of(sorted(left), room, ()))
+        assert 0 < len(batch) <= room
+        assert len(group.failed) + len(batch) <= most
+        left -= batch
+        failed = group.failed | batch & bad
+        group = replace(group, failed=failed, lost=failed)
+    if left:
+        assert group.failed if left != nodes else critical
 
 
 def test_many_redeploys_are_refused_with_their_names() -> None:
