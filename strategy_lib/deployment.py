@@ -37,16 +37,16 @@ _DONE = {
 }
 _LOST = (NodeState.FAILURE, NodeState.UNKNOWN)
 _JUDGED = (GroupState.SUCCESS, GroupState.FAILURE)
+_NOTHING_KNOWN = Known()
 
 
 class Deployment:
     """A deployment of groups: ask `next()`, carry the step out, `record()` what came of it, and ask again.
 
     One group alone, as an Airflow task drives it, is `Deployment([group], {group.name: members}, states,
-    verdicts_of_its_dependencies, phases_done)`. After a crash the same call resumes it: nodes that are `preparing`
+    verdicts_of_its_dependencies, rounds=rounds)`. After a crash the same call resumes it: nodes that are `preparing`
     or `deploying` have a provisioner task under way, and `next()` returns that step again, with these
-    nodes only, for the caller to re-join. A phase that is over, whether or not nodes were sent, is named in
-    `phases_done`; its criteria are judged from the nodes as they are.
+    nodes only, for the caller to re-join. The criteria of a phase that is over are judged from the nodes as they are.
 
     Parameters
     ----------
@@ -56,22 +56,10 @@ class Deployment:
         belongs to the first group without a verdict may be `preparing` or `deploying`: any such node of that group is
         taken to be under way for it. A node that another group has left behind is `unknown`.
     verdicts : groups that have been judged. May name groups outside `groups`, for the dependencies.
-    phases_done : phases that are already over for the first group without a verdict.
-    withheld : nodes that are never sent, whatever their state (rule 21); in the criteria they count as they are.
+    known : what else is known. Before anything is judged that depends on nodes of `beside`, `next` raises
+        `OthersAtWork`.
     plans : what the plan says of the nodes of a group: their order, and which are redeployed.
-    rounds : the operations of the attempt of the first group without a verdict, in order; then `phases_done` is not
-        needed.
-    errors : why nodes have failed, or were not sent: what is said to those that wait for them.
-    held : nodes of other groups that were held for others, with the reason.
-    below_criteria : a redeploy may take a critical group below its criteria.
-    elsewhere : of groups that bound a redeploy, the nodes that failed in other groups, or are not back there; of them
-        `taken` served before.
-    awaited : nodes that are deployed (`success`) and are still to be asked whether they are ready (rule 58); of others
-        that are `success` nothing more is asked.
-    not_ready : nodes that were deployed and were not ready in time: their state says so.
-    beside : nodes that another group has in hand at this moment, each with the phase (rule 11). They are not sent;
-        before anything is judged that depends on them, `next` raises `OthersAtWork`.
-    sent_before : nodes that earlier attempts of the first group without a verdict have submitted.
+    rounds : the operations of the attempt of the first group without a verdict, in order.
 
     Raises
     ------
@@ -84,28 +72,15 @@ class Deployment:
         members: Mapping[str, Collection[str]],
         states: Mapping[str, NodeState] | None = None,
         verdicts: Mapping[str, GroupState] | None = None,
-        phases_done: Collection[Phase] = (),
-        withheld: Collection[str] = (),
+        known: Known = _NOTHING_KNOWN,
         *,
         plans: Mapping[str, GroupPlan] | None = None,
         rounds: Sequence[Round] = (),
-        errors: Mapping[str, str] | None = None,
-        held: Mapping[str, str] | None = None,
-        below_criteria: bool = False,
-        elsewhere: Mapping[str, frozenset[str]] | None = None,
-        taken: frozenset[str] = frozenset(),
-        awaited: Collection[str] = (),
-        not_ready: Collection[str] = (),
-        beside: Mapping[str, Phase] | None = None,
-        sent_before: Collection[str] = (),
     ) -> None:
-        self._withheld = frozenset(withheld)
         self._states: dict[str, NodeState] = dict(states or {})
         self._verdicts = {name: state for name, state in (verdicts or {}).items() if state in _JUDGED}
         self._lost_in_deploy: set[str] = set()
-        self._not_ready = set(not_ready)
-        self._awaited = set(awaited)
-        self._beside = dict(beside or {})
+        self._beside = known.beside
         self._runs: dict[str, GroupRun] = {}
         self._pending: Step | None = None
         for group in groups:
@@ -119,25 +94,21 @@ class Deployment:
             self._runs[group.name] = run
         self._waiting = [run for run in reversed(self._runs.values()) if run.state is GroupState.PENDING]
         if self._waiting:
-            _go_on(self._waiting[-1], phases_done, rounds)
+            _go_on(self._waiting[-1], rounds)
         # They serve in another design: a group that does not redeploy them leaves them alone.
         self._serving = {name for run in self._runs.values() for name in run.plan.redeploy | run.plan.later}
-        self._known = Known(
-            self._states,
-            frozenset(self._states).union(*(run.nodes for run in self._runs.values() if plans)),
-            self._withheld,
-            dict(errors or {}),
-            dict(held or {}),
-            below_criteria,
-            elsewhere or {},
-            taken,
-            self._awaited,
-            self._not_ready,
-            self._serving,
-            frozenset(self._beside),
+        self._known = known = replace(
+            known,
+            states=self._states,
+            members=frozenset(self._states).union(*(run.nodes for run in self._runs.values() if plans)),
+            serving=self._serving,
+            errors=dict(known.errors),
+            held=dict(known.held),
+            awaited=set(known.awaited),
+            not_ready=set(known.not_ready),
         )
+        self._awaited, self._not_ready, self._withheld = known.awaited, known.not_ready, known.withheld
         self._batches: dict[str, Batches] = {}
-        self._sent_before = {self._waiting[-1].group.name: sent_before} if self._waiting else {}
         self._to_be_ready = {name for run in self._runs.values() if run.group.ready is not None for name in run.nodes}
 
     def next(self) -> Step | Finished:
@@ -300,7 +271,7 @@ class Deployment:
         """Return what a group in batches sends; None when it can be judged, or was, as it stops (rule 59)."""
         name = run.group.name
         if name not in self._batches:
-            self._batches[name] = Batches(run, self._known, self._sent_before.get(name, ()))
+            self._batches[name] = Batches(run, self._known)
         if self._beside:
             self._require_known(other for other in run.plan.named if other in self._beside)
         due = self._batches[name].next()
@@ -372,9 +343,8 @@ class Deployment:
         return tuple([name for name, found in known if found is state])
 
 
-def _go_on(run: GroupRun, phases_done: Collection[Phase], rounds: Sequence[Round]) -> None:
+def _go_on(run: GroupRun, rounds: Sequence[Round]) -> None:
     """Have a group go on from what was done in its attempt."""
-    run.over.update(phases_done)
     run.rounds = Rounds(rounds)
     if any(each.phase is Phase.PREPARE and each.ended for each in rounds):
         run.over.add(Phase.PREPARE)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from site_store import Readiness
 from strategy_lib.deployment import Deployment
+from strategy_lib.groups.group_run import Known
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Phase
@@ -71,18 +72,20 @@ class StoredGroup:
             {record.name: record.nodes},
             {**states, **own},
             self.store.groups.states(record.action_id, record.definition.depends_on),
-            withheld=self.store.tasks.withheld(record.action_id, record.name),
+            Known(
+                withheld=frozenset(self.store.tasks.withheld(record.action_id, record.name)),
+                errors={name: fact.error for name, fact in waited_for.items() if fact.error is not None},
+                held={name: fact.held for name, fact in waited_for.items() if fact.held is not None},
+                below_criteria=self.below_criteria,
+                elsewhere=elsewhere,
+                taken=taken,
+                awaited=set(readiness.awaited),
+                not_ready=set(readiness.not_ready),
+                beside={} if beside is None else beside.phases,
+                sent_before=self._sent_before(),
+            ),
             plans={record.name: plan},
             rounds=rounds,
-            errors={name: fact.error for name, fact in waited_for.items() if fact.error is not None},
-            held={name: fact.held for name, fact in waited_for.items() if fact.held is not None},
-            below_criteria=self.below_criteria,
-            elsewhere=elsewhere,
-            taken=taken,
-            awaited=readiness.awaited,
-            not_ready=readiness.not_ready,
-            beside=None if beside is None else beside.phases,
-            sent_before=self._sent_before(),
         )
 
     def _lost_canaries(self, states: Mapping[str, NodeState], rounds: Sequence[Round]) -> frozenset[str]:

@@ -14,6 +14,7 @@ from site_store import IdleGroup, PlannedGroup
 from strategy_lib.deployment import Deployment
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.goals.update import TO_DO, Change
+from strategy_lib.groups import group_run
 from strategy_lib.groups.group_plan import bounds_of, plan_of_group
 from strategy_lib.groups.waves import order_between_groups, order_through
 from strategy_lib.node import Node, NodeState
@@ -317,13 +318,14 @@ def idle_groups(
     withheld : nodes that are not submitted though they are not as wanted.
     """
     states = dict.fromkeys(done, NodeState.SUCCESS)
+    known = group_run.Known(withheld=frozenset(withheld))
     verdicts: dict[str, GroupState] = {}
     found = []
     for planned in groups:
         group, name = planned.group, planned.group.name
         if any(other not in verdicts for other in group.depends_on):
             continue
-        alone = Deployment([group], {name: planned.nodes}, states, verdicts, withheld=withheld)
+        alone = Deployment([group], {name: planned.nodes}, states, verdicts, known)
         if isinstance(alone.next(), Finished):
             view = alone.group(name)
             verdicts[name] = view.state

@@ -18,6 +18,7 @@ from site_engine.plans.planning import Known, idle_groups, judge_deployed, plan_
 from site_engine.plans.releases import releases_of
 from strategy_lib.deployment import Deployment
 from strategy_lib.goals.update import TO_DO
+from strategy_lib.groups import group_run
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
@@ -89,9 +90,8 @@ def simulate_plan(
         [planned.group for planned in groups],
         {planned.group.name: planned.nodes for planned in groups},
         states,
-        withheld=withheld,
+        known=group_run.Known(withheld=frozenset(withheld), below_criteria=below_criteria),
         plans={planned.group.name: planned.plan for planned in groups},
-        below_criteria=below_criteria,
     )
     submissions = [Submission(None, step.value, tuple(targets))] if step is not None and targets else []
     released: set[str] = set()

@@ -51,18 +51,16 @@ class Batches:
     Parameters
     ----------
     run, known : what has happened to the group, and what is known beyond it: both change while it runs.
-    sent_before : nodes that earlier attempts of the group have submitted: those that succeeded are canaries that are
-        done.
+        Nodes that earlier attempts have submitted, and that succeeded, are canaries that are done.
     """
 
-    def __init__(self, run: GroupRun, known: Known, sent_before: Collection[str] = ()) -> None:
+    def __init__(self, run: GroupRun, known: Known) -> None:
         self._run, self._known = run, known
         total = len(run.nodes)
         self._most = total if run.group.max_in_flight is None else run.group.max_in_flight.of(total)
         self._canaries = 0 if run.group.canary is None else run.group.canary.of(total)
         self._begun = run.rounds.submitted.intersection(run.nodes)
-        earlier = frozenset(sent_before)
-        self._done_before = frozenset(name for name in run.nodes if name in earlier and self._is_done(name))
+        self._done_before = frozenset(name for name in run.nodes if name in known.sent_before and self._is_done(name))
         self._order = [
             name
             for name in _in_order(run)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
@@ -13,8 +12,6 @@ from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Step
 from strategy_lib.strategy import NO_RETRIES, CriterionResult, Group
 from strategy_lib.verdict import SUCCESSFUL
-
-States = Mapping[str, NodeState]
 
 
 @dataclass(slots=True)
@@ -55,27 +52,39 @@ class GroupRun:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known beyond a group: states of the nodes of the action, its `members`, and why nodes are as they are.
+    """What is known beyond a group. Who makes a `Deployment` leaves out what that has besides: the first three.
 
-    `withheld` nodes are never sent, `held` ones wait for others that are not done. `awaited` ones are deployed, and not
-    yet known to be ready; `not_ready` ones were deployed, and were not ready in time. `serving` ones serve in another
-    design, and are left alone by a group that does not redeploy them. Groups beside this one are at work on `beside`.
-    `elsewhere` has for other groups their nodes that failed, or were destroyed and are not back; of them `taken` served
-    before.
+    Attributes
+    ----------
+    states : of the nodes of the action.
+    members : these nodes.
+    serving : nodes that serve in another design: a group that does not redeploy them leaves them alone.
+    withheld : nodes that are never sent, whatever their state (rule 21); in the criteria they count as they are.
+    errors : why nodes have failed, or were not sent: what is said to those that wait for them.
+    held : nodes of other groups that were held for others, with the reason.
+    below_criteria : a redeploy may take a critical group below its criteria.
+    elsewhere : of groups that bound a redeploy, the nodes that failed in other groups, or are not back there; of them
+        `taken` served before.
+    awaited : nodes that are deployed (`success`) and are still to be asked whether they are ready (rule 58); of others
+        that are `success` nothing more is asked.
+    not_ready : nodes that were deployed and were not ready in time: their state says so.
+    beside : nodes that another group has in hand at this moment, each with the phase (rule 11). They are not sent.
+    sent_before : nodes that earlier attempts of the group have submitted.
     """
 
-    states: States
-    members: frozenset[str]
-    withheld: frozenset[str]
-    errors: dict[str, str]
-    held: dict[str, str]
+    states: Mapping[str, NodeState] = field(default_factory=dict)
+    members: frozenset[str] = frozenset()
+    serving: set[str] = field(default_factory=set)
+    withheld: frozenset[str] = frozenset()
+    errors: dict[str, str] = field(default_factory=dict)
+    held: dict[str, str] = field(default_factory=dict)
     below_criteria: bool = False
     elsewhere: Mapping[str, frozenset[str]] = field(default_factory=dict)
     taken: frozenset[str] = frozenset()
-    awaited: AbstractSet[str] = frozenset()
-    not_ready: AbstractSet[str] = frozenset()
-    serving: AbstractSet[str] = frozenset()
-    beside: frozenset[str] = frozenset()
+    awaited: set[str] = field(default_factory=set)
+    not_ready: set[str] = field(default_factory=set)
+    beside: Mapping[str, Phase] = field(default_factory=dict)
+    sent_before: frozenset[str] = frozenset()
 
     def state(self, name: str) -> NodeState:
         """Return the state of a node."""

@@ -11,6 +11,7 @@ import pytest
 from strategy_lib.deployment import Deployment, OthersAtWork
 from strategy_lib.errors import StrategyError
 from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
+from strategy_lib.groups.group_run import Known
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.parsing.strategy_parser import parse_strategy
@@ -207,14 +208,14 @@ def test_rule_11_nodes_that_were_prepared_for_another_group_fill_a_batch() -> No
 def test_rule_59_nodes_with_nothing_to_do_are_in_no_batch_and_no_canaries() -> None:
     group = replace(BY_TWO, canary=Share(1))
     states = {"n1": NodeState.SUCCESS, "n3": NodeState.FAILURE}
-    deployment = Deployment([group], {"g": NAMES}, states, withheld=["n2"])
+    deployment = Deployment([group], {"g": NAMES}, states, known=Known(withheld=frozenset({"n2"})))
     assert play(deployment) == [("prepare", "n4"), ("deploy", "n4"), ("prepare", "n5"), ("deploy", "n5")]
 
 
 def test_rule_23_a_cleared_group_starts_with_the_canaries_that_are_not_done() -> None:
     group = replace(BY_TWO, max_in_flight=None, canary=Share(2))
     states = {"n1": NodeState.SUCCESS}
-    again = Deployment([group], {"g": NAMES}, states, sent_before=["n1", "n2"])
+    again = Deployment([group], {"g": NAMES}, states, known=Known(sent_before=frozenset({"n1", "n2"})))
     assert [nodes for phase, nodes in play(again) if phase == "prepare"] == ["n2", "n3 n4 n5"]
     # Another action has canaries of its own.
     assert ("prepare", "n2 n3") in play(Deployment([group], {"g": NAMES}, states))
@@ -247,7 +248,7 @@ def test_two_groups_side_by_side_keep_their_bounds() -> None:
 
 def test_rule_11_a_batch_leaves_alone_what_a_group_beside_has_in_hand_and_waits_for_it_at_the_end() -> None:
     states = {"n1": NodeState.PREPARING}
-    deployment = Deployment([BY_TWO], {"g": NAMES[:3]}, states, beside={"n1": Phase.PREPARE})
+    deployment = Deployment([BY_TWO], {"g": NAMES[:3]}, states, known=Known(beside={"n1": Phase.PREPARE}))
     for phase in (Phase.PREPARE, Phase.DEPLOY):
         step = deployment.next()
         assert not isinstance(step, Finished)
@@ -261,7 +262,7 @@ def test_rule_11_a_batch_leaves_alone_what_a_group_beside_has_in_hand_and_waits_
 def test_rule_59_a_batch_is_not_over_while_a_group_beside_deploys_a_node_of_it() -> None:
     rounds = [Round(Phase.PREPARE, ("n1", "n2")), Round(Phase.DEPLOY, ("n2",))]
     states = {"n1": NodeState.DEPLOYING, "n2": NodeState.SUCCESS}
-    deployment = Deployment([BY_TWO], {"g": NAMES}, states, rounds=rounds, beside={"n1": Phase.DEPLOY})
+    deployment = Deployment([BY_TWO], {"g": NAMES}, states, rounds=rounds, known=Known(beside={"n1": Phase.DEPLOY}))
     with pytest.raises(OthersAtWork, match="n1"):
         deployment.next()
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from strategy_lib.deployment import Deployment
 from strategy_lib.groups.group_plan import GroupPlan
+from strategy_lib.groups.group_run import Known
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Finished, GroupState, Phase, Reason
@@ -74,8 +75,7 @@ def test_rule_59_holds_in_any_group(
             states,
             plans={"g": plan},
             rounds=rounds,
-            awaited=_awaited(group, rounds, states),
-            not_ready=_not_ready(rounds, states),
+            known=Known(awaited=_awaited(group, rounds, states), not_ready=_not_ready(rounds, states)),
         )
         assert again.next() == step
         tell(whole, step, bad, unknown)

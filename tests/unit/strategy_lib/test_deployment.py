@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from strategy_lib.deployment import Deployment
+from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GROUP_PHASES, Finished, GroupState, Phase, Reason, Step, Verdict
 from strategy_lib.strategy import Group, SuccessCriteria
@@ -238,23 +239,35 @@ def test_rule_23_prepare_under_way_is_joined_again_with_its_nodes_only() -> None
 def test_rule_23_deploy_under_way_is_joined_and_prepare_is_not_judged_again() -> None:
     # n2 was prepared and has failed to deploy since: prepare criteria would no longer be met.
     states = {"n1": NodeState.DEPLOYING, "n2": NodeState.FAILURE}
-    deployment = Deployment([group("a", percent=100)], {"a": ["n1", "n2"]}, states, phases_done={Phase.PREPARE})
+    deployment = Deployment(
+        [group("a", percent=100)],
+        {"a": ["n1", "n2"]},
+        states,
+        rounds=[Round(Phase.PREPARE, ("n1", "n2")), Round(Phase.DEPLOY, ("n1",), ended=False)],
+    )
     assert run(deployment) == [deploy("a", "n1")]
     assert deployment.group("a").reason is Reason.DEPLOY_CRITERIA
 
 
 def test_rule_23_prepare_over_is_judged_and_deploy_follows() -> None:
     states = {"n1": NodeState.PREPARED, "n2": NodeState.FAILURE}
-    good = Deployment([group("a", percent=50)], {"a": ["n1", "n2"]}, states, phases_done={Phase.PREPARE})
+    good = Deployment(
+        [group("a", percent=50)], {"a": ["n1", "n2"]}, states, rounds=[Round(Phase.PREPARE, ("n1", "n2"))]
+    )
     assert run(good) == [deploy("a", "n1")]
-    bad = Deployment([group("a", percent=51)], {"a": ["n1", "n2"]}, states, phases_done={Phase.PREPARE})
+    bad = Deployment([group("a", percent=51)], {"a": ["n1", "n2"]}, states, rounds=[Round(Phase.PREPARE, ("n1", "n2"))])
     assert bad.next() == Finished()
     assert bad.group("a").reason is Reason.PREPARE_CRITERIA
 
 
 def test_rule_23_both_phases_over_leaves_only_the_verdict() -> None:
     states = {"n1": NodeState.SUCCESS, "n2": NodeState.FAILURE}
-    deployment = Deployment([group("a", percent=51)], {"a": ["n1", "n2"]}, states, phases_done=set(Phase))
+    deployment = Deployment(
+        [group("a", percent=51)],
+        {"a": ["n1", "n2"]},
+        states,
+        rounds=[Round(Phase.PREPARE, ("n1", "n2")), Round(Phase.DEPLOY, ("n1", "n2"))],
+    )
     assert deployment.next() == Finished()
     assert deployment.group("a").reason is Reason.DEPLOY_CRITERIA
 
@@ -269,7 +282,7 @@ def test_rule_23_a_whole_deployment_resumes_where_it_was() -> None:
     groups = [group("a"), group("b", "a"), group("c", "b")]
     members = {"a": ["n1"], "b": ["n1", "n2"], "c": ["n3"]}
     states = {"n1": NodeState.SUCCESS, "n2": NodeState.PREPARED}
-    deployment = Deployment(groups, members, states, {"a": GroupState.SUCCESS}, phases_done={Phase.PREPARE})
+    deployment = Deployment(groups, members, states, {"a": GroupState.SUCCESS}, rounds=[Round(Phase.PREPARE, ("n2",))])
     assert run(deployment) == [
         deploy("b", "n2"),
         prepare("c", "n3"),

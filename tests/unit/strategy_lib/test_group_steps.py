@@ -10,6 +10,7 @@ import pytest
 
 from strategy_lib.deployment import Deployment
 from strategy_lib.groups.group_plan import GroupPlan
+from strategy_lib.groups.group_run import Known
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Finished, GroupState, Phase, Step
@@ -68,7 +69,7 @@ def test_a_bad_image_stops_after_the_first_batch() -> None:
 @pytest.mark.parametrize(("below", "released"), [(False, []), (True, ["n00"])])
 def test_without_room_in_its_criteria_a_critical_group_is_refused(below: bool, released: list[str]) -> None:
     strict = replace(RACK, max_unavailable=None, criteria=SuccessCriteria(percent_successful_nodes=100))
-    deployment = Deployment([strict], {"rack": NAMES}, plans={"rack": PLAN}, below_criteria=below)
+    deployment = Deployment([strict], {"rack": NAMES}, plans={"rack": PLAN}, known=Known(below_criteria=below))
     sent = play(deployment, {})
     assert [names for phase, names in sent if phase == "release"][:1] == released
     assert bool(deployment.group("rack").kept) is not below

@@ -10,6 +10,7 @@ from strategy_lib import simulate
 from strategy_lib.deployment import Deployment
 from strategy_lib.errors import StrategyError
 from strategy_lib.groups.group_plan import GroupPlan
+from strategy_lib.groups.group_run import Known
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.parsing.strategy_parser import group_from_data, parse_strategy
@@ -143,7 +144,7 @@ def rolling(awaited: frozenset[str] = frozenset(), rounds: tuple[Round, ...] = (
     nodes = ("a", "b", "c")
     plan = GroupPlan(redeploy=frozenset(nodes), serving=frozenset(nodes))
     one = Group("g", critical=True, criteria=TWO, allow_redeploy=True, max_unavailable=Share(1), ready=Ready(60))
-    return Deployment([one], {"g": nodes}, states, plans={"g": plan}, rounds=rounds, awaited=awaited)
+    return Deployment([one], {"g": nodes}, states, plans={"g": plan}, rounds=rounds, known=Known(awaited=set(awaited)))
 
 
 def test_a_batch_of_a_redeploy_is_over_when_its_nodes_are_ready() -> None:
@@ -171,10 +172,14 @@ def test_rule_23_a_killed_task_goes_on_asking_from_what_the_store_knows() -> Non
     done = Round(Phase.PREPARE, ("a", "b")), Round(Phase.DEPLOY, ("a", "b"))
     one = Group("g", critical=True, criteria=TWO, ready=Ready(60))
     states = dict.fromkeys(("a", "b"), NodeState.SUCCESS)
-    begun = Deployment([one], {"g": ("a", "b")}, states, rounds=done, awaited=("a", "b"))
+    begun = Deployment([one], {"g": ("a", "b")}, states, rounds=done, known=Known(awaited={"a", "b"}))
     assert begun.next() == Step("g", Phase.READY, ("a", "b"))
     under_way = Deployment(
-        [one], {"g": ("a", "b")}, states, rounds=(*done, Round(Phase.READY, ("a", "b"), ended=False)), awaited=("b",)
+        [one],
+        {"g": ("a", "b")},
+        states,
+        rounds=(*done, Round(Phase.READY, ("a", "b"), ended=False)),
+        known=Known(awaited={"b"}),
     )
     assert under_way.next() == Step("g", Phase.READY, ("a", "b"))
     over = Deployment(
@@ -182,7 +187,7 @@ def test_rule_23_a_killed_task_goes_on_asking_from_what_the_store_knows() -> Non
         {"g": ("a", "b")},
         states | {"b": NodeState.FAILURE},
         rounds=(*done, Round(Phase.READY, ("a", "b"))),
-        not_ready=("b",),
+        known=Known(not_ready={"b"}),
     )
     assert isinstance(over.next(), Finished)
     assert over.group("g").reason is Reason.READY_CRITERIA
@@ -193,10 +198,8 @@ def test_a_node_that_could_not_be_asked_is_not_successful() -> None:
     one = Group(
         "g", critical=True, criteria=SuccessCriteria(maximum_failed_nodes=0), ready=Ready(60), retries=Retries()
     )
-    rounds = (Round(Phase.DEPLOY, ("a",)), Round(Phase.READY, (), left_out=("a",)))
-    held = Deployment(
-        [one], {"g": ("a",)}, {"a": NodeState.SUCCESS}, rounds=rounds, awaited=("a",), phases_done=[Phase.PREPARE]
-    )
+    rounds = (Round(Phase.PREPARE, ("a",)), Round(Phase.DEPLOY, ("a",)), Round(Phase.READY, (), left_out=("a",)))
+    held = Deployment([one], {"g": ("a",)}, {"a": NodeState.SUCCESS}, rounds=rounds, known=Known(awaited={"a"}))
     assert isinstance(held.next(), Finished)
     assert held.group("g").reason is Reason.READY_CRITERIA
 
