@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import ProvisionerError
 from site_engine.admission import busy_site, judge_design
 from site_engine.errors import AirflowApiError, AirflowRefused, SettingsError
-from site_engine.kinds import ActionKind, Override
-from site_engine.parameters import CONTINUE_ON_FAIL, ActionParameters
+from site_engine.kinds import Override
+from site_engine.parameters import CONTINUE_ON_FAIL
 from site_store import ActionState, SiteBusy
 from slipway_api.actions.dry_run import judged_plan
 from slipway_api.actions.request import (
+    CheckedRequest,
+    checked,
     is_over,
-    kind_of_request,
-    parameters_of_request,
     require_in_use,
     require_none,
-    require_site_state,
-    revision_of_request,
-    settle_owner,
 )
 from slipway_api.documents.provisioner_check import NOT_ASKED
 from slipway_api.documents.validation import validation_of_revision
@@ -69,49 +66,51 @@ def create(
     started the run; the action is pending. 503: the provisioner could not be asked to check the design. Raises
     `ConnectionLookupFailed`: it is not known which provisioner is the site's: nothing was started.
     """
-    kind = kind_of_request(request.kind)
-    caller.require_create(kind.name)
-    _require_switched_on(airflow, kind.name)
-    parameters = parameters_of_request(kind, request)
-    if parameters.allows(Override.PRUNE):
+    asked = checked(request, store, airflow, caller)
+    kind, site = asked.kind, asked.site
+    prunes = asked.parameters.allows(Override.PRUNE)
+    if prunes:
         # It destroys nodes: who asks for it has to have the right to do so.
         caller.require_create(Phase.DESTROY.value)
-    require_site_state(store, request)
-    settle_owner(store, airflow, request.site)
-    revision, skipped = revision_of_request(store, kind, parameters, request.site)
+    _require_switched_on(airflow, kind.name)
     # Decided once: whatever becomes of the site's connections, this action uses no other.
-    connection = provisioners().find_for_site(request.site)
-    validated = validation_of_revision(request.site, revision)
-    overridden = _judge(validated, parameters, request.site, revision)
+    connection = provisioners().find_for_site(site)
+    validated = validation_of_revision(site, asked.revision)
+    overridden = _judge(validated, asked)
     if validated.design is not None:
-        parameters = parameters.with_default(kind, validated.design.settings.max_parallel_groups)
+        default = validated.design.settings.max_parallel_groups
+        asked = replace(asked, parameters=asked.parameters.with_default(kind, default))
     follows = validated.design.configuration.after_success if validated.design is not None else None
     if follows and kind.steps_behind:
         # It runs with the rights of the run: who asks for the one has to have them for the other.
         caller.require_create(follows)
-    require_none(judge_design(parameters, request.site, revision, validated.design, _exposed(validated)))
-    require_in_use(store, kind, parameters, request.site)
+    require_none(judge_design(asked.parameters, site, asked.revision, validated.design, _exposed(validated)))
+    require_in_use(store, asked)
     notes: list[dict[str, Any]] = []
     if validated.design is not None:
-        destroys = kind.is_destructive or parameters.allows(Override.PRUNE)
-        listed = read_list(store, request.site) if destroys else list_if_known(store, request.site)
+        listed = read_list(store, site) if kind.is_destructive or prunes else list_if_known(store, site)
         if listed is None:
             notes = [plain_message(NOT_LISTED, "Warning", name=NAME)]
         else:
-            plan, in_spite = judged_plan(store, kind, parameters, validated.design, request.site, revision, listed)
+            plan, in_spite = judged_plan(store, asked, validated.design, listed)
             overridden += in_spite
             notes = sentences_of(plan)
-    conn_id = None if connection is None else connection.id
-    action = _write_down(store, airflow, request, kind, revision, parameters, caller.name, conn_id, run_id)
+    given = {
+        "user": caller.name,
+        "context_marker": request.context_marker,
+        "connection": None if connection is None else connection.id,
+        "run_id": run_id,
+    }
+    action = _write_down(store, airflow, asked, given)
     if overridden:
         said = f"started by {caller.name} in spite of {overridden[0]['message']}"
         more = f", and {len(overridden) - 1} more" if len(overridden) > 1 else ""
         data = {"user": caller.name, "messages": overridden[:_KEPT_MESSAGES]}
         store.events.add(action.site, OVERRIDDEN, said + more, action_id=action.id, data=data)
     store.actions.record_command(action.id, "invoke", caller.name)
-    _start(store, airflow, action, parameters.run_conf(action.site, revision))
+    _start(store, airflow, action, asked.parameters.run_conf(site, asked.revision))
     warnings = tuple(message for message in validated.messages if not message["error"])
-    return Created(action, (*overridden, *skipped, *notes, *warnings))
+    return Created(action, (*overridden, *asked.skipped, *notes, *warnings))
 
 
 def list_if_known(store: SiteStore, site: str) -> NodeList | None:
@@ -143,12 +142,12 @@ def _exposed(validated: Validated) -> tuple[str, ...]:
     return tuple(map(redactor.redact, validated.secrets.exposed))
 
 
-def _judge(validated: Validated, parameters: ActionParameters, site: str, revision: int) -> list[dict[str, Any]]:
+def _judge(validated: Validated, asked: CheckedRequest) -> list[dict[str, Any]]:
     """Return the errors that the caller chose to go on in spite of, as warnings."""
     errors = [message for message in validated.messages if message["error"]]
     if not errors:
         return []
-    if not parameters.continue_on_fail:
+    if not asked.parameters.continue_on_fail:
         if all(message["name"] == NOT_ASKED for message in errors):
             # Nothing is wrong with the documents: to mend them would not help.
             text = f"nothing was started: {errors[0]['message']}"
@@ -156,40 +155,35 @@ def _judge(validated: Validated, parameters: ActionParameters, site: str, revisi
         way_out = "Mend the documents and commit them, or name another revision"
         if validated.design is not None:
             way_out += f", or repeat this with the parameter {CONTINUE_ON_FAIL}=true (--{CONTINUE_ON_FAIL})"
-        text = f"revision {revision} of site {site} is not valid: nothing was started. {way_out}"
+        text = f"revision {asked.revision} of site {asked.site} is not valid: nothing was started. {way_out}"
         raise ApiError(400, text, "Validation", validated.messages)
     return [{**message, "error": False, "level": "Warning"} for message in errors]
 
 
 def _write_down(
-    store: SiteStore,
-    airflow: AirflowClient,
-    request: ActionRequest,
-    kind: ActionKind,
-    revision: int,
-    parameters: ActionParameters,
-    user: str,
-    connection: str | None,
-    run_id: str | None,
+    store: SiteStore, airflow: AirflowClient, asked: CheckedRequest, given: Mapping[str, Any]
 ) -> ActionRecord:
-    """Return the action's new row; the one that is on the site may turn out to be over (rule 24)."""
+    """Return the action's new row; the one that is on the site may turn out to be over (rule 24).
+
+    Parameters
+    ----------
+    given : what else `Actions.create` is told: who asks, and by which connection and run it is carried out.
+    """
+    kind, parameters = asked.kind, asked.parameters
     for last in (False, True):
         try:
             return store.actions.create(
                 kind.name,
-                request.site,
-                revision,
+                asked.site,
+                asked.revision,
                 parameters.to_record(),
-                user,
-                context_marker=request.context_marker,
+                **given,
                 exclusive=not parameters.dry_run,
                 dry_run=parameters.dry_run,
                 whole_site=parameters.is_whole_site(kind),
-                connection=connection,
                 steps=kind.planned_steps,
                 node_step=kind.node_step,
                 nodes=parameters.target_nodes or (),
-                run_id=run_id,
             )
         except SiteBusy as busy:
             if last or not is_over(store, airflow, busy.owner.action_id):

@@ -13,15 +13,12 @@ from site_engine.plans.site_plans import plan_request
 from slipway_api.actions.request import (
     ActionBody,
     ActionRequest,
+    CheckedRequest,
     WantedAction,
+    checked,
     design_of,
-    kind_of_request,
-    parameters_of_request,
     require_in_use,
     require_none,
-    require_site_state,
-    revision_of_request,
-    settle_owner,
 )
 from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow, longest_mapping
@@ -37,9 +34,7 @@ from strategy_lib.warnings import NO_GROUPS, group_count_problem
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
     from design_rendering.design import Design
-    from site_engine.kinds import ActionKind
     from site_engine.node_lists import NodeList
-    from site_engine.parameters import ActionParameters
     from site_engine.plans.plan import SitePlan
     from site_store import SiteStore
     from slipway_api.http.airflow_access import Caller
@@ -82,45 +77,34 @@ def dry_run(
         nodes are out of use.
     ProvisionerError, SettingsError, ConnectionLookupFailed : the provisioner cannot be asked.
     """
-    kind = kind_of_request(request.kind)
-    caller.require_create(kind.name)
-    parameters = parameters_of_request(kind, request)
-    require_site_state(store, request)
-    settle_owner(store, airflow, request.site)
-    revision, skipped = revision_of_request(store, kind, parameters, request.site)
-    design = design_of(store, request.site, revision)
-    require_none(judge_design(parameters, request.site, revision, design, ()))
-    require_in_use(store, kind, parameters, request.site)
+    asked = checked(request, store, airflow, caller)
+    design = design_of(store, asked.site, asked.revision)
+    require_none(judge_design(asked.parameters, asked.site, asked.revision, design, ()))
+    require_in_use(store, asked)
     listed = None if fresh else last_list(store, request.site)
     if listed is None:
         read = read_list(store, request.site)
         # With the time that everybody is told from now on.
         listed = last_list(store, request.site) or read
-    plan, notes = judged_plan(store, kind, parameters, design, request.site, revision, listed)
+    plan, notes = judged_plan(store, asked, design, listed)
     # Where nothing is to be submitted Airflow maps no group at all.
     mapped = group_count_problem(plan.rehearsal.mapped, longest_mapping()) if plan.rehearsal.mapped else None
     problem = mapped if plan.groups else NO_GROUPS
-    if problem is not None and kind.has_groups:
+    if problem is not None and asked.kind.has_groups:
         raise ApiError(400, problem, "Bad Request")
     shown = shown_plan(plan, with_unchanged=True, now=store.now())
-    return shown | {"notes": [*notes, *skipped, *shown["notes"]]}
+    return shown | {"notes": [*notes, *asked.skipped, *shown["notes"]]}
 
 
 def judged_plan(
-    store: SiteStore,
-    kind: ActionKind,
-    parameters: ActionParameters,
-    design: Design,
-    site: str,
-    revision: int,
-    listed: NodeList,
+    store: SiteStore, asked: CheckedRequest, design: Design, listed: NodeList
 ) -> tuple[SitePlan, list[dict[str, Any]]]:
     """Return what an action would do, and as warnings what it sets aside that speaks against it.
 
     Raises `ApiError` 409: it takes critical groups down, or more nodes than the settings of the site allow.
     """
     conditions = {name: node.condition for name, node in listed.nodes.items()}
-    users = store.user_states.in_force(site)
-    notes = require_none(judge_critical_groups(kind, parameters, design, conditions, users))
-    plan = plan_request(store, kind, parameters, design, site, revision, listed)
+    users = store.user_states.in_force(asked.site)
+    notes = require_none(judge_critical_groups(asked.kind, asked.parameters, design, conditions, users))
+    plan = plan_request(store, asked.kind, asked.parameters, design, asked.site, asked.revision, listed)
     return plan, notes + require_none(plan.rehearsal.refusals)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from design_rendering.design import Design
     from site_engine.kinds import ActionKind
     from site_store import SiteStore
+    from slipway_api.http.airflow_access import Caller
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +65,37 @@ class ActionRequest:
     allow_intermediate: bool
     context_marker: str
     site_state: SiteVersion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRequest:
+    """What a request asks for. `skipped` names, as messages, revisions that are passed over."""
+
+    kind: ActionKind
+    parameters: ActionParameters
+    site: str
+    revision: int
+    skipped: Sequence[Mapping[str, Any]]
+
+
+def checked(request: ActionRequest, store: SiteStore, airflow: AirflowClient, caller: Caller) -> CheckedRequest:
+    """Return what a request asks for. An action on the site that is over is closed (rule 24).
+
+    Raises `ApiError` 400: no such kind, wrong parameters, no committed revision. 403: the caller may not trigger this
+    DAG. 409: the states of nodes are of another version than expected, or commits were skipped.
+    """
+    kind = requested_kind(request.kind)
+    if isinstance(kind, Refusal):
+        raise refused_by([kind])
+    caller.require_create(kind.name)
+    parameters = parameters_of_request(kind, request)
+    require_site_state(store, request)
+    # Only ended actions count when skipped commits are looked for.
+    owner = store.locks.owner(request.site)
+    if owner is not None:
+        is_over(store, airflow, owner.action_id)
+    revision, skipped = revision_of_request(store, kind, parameters, request.site)
+    return CheckedRequest(kind, parameters, request.site, revision, skipped)
 
 
 class GivenVersion(BaseModel):
@@ -135,14 +167,6 @@ def parameters_of_request(kind: ActionKind, request: ActionRequest) -> ActionPar
     return parameters
 
 
-def kind_of_request(name: object) -> ActionKind:
-    """Return the kind of this name. Raises `ApiError` 400: there is none."""
-    kind = requested_kind(name)
-    if isinstance(kind, Refusal):
-        raise refused_by([kind])
-    return kind
-
-
 def require_none(refusals: Sequence[Refusal]) -> list[dict[str, Any]]:
     """Answer with all that speaks against the action; return, as warnings, what its parameters set aside."""
     refused = [refusal for refusal in refusals if not refusal.is_overridden]
@@ -188,10 +212,11 @@ def require_site_state(store: SiteStore, request: ActionRequest) -> None:
     raise ApiError(409, text, "Site State", [plain_message(text, name="SiteState") | message])
 
 
-def require_in_use(store: SiteStore, kind: ActionKind, parameters: ActionParameters, site: str) -> None:
+def require_in_use(store: SiteStore, asked: CheckedRequest) -> None:
     """Refuse an action that names nodes which an administrator has taken out of use. Raises `ApiError` 409."""
-    if parameters.target_nodes:
-        require_none(judge_out_of_use(kind, parameters, site, store.user_states.left_out(site, kind.name)))
+    if asked.parameters.target_nodes:
+        left_out = store.user_states.left_out(asked.site, asked.kind.name)
+        require_none(judge_out_of_use(asked.kind, asked.parameters, asked.site, left_out))
 
 
 def revision_of_request(
@@ -215,13 +240,6 @@ def is_over(store: SiteStore, airflow: AirflowClient, action_id: str) -> bool:
     except AirflowApiError as error:
         log.warning("Whether action %s is still going on is not known: %s", action_id, error)
     return store.actions.get(action_id).state.is_end
-
-
-def settle_owner(store: SiteStore, airflow: AirflowClient, site: str) -> None:
-    """Close the action on the site if it is over: only ended actions count when skipped commits are looked for."""
-    owner = store.locks.owner(site)
-    if owner is not None:
-        is_over(store, airflow, owner.action_id)
 
 
 def design_of(store: SiteStore, site: str, revision: int) -> Design:

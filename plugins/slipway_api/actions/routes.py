@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from slipway_api.actions.control import COMMANDS, give_command
@@ -59,6 +60,21 @@ Try = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class ActionList:
+    """Which actions are listed, and how."""
+
+    site: SiteName = DEFAULT_SITE
+    limit: Limit = _LONGEST_PAGE
+    before: Before = None
+    verbosity: Verbosity = DEFAULT_VERBOSITY
+    status: Annotated[
+        bool, Query(description=f"With the status of each, and when it was updated last; {_MOST_JUDGED} at most.")
+    ] = False
+    since: Since = None
+    wait: Wait = 0.0
+
+
 @router.get(
     "/actions",
     dependencies=[access.may_read],
@@ -66,19 +82,7 @@ Try = Annotated[
     responses={**answers(list[ListedAction]), 204: {"description": "Nothing is different from `since`."}},
 )
 async def list_actions(
-    request: Request,
-    store: Store,
-    airflow: Airflow,
-    caller: access.CallerDep,
-    site: SiteName = DEFAULT_SITE,
-    limit: Limit = _LONGEST_PAGE,
-    before: Before = None,
-    verbosity: Verbosity = DEFAULT_VERBOSITY,
-    status: Annotated[
-        bool, Query(description=f"With the status of each, and when it was updated last; {_MOST_JUDGED} at most.")
-    ] = False,
-    since: Since = None,
-    wait: Wait = 0.0,
+    request: Request, store: Store, airflow: Airflow, caller: access.CallerDep, asked: Annotated[ActionList, Depends()]
 ) -> Response:
     """Return the newest actions of a site, newest first: one query, and at most one call to Airflow.
 
@@ -87,28 +91,28 @@ async def list_actions(
     """
 
     def read_token() -> str:
-        return store.trees.site_token(site)
+        return store.trees.site_token(asked.site)
 
     tag: dict[str, str] = {}
-    if since is not None:
-        if wait > 0:
-            await LONG_POLLS.get().newer((store, "site", site), read_token, since, wait)
+    if asked.since is not None:
+        if asked.wait > 0:
+            await LONG_POLLS.get().newer((store, "site", asked.site), read_token, asked.since, asked.wait)
         # Read before the list: what changes meanwhile is told of by the next request.
         token = await in_thread(read_token)
         tag = {"ETag": f'"{token}"', "Cache-Control": "private, no-cache"}
-        if since == token:
+        if asked.since == token:
             return Response(status_code=204, headers=tag)
 
     def work() -> Response:
-        most = min(limit, _MOST_JUDGED) if status else limit
-        listings = store.actions.newest(site, most + 1, before)
+        most = min(asked.limit, _MOST_JUDGED) if asked.status else asked.limit
+        listings = store.actions.newest(asked.site, most + 1, asked.before)
         page, more = listings[:most], len(listings) > most
         headers = link_to_next(request, limit=most, before=page[-1].action.id) if more else {}
         readable = {dag_id for dag_id in {listing.action.dag_id for listing in page} if caller.may_read(dag_id)}
         # Airflow does not list the runs of other DAGs for this caller: their actions would look over.
         page = listings_for_display(store, airflow, [one for one in page if one.action.dag_id in readable])
-        shown = [listed_view(listing, verbosity) for listing in page]
-        if status:
+        shown = [listed_view(listing, asked.verbosity) for listing in page]
+        if asked.status:
             add_statuses(store, shown)
         # The largest of our answers: megabytes for a thousand actions, and msgspec writes them many times as fast.
         return Response(msgspec.json.encode(shown), media_type="application/json", headers={**headers, **tag})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
@@ -63,6 +64,19 @@ Mode = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class GivenCollection:
+    """Which collection is put into which buffer, and how."""
+
+    collection: CollectionName
+    site: SiteName = DEFAULT_SITE
+    buffermode: Mode = BufferMode.REJECT.value
+    empty: Annotated[
+        bool, Query(alias="empty-collection", description="Take the collection away; the body must be empty.")
+    ] = False
+    if_match: IfMatch = None
+
+
 @router.post(
     "/configdocs/{collection}",
     status_code=201,
@@ -72,40 +86,31 @@ Mode = Annotated[
     responses=answers(Loaded, 201),
 )
 def create_configdocs(
-    request: Request,
-    collection: CollectionName,
-    body: RawBody,
-    store: Store,
-    user: access.UserName,
-    site: SiteName = DEFAULT_SITE,
-    buffermode: Mode = BufferMode.REJECT.value,
-    empty: Annotated[
-        bool, Query(alias="empty-collection", description="Take the collection away; the body must be empty.")
-    ] = False,
-    if_match: IfMatch = None,
+    request: Request, body: RawBody, store: Store, user: access.UserName, given: Annotated[GivenCollection, Depends()]
 ) -> JSONResponse:
     """Put a whole collection into the site's buffer, as the body has it; nothing takes effect before a commit.
 
     The documents are read here and judged by the commit. The `Content-Type` makes no difference: it must be YAML.
     """
-    mode = _mode(buffermode)
-    if not body and not empty:
+    mode = _mode(given.buffermode)
+    if not body and not given.empty:
         raise ApiError(400, "there is no body: send documents, or empty-collection=true to take the collection away")
-    if body.strip() and empty:
+    if body.strip() and given.empty:
         raise ApiError(400, "empty-collection=true takes no documents: leave the body empty")
     with READING.slot():
-        buffer, warnings = _put(store, site, collection, body, mode, user, if_match)
+        buffer, warnings = _put(store, given, body, mode, user)
     answer = {**status(warnings, 201, "Validations succeeded"), **_buffer_view(buffer)}
     # Without its site it would be the address of another collection.
-    location = request.url.path if site == DEFAULT_SITE else f"{request.url.path}?site={site}"
+    location = request.url.path if given.site == DEFAULT_SITE else f"{request.url.path}?site={given.site}"
     headers = {"Location": location, **etag_headers(buffer.version)}
     return JSONResponse(answer, 201, headers=headers)
 
 
 def _put(
-    store: SiteStore, site: str, collection: str, body: bytes, mode: BufferMode, user: str, if_match: str | None
+    store: SiteStore, given: GivenCollection, body: bytes, mode: BufferMode, user: str
 ) -> tuple[BufferRecord, list[dict[str, Any]]]:
     """Read and keep the collection; return the buffer, and what deserves a second look."""
+    site, collection, if_match = given.site, given.collection, given.if_match
     wanted = require_buffer(store, site, if_match)
     try:
         documents = READ_ONCE.put(collection, body)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
@@ -151,7 +152,6 @@ def _text(what: str) -> Any:
 
 After = Annotated[str | None, _text("`after` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many at most.")]
-Group = Annotated[str | None, _text("Only nodes of this group; also `no group` and `to be removed`.")]
 Sort = Annotated[
     str,
     Query(
@@ -166,27 +166,30 @@ Where = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class NodeList:
+    """Which nodes are listed, and how."""
+
+    group: Annotated[str | None, _text("Only nodes of this group; also `no group` and `to be removed`.")] = None
+    rack: Annotated[str | None, _text("Only nodes in this rack.")] = None
+    status: Annotated[str | None, _text("Only nodes of which this status is shown.")] = None
+    q: Annotated[str | None, _text("Only nodes whose name contains it.")] = None
+    where: Where = None
+    sort: Sort = "node"
+    limit: Limit = 100
+    after: After = None
+
+
 @router.get(
     "/sites/{site}/nodes",
     dependencies=[access.may_read],
     summary="The nodes of a site",
     responses=answers(NodePage),
 )
-def get_site_nodes(
-    site: SitePath,
-    store: Store,
-    group: Group = None,
-    rack: Annotated[str | None, _text("Only nodes in this rack.")] = None,
-    status: Annotated[str | None, _text("Only nodes of which this status is shown.")] = None,
-    q: Annotated[str | None, _text("Only nodes whose name contains it.")] = None,
-    where: Where = None,
-    sort: Sort = "node",
-    limit: Limit = 100,
-    after: After = None,
-) -> Response:
+def get_site_nodes(site: SitePath, store: Store, asked: Annotated[NodeList, Depends()]) -> Response:
     """Return a page of the nodes of a site: filtered, sorted, from where the page before ended."""
     columns: dict[str, str] = {}
-    for text in where or ():
+    for text in asked.where or ():
         column, sign, value = text.partition("=")
         if not sign or column not in FILTERED_BY:
             raise ApiError(400, f"{text[:80]!r} is no filter: write column=text, of {', '.join(FILTERED_BY)}")
@@ -194,15 +197,15 @@ def get_site_nodes(
             raise ApiError(400, f"{column} is asked for twice, with different values: ask for one of them")
         columns[column] = value
     query = NodeQuery(
-        group=group,
-        rack=rack,
-        standing=status,
-        text=q,
+        group=asked.group,
+        rack=asked.rack,
+        standing=asked.status,
+        text=asked.q,
         columns=columns,
-        sort=sort.removeprefix("-"),
-        descending=sort.startswith("-"),
-        limit=limit,
-        after=after,
+        sort=asked.sort.removeprefix("-"),
+        descending=asked.sort.startswith("-"),
+        limit=asked.limit,
+        after=asked.after,
     )
     return Response(msgspec.json.encode(site_nodes(store, site, query)), media_type="application/json")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,7 +16,7 @@ from site_store import ActionState, SiteStore
 from slipway_api.actions import creation
 from slipway_api.actions.creation import create
 from slipway_api.actions.dry_run import dry_run
-from slipway_api.actions.request import ActionRequest, kind_of_request
+from slipway_api.actions.request import ActionRequest
 from slipway_api.http.api_errors import ApiError
 from tests.support.airflow_answers import airflow
 from tests.support.revisions import commit_design
@@ -78,5 +79,5 @@ def test_an_action_that_goes_on_or_may_do_so_is_left_alone(
 @pytest.mark.parametrize(("name", "reason"), [(None, "Bad Request"), ("", "Bad Request"), ("x", "Unsupported Action")])
 def test_a_request_without_a_name_is_bad_and_one_with_a_wrong_name_unsupported(name: str | None, reason: str) -> None:
     with pytest.raises(ApiError) as refused:
-        kind_of_request(name)
+        create(replace(REQUEST, kind=name), cast(Any, None), airflow(None), CALLER)
     assert (refused.value.status, refused.value.reason) == (400, reason)
