@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Self
 
 from slipway_cli import SlipwayCliError
-from slipway_cli.embedded.component import spawn, tail
+from slipway_cli.embedded.component import end_process, spawn, tail
 from slipway_cli.embedded.home import READY, STOPPING, Runtime, find_running, read_runtime
 from slipway_cli.embedded.settings import EmbeddedSettings
 
@@ -71,15 +71,9 @@ class BackgroundAirflow:
         return runtime
 
     def stop(self) -> None:
-        if self._process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            self._process.terminate()
-        try:
-            self._process.wait(timeout=self.settings.stop_grace + 20)
-        except subprocess.TimeoutExpired:
-            self._process.kill()  # its guard clears up
-            self._process.wait()
+        if self._process is not None:
+            # Where it has to be killed, its guard clears up.
+            end_process(self._process, self.settings.stop_grace + 20)
 
 
 def wait_for_running(runtime: Runtime, settings: EmbeddedSettings) -> Runtime:

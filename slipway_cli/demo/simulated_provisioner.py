@@ -2,109 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
-import selectors
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Final, Self
+from typing import Any, Final, Self
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiUnreachable
-from provisioner_client.private_files import PRIVATE_UMASK, write_private
+from provisioner_client.private_files import write_private
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
-from slipway_cli.embedded.component import failed_with_log, open_log
+from slipway_cli.embedded.component import end_process, failed_with_log, spawn
 from slipway_cli.embedded.launcher import tied_command
 from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port
 from strategy_lib.settings import SLIPWAY_NODE_KEY_FILE, SLIPWAY_NODE_PROXY, SLIPWAY_SIMULATOR_PORT
-
-_GREETING = b"listening on "
-
-
-class SimulatorProcess:
-    """A simulator on loopback. Start it from the main thread."""
-
-    def __init__(self, arguments: Sequence[str], log: Path) -> None:
-        """Start it; `url` then waits for it to answer.
-
-        Parameters
-        ----------
-        arguments : of `slipway simulator`, for example ["--speed", "100"].
-        """
-        self.log = log
-        self._log_start = log.stat().st_size if log.exists() else 0
-        self._url: str | None = None
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        with open_log(log) as errors:
-            self._process = subprocess.Popen(
-                tied_command("provisioner_client.simulator", *arguments),
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-                umask=PRIVATE_UMASK,
-            )
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def is_running(self) -> bool:
-        return self._process.poll() is None
-
-    def url(self, timeout: float = 30.0) -> str:
-        """Base URL, once it answers.
-
-        Raises `SlipwayCliError`: it has ended, or does not answer in `timeout` seconds; the message has the end of its
-        log.
-        """
-        if self._url is None:
-            assert self._process.stdout is not None
-            line = _first_line(self._process.stdout, timeout)
-            if not line.startswith(_GREETING):
-                said = "the provisioner's simulator cannot be started"
-                raise failed_with_log(said, self.log, self._log_start)
-            self._url = line.removeprefix(_GREETING).decode().strip()
-        return self._url
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def stop(self) -> None:
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                self.kill()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-
-def _first_line(stream: IO[bytes], timeout: float) -> bytes:
-    """The first line, or what there is of it at the end of the stream or of the time."""
-    end = time.monotonic() + timeout
-    line = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(stream, selectors.EVENT_READ)
-        while not line.endswith(b"\n") and selector.select(max(0.0, end - time.monotonic())):
-            part = os.read(stream.fileno(), 4096)
-            if not part:
-                break
-            line += part
-    return line
-
 
 DEFAULT_SPEED = 400.0
 """How much faster than real machines the simulated ones are."""
@@ -117,6 +33,9 @@ PROVISIONERS: Final[Mapping[str, str]] = {DRYDOCK: "Drydock", MAAS: "MAAS"}
 _MARK = "Made by Slipway: a simulated"
 _PAUSE = 2.0
 """Seconds between two starts."""
+_TICK = 0.05
+_GRACE = 5.0
+"""Seconds it has to end by itself."""
 _RETRY = 1.0
 """Seconds between two attempts to connect it."""
 _SERVER_ERROR = 500
@@ -165,7 +84,9 @@ class SimulatedProvisioner:
             self._arguments += ["--site", str(site)]
         for text in fail:
             self._arguments += ["--fail", text]
-        self._process: SimulatorProcess | None = None
+        self._port = port
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
         self._born = 0.0
 
     @property
@@ -201,15 +122,30 @@ class SimulatedProvisioner:
 
     def _start(self) -> None:
         self._born = time.monotonic()
-        self._process = SimulatorProcess(self._arguments, self.log)
+        self._log_start = self.log.stat().st_size if self.log.exists() else 0
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        self._process = spawn(tied_command("provisioner_client.simulator", *self._arguments), environment, self.log)
 
-    def wait_ready(self) -> str:
-        """Its base URL, once it answers. Raises `SlipwayCliError`: it does not."""
+    @property
+    def pid(self) -> int:
         assert self._process is not None, "it is started first"
-        return self._process.url()
+        return self._process.pid
+
+    def wait_ready(self, timeout: float = 30.0) -> str:
+        """Its base URL, once it answers.
+
+        Raises `SlipwayCliError`: it has ended, or does not answer in `timeout` seconds; the message has the end of its
+        log.
+        """
+        end = time.monotonic() + timeout
+        while self.is_running() and time.monotonic() < end:
+            with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, self._port), 1.0):
+                return self.address
+            time.sleep(_TICK)
+        raise failed_with_log("the provisioner's simulator cannot be started", self.log, self._log_start)
 
     def is_running(self) -> bool:
-        return self._process is not None and self._process.is_running()
+        return self._process is not None and self._process.poll() is None
 
     def look_after(self, say: Callable[[str], None]) -> None:
         """Start it again when it is dead; its machines are as they were."""
@@ -220,7 +156,7 @@ class SimulatedProvisioner:
 
     def stop(self) -> None:
         if self._process is not None:
-            self._process.stop()
+            end_process(self._process, _GRACE)
 
     def __enter__(self) -> Self:
         return self

@@ -61,6 +61,16 @@ def spawn(
         )
 
 
+def end_process(process: subprocess.Popen[bytes], grace: float) -> None:
+    """Ask a process to end, and kill it after so many seconds."""
+    process.terminate()
+    try:
+        process.wait(timeout=grace)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 COMPONENTS: Mapping[str, tuple[str, ...]] = {
     # In the order of starting: the slowest first.
     "api-server": ("api-server",),

@@ -14,32 +14,29 @@ import requests
 
 from slipway_cli import SlipwayCliError
 from slipway_cli.demo import simulated_provisioner
-from slipway_cli.demo.simulated_provisioner import (
-    SimulatedProvisioner,
-    SimulatorProcess,
-)
+from slipway_cli.demo.simulated_provisioner import SimulatedProvisioner
 from slipway_cli.embedded.settings import EmbeddedSettings
-
-
-def test_a_simulator_that_cannot_start_says_why(tmp_path: Path) -> None:
-    with (
-        SimulatorProcess(["--no-such-option"], tmp_path / "simulator.log") as simulator,
-        pytest.raises(SlipwayCliError, match="no-such-option"),
-    ):
-        simulator.url()
-
-
-def test_the_demos_simulator_listens_on_loopback_only(tmp_path: Path) -> None:
-    with SimulatorProcess(["--state", str(tmp_path / "state.db")], tmp_path / "simulator.log") as simulator:
-        url = simulator.url()
-        connections = psutil.Process(simulator.pid).net_connections(kind="inet")
-        listening = [(c.laddr.ip, c.laddr.port) for c in connections if c.status == psutil.CONN_LISTEN]
-    assert [f"http://{ip}:{port}" for ip, port in listening] == [url]
-    assert url.startswith("http://127.0.0.1:")
 
 
 def settings(home: Path) -> EmbeddedSettings:
     return EmbeddedSettings.from_environment(home, 0, {})
+
+
+def test_a_simulator_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with (
+        SimulatedProvisioner(settings(tmp_path), "simulator", 100, ["nonsense"]).start() as simulated,
+        pytest.raises(SlipwayCliError, match="nonsense"),
+    ):
+        simulated.wait_ready()
+
+
+def test_the_demos_simulator_listens_on_loopback_only(tmp_path: Path) -> None:
+    with SimulatedProvisioner(settings(tmp_path), "simulator", 100).start() as simulated:
+        url = simulated.wait_ready()
+        connections = psutil.Process(simulated.pid).net_connections(kind="inet")
+        listening = [(c.laddr.ip, c.laddr.port) for c in connections if c.status == psutil.CONN_LISTEN]
+    assert [f"http://{ip}:{port}" for ip, port in listening] == [url]
+    assert url.startswith("http://127.0.0.1:")
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -56,8 +53,7 @@ def test_one_that_dies_is_started_again_at_its_address(tmp_path: Path, monkeypat
         assert drydock.wait_ready() == drydock.address
         drydock.look_after(said.append)
         assert said == []
-        assert drydock._process is not None
-        os.kill(drydock._process.pid, signal.SIGKILL)
+        os.kill(drydock.pid, signal.SIGKILL)
         wait_for(lambda: not drydock.is_running())
         drydock.look_after(said.append)
         assert drydock.wait_ready() == drydock.address
