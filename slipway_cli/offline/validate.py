@@ -1,8 +1,5 @@
 """`slipway validate`: show everything that is wrong with documents, all at once."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import click
 from rich.text import Text
 
@@ -22,7 +19,6 @@ from slipway_cli.output import (
     problem_data,
     serialised,
 )
-from strategy_lib.errors import Problem
 from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA
 from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA
 from strategy_lib.parsing.site_settings import SITE_SETTINGS_SCHEMA
@@ -76,16 +72,13 @@ def validate(files: tuple[str, ...], directories: tuple[str, ...], strict: bool,
         target.print(Text(summary, style="green" if valid else "bold red"))
         print_by_policy(target, found.by_policy)
     else:
-        data = {**_data(len(documents), valid, errors, warnings), **by_policy_data(found.by_policy)}
+        data = {
+            "valid": valid,
+            "documents": len(documents),
+            "problems": [problem_data(problem) for problem in errors],
+            "warnings": [problem_data(problem) for problem in warnings],
+            **by_policy_data(found.by_policy),
+        }
         deliver(serialised(data, output), None)
     if not valid:
         click.get_current_context().exit(INVALID_EXIT)
-
-
-def _data(documents: int, valid: bool, errors: Sequence[Problem], warnings: Sequence[Problem]) -> dict[str, Any]:
-    return {
-        "valid": valid,
-        "documents": documents,
-        "problems": [problem_data(problem) for problem in errors],
-        "warnings": [problem_data(problem) for problem in warnings],
-    }

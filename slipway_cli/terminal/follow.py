@@ -10,7 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
@@ -108,11 +108,8 @@ _REST = 0.3
 Tree = Mapping[str, Any]
 
 
-class TreeView(Protocol):
-    """Takes the tree as often as it changes."""
-
-    def update(self, tree: Tree) -> None:
-        """Show the tree as it is now."""
+TreeView = Callable[[Tree], None]
+"""Takes the tree as often as it changes."""
 
 
 class TreeFrame:
@@ -138,33 +135,20 @@ class TreeFrame:
         yield from tree_lines(self._tree["root"], sheet, room)
 
 
-class _Lines:
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._before: dict[tuple[str, ...], str] = {}
-        self._said = ""
+def _lines(clock: Clock) -> TreeView:
+    before: dict[tuple[str, ...], str] = {}
+    said = ""
 
-    def update(self, tree: Tree) -> None:
-        said = in_short(tree["header"])
-        if said and said != self._said:
-            self._clock.say(said)
-        self._said = said
-        for line in tree_changes(tree["root"], self._before):
-            self._clock.say(line)
+    def show(tree: Tree) -> None:
+        nonlocal said
+        words = in_short(tree["header"])
+        if words and words != said:
+            clock.say(words)
+        said = words
+        for line in tree_changes(tree["root"], before):
+            clock.say(line)
 
-
-class _Documents:
-    def update(self, tree: Tree) -> None:
-        print(json.dumps(tree, ensure_ascii=False), file=sys.stdout, flush=True)
-
-
-class _Redrawn:
-    def __init__(self, live: Live, ref: str) -> None:
-        self._live = live
-        self._ref = ref
-
-    def update(self, tree: Tree) -> None:
-        self._live.update(TreeFrame(tree, self._ref))
+    return show
 
 
 @contextlib.contextmanager
@@ -177,12 +161,12 @@ def open_tree_view(clock: Clock, ref: str, *, documents: bool) -> Iterator[TreeV
     documents : each tree is printed as a line of JSON.
     """
     if documents:
-        yield _Documents()
+        yield lambda tree: print(json.dumps(tree, ensure_ascii=False), file=sys.stdout, flush=True)
     elif not clock.screen.is_terminal:
-        yield _Lines(clock)
+        yield _lines(clock)
     else:
         with Live(console=clock.screen, refresh_per_second=4, transient=False) as live:
-            yield _Redrawn(live, ref)
+            yield lambda tree: live.update(TreeFrame(tree, ref))
 
 
 def follow(
@@ -217,7 +201,7 @@ def follow(
             absence.end()
             if tree is not None:
                 token, header = tree["token"], tree["header"]
-                view.update(tree)
+                view(tree)
                 if is_over(header):
                     return header
             elif action is not None and action.is_over:

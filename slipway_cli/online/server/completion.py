@@ -13,10 +13,8 @@ from urllib.parse import quote
 import click
 from click.shell_completion import CompletionItem
 
-from api_client.session import ApiError, ApiSession
-from api_client.slipway import SlipwayClient
 from slipway_cli import SlipwayCliError
-from slipway_cli.online.server.server import WITHOUT_SITE
+from slipway_cli.online.server.server import SiteServer
 from slipway_cli.online.server.server_config import server_config
 
 _PATIENCE = 2.0
@@ -30,13 +28,9 @@ Words = Iterable[tuple[str, str]]
 def _ask(context: click.Context, path: str, **query: Any) -> Any:
     """Return the JSON of an answer, None where there is none. The options on the command line say whom to ask."""
     given = {**context.find_root().params, **{name: value for name, value in context.params.items() if value}}
-    with contextlib.suppress(ApiError, SlipwayCliError, click.ClickException, OSError, ValueError):
-        where = server_config(given.get("profile"), given.get("site"))
-        session = ApiSession.with_token(where.url, where.user or "", where.token, _PATIENCE)
-        with contextlib.closing(session):
-            place = path.format(site=quote(where.site, safe=""))
-            about = {} if place.startswith(WITHOUT_SITE) else {"site": where.site}
-            return SlipwayClient(session).request("completing a word", "GET", place, {**about, **query}).json()
+    with contextlib.suppress(SlipwayCliError, click.ClickException, OSError, ValueError):
+        server = SiteServer(server_config(given.get("profile"), given.get("site")), timeout=_PATIENCE)
+        return server.get(path.format(site=quote(server.where.site, safe="")), **query).json()
     return None
 
 

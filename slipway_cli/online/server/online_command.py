@@ -23,6 +23,7 @@ from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.server.server_config import server_config
 from slipway_cli.online.server.shared_options import shared_options
 from slipway_cli.output import OutputFormat, console, serialised
+from strategy_lib.duration import duration_words
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -214,15 +215,11 @@ def format_time(text: str | None) -> str:
 
 
 def format_duration(begin: str | None, end: str | None) -> str:
-    """Return how long something took: `4.7 s`, `3 min 20 s`, `2 h 5 min`; nothing where that is not known."""
+    """Return how long something took in words; nothing where that is not known."""
     try:
-        seconds = (datetime.fromisoformat(end or "") - datetime.fromisoformat(begin or "")).total_seconds()
+        return duration_words((datetime.fromisoformat(end or "") - datetime.fromisoformat(begin or "")).total_seconds())
     except (ValueError, TypeError):
         return ""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def only_if_same(answer: requests.Response) -> dict[str, str]:

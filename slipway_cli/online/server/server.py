@@ -202,6 +202,7 @@ class SiteServer:
         verbosity: int = 1,
         marker: str | None = None,
         trace: Callable[[str], None] | None = None,
+        timeout: float = READING,
     ) -> None:
         """Nothing is sent yet.
 
@@ -209,6 +210,7 @@ class SiteServer:
         ----------
         marker : a UUID that ties together what services log.
         trace : takes a line for every request.
+        timeout : seconds for an answer that is read.
 
         Raises
         ------
@@ -219,7 +221,7 @@ class SiteServer:
             raise Failed(f"not logged in at {where.url}{who}: run `{where.login}`. {where.advice}")
         self.where = where
         self._trace = trace
-        self.api = SlipwayClient(self.new_session(READING))
+        self.api = SlipwayClient(self.new_session(timeout))
         self._verbosity = verbosity
         self._headers = {"X-Context-Marker": marker} if marker else {}
 

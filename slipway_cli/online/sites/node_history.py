@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -19,10 +18,12 @@ from slipway_cli.options import examples
 from slipway_cli.output import console, print_facts, printable
 from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, tree_lines
 from strategy_lib.duration import duration_words
+from strategy_lib.goals.change_words import document_lines
 from strategy_lib.status.serves import Serves
 
 _MOST_ACTIONS = 200
 """Actions in which an operation is looked for."""
+_LONGEST_VALUE = 200
 
 
 @click.command(
@@ -129,15 +130,10 @@ def _standing(node: Mapping[str, Any], retry: Mapping[str, Any] | None) -> Itera
 
 
 def _differing(documents: Sequence[Mapping[str, Any]]) -> Iterator[Text]:
-    """Yield the documents and fields that differ: as done, then as wanted."""
-    for document in documents:
-        change = f" ({document['change']})" if document["change"] != "modified" else ""
-        yield Text(printable(f"  Differs: {document['schema']} {document['name']}{change}"))
-        for field in document["fields"]:
-            sides = [json.dumps(field[side], ensure_ascii=False) if side in field else "-" for side in ("from", "to")]
-            yield Text(printable(f"    {field['path']}: {sides[0]} -> {sides[1]}"))
-        if document.get("fields_left_out"):
-            yield Text(f"    and {document['fields_left_out']} more fields", "dim")
+    """Yield the fields that differ: as done, then as wanted."""
+    yield from (Text(printable(f"  Differs: {line}")) for line in document_lines(documents, _LONGEST_VALUE))
+    if left_out := sum(document.get("fields_left_out") or 0 for document in documents):
+        yield Text(f"    and {left_out} more fields", "dim")
 
 
 def _tries(node: Mapping[str, Any], retry: Mapping[str, Any] | None) -> str | None:

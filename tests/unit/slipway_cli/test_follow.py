@@ -137,8 +137,8 @@ def test_on_a_terminal_the_tree_is_redrawn_in_place(width: int) -> None:
     screen = TerminalScreen(width)
     groups = [parent("group", f"group-{i}", node(f"n{i}", "processing")) for i in range(3)]
     with open_tree_view(Clock(screen.console), REF, documents=False) as view:
-        view.update(tree("running", *groups))
-        view.update(tree("running", *groups, paused="2026-03-01T12:00:00+00:00"))
+        view(tree("running", *groups))
+        view(tree("running", *groups, paused="2026-03-01T12:00:00+00:00"))
     lines = screen.lines()
     assert lines[0] == "deploy_site of site lab, revision 3, by ann: running"
     above = " ".join(lines[1 : next(i for i, line in enumerate(lines) if "deploy_site  processing" in line)])

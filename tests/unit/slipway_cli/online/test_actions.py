@@ -128,7 +128,7 @@ def test_an_action_is_described(slipway: Slipway, server: Server, arguments: tup
         "Created: 2026-03-01 12:00:00 UTC by admin",
         "Started: 2026-03-01 12:00:00 UTC",
     ]
-    assert "Ended: 2026-03-01 12:02:05 UTC, after 2 min 5 s" in lines
+    assert "Ended: 2026-03-01 12:02:05 UTC, after 2 min 05 s" in lines
     assert "control  yes       failure (deploy_criteria)      3          1       1        1" in lines
     assert "control, after deploy: minimum_successful_nodes needed 3, actual 1" in lines
     assert "n2    failure  control  no PXE answer" in lines
