@@ -52,14 +52,15 @@ def _may_relabel(design: Design, records: Iterable[NodeRow]) -> bool:
 def site_steps_without_work(store: SiteStore, action: ActionRecord, groups: int) -> dict[str, str]:
     """Return the steps on the whole site that a plan leaves out, each with the reason; none where one has work.
 
-    They are left out where no node is to be sent, and the newest of each on this site succeeded for this revision.
+    They are left out where no node is to be sent, and the newest of each on this site succeeded for this revision. Not
+    where a provisioner task was not seen to be over: of one whose provisioner was killed only a newer one proves that.
 
     Parameters
     ----------
     groups : how many groups have something to submit.
     """
     steps = _site_steps(kind_of(action.kind))
-    if action.dry_run or groups or nodes_to_remove(store, action):
+    if action.dry_run or groups or nodes_to_remove(store, action) or store.operations.unfinished(action.site):
         return {}
     for step in steps:
         newest = store.operations.newest_of_site(action.site, Phase(step))

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from design_rendering.design import read_design
+from design_rendering.reading.documents import load_documents
 from site_engine.kinds import DEPLOY_GROUP, KINDS, REPORT, kind_of, tasks_of
-from site_store import SiteStore, StepState
+from site_engine.operations.wait import StillRunning
+from site_engine.plans.planning import make_plan
+from site_store import ActionState, SiteStore, StepState
 from slipway_airflow.operators.steps import SiteStepsOperator
 from strategy_lib.phase import Phase
 from tests.support.dag_runs import Runs
+from tests.support.driving import Begin, Driving
+from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
 if TYPE_CHECKING:
@@ -60,6 +67,44 @@ def test_the_site_is_made_ready_for_a_revision_for_which_it_was_not(runs: Runs) 
     assert runs.run("update_site")[1]["site_steps"] == "success"
     assert runs.run("update_site")[1]["site_steps"] == "skipped"
     assert runs.run("update_site", revision=1)[1]["site_steps"] == "success", "another one was made ready since"
+
+
+@pytest.mark.endurance
+def test_rule_24_a_task_whose_provisioner_was_killed_is_proven_dead_though_no_node_is_to_be_sent(
+    runs: Runs, begin: Begin, simulator: Simulator
+) -> None:
+    """Its nodes are deployed: without a newer task each update would leave them alone, for ever."""
+    first = begin(PLAIN)
+    store = first.store
+    ended(first)
+    assert runs.run(target_nodes=["a"])[0] == "success"
+    action = store.actions.ensure("deploy_site", "run-2", "deploy_site", "alpha", 1, {}, "tester")
+    store.locks.acquire(action.id)
+    design = read_design(load_documents(PLAIN, "site.yaml"))
+    store.groups.save_plan(action.id, make_plan(design.strategy, design.nodes).groups, (), design.digests)
+    killed = replace(first, action=action, patience=0.3)
+    simulator.script("b", "deploy", "stuck", attempt=1)
+    killed.group("one")
+    assert isinstance(killed.group("two"), StillRunning)
+    ended(killed)
+    while {one["name"]: one["status"] for one in simulator.get("nodes")}["b"] != "Deploying":
+        pass
+    simulator.kill()
+    simulator.start("--restart-mode", "orphan", "--grace", "0")
+    simulator.post("nodes/b", {"status": "Deployed"})
+    before = simulator.submissions()
+    assert runs.run("update_site")[1]["site_steps"] == "success"
+    assert store.operations.unfinished("alpha") == []
+    assert store.nodes.done_digests("alpha").keys() == {"a", "b"}
+    assert [one["state"] for one in runs.last_report()["groups"]] == ["success", "success"]
+    assert (simulator.submissions(), simulator.double()) == (before, {})
+    assert runs.run("update_site")[1]["site_steps"] == "skipped"
+
+
+def ended(driving: Driving) -> None:
+    """Have an action end without a report, and its site be free."""
+    driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "cancelled")
+    driving.store.locks.release(driving.action.id)
 
 
 @pytest.mark.endurance

@@ -108,8 +108,9 @@ class PlanGroupsOperator(SiteOperator):
         refused = self._tell_rehearsal(store, action, plan, listed)
         # An action on named nodes considers no other (rule 21): its report names those alone.
         other = () if parameters.target_nodes else plan.other
+        settled = _settled(store, action, plan, conditions)
         # A dry run judges no group: its report says what would become of each.
-        idle = () if action.dry_run else idle_groups(plan.groups, plan.done, plan.settled)
+        idle = () if action.dry_run else idle_groups(plan.groups, plan.done, settled)
         _require_mappable(len(plan.groups) - len(idle))
         store.groups.save_plan(
             action.id,
@@ -118,7 +119,7 @@ class PlanGroupsOperator(SiteOperator):
             design.digests,
             other,
             # A run decides about these again, right before it prepares them; a dry run has to say so now.
-            {**refused, **plan.withheld} if action.dry_run else plan.settled,
+            {**refused, **plan.withheld} if action.dry_run else settled,
             group_step=kind.group_step,
             idle=idle,
             plan_key=plan_key,
@@ -241,6 +242,21 @@ class PlanGroupsOperator(SiteOperator):
             line = f"No longer in the design: {names(nodes)}: {reason}."
             self.log.warning("%s", line)
             store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
+
+
+def _settled(
+    store: SiteStore, action: ActionRecord, plan: Plan, conditions: Mapping[str, NodeCondition]
+) -> Mapping[str, str]:
+    """Return the withheld nodes that stay so: whatever the steps on the whole site show, which come before the groups.
+
+    They may prove that an earlier action's provisioner task is dead, and so what it has done. Its deployed nodes are
+    looked at again right before they would be submitted (rule 21).
+    """
+    if kind_of(action.kind).repairs:
+        return plan.settled
+    older = [one for one in store.operations.unfinished(action.site, plan.settled) if one.action_id != action.id]
+    held = {name for one in older for name in one.nodes if conditions.get(name) is NodeCondition.DEPLOYED}
+    return {name: why for name, why in plan.settled.items() if name not in held}
 
 
 def _require_mappable(groups: int) -> None:
