@@ -25,6 +25,10 @@ class NoConnection(SettingsError):
         return self._said + name
 
 
+class UnknownNodes(EngineError):
+    """What is named is not in the site's design: the error names the nearest."""
+
+
 class ConnectionLookupFailed(EngineError):
     """A connection could not be looked up in Airflow: try again. That there is none is not known."""
 

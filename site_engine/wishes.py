@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from site_engine.admission import set_up_command
 from site_engine.errors import EngineError
-from strategy_lib.did_you_mean import did_you_mean
+from site_engine.node_states.overrides import require_known
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
@@ -16,10 +16,6 @@ from strategy_lib.status.words import Status
 if TYPE_CHECKING:
     from site_engine.node_lists import NodeList
     from site_store import SiteStore
-
-
-class NodesNotWanted(EngineError):
-    """Nodes are named that the committed design does not have: name others, or commit a design that has them."""
 
 
 class NodesOutOfUse(EngineError):
@@ -49,12 +45,12 @@ def touch_nodes(
 
     Raises
     ------
-    NodesNotWanted : the design does not have all of them; none is touched.
+    UnknownNodes : the design does not have all of them; none is touched.
     NodesOutOfUse : an administrator has taken some of them out of use, which no override lifts; none is touched.
     site_store.VersionChanged : a record has another version by now; none is touched.
     """
     wanted = {record.name for record in store.nodes.of_site(site) if record.wanted_digest is not None}
-    _require_wanted(site, nodes, wanted)
+    require_known(f"the design of site {site} has no node", nodes, wanted)
     require_in_use(store, site, nodes)
     return store.wishes.touch(site, nodes, user, versions)
 
@@ -93,11 +89,11 @@ def plan_adoption(records: Iterable[NodeRow], listed: NodeList, site: str, named
 
     Raises
     ------
-    NodesNotWanted : the design does not have all of those that are named.
+    UnknownNodes : the design does not have all of those that are named.
     """
     wanted = {record.name: record for record in records if record.wanted_digest is not None}
     if named is not None:
-        _require_wanted(site, named, wanted)
+        require_known(f"the design of site {site} has no node", named, wanted)
     adopted = []
     skipped = {}
     for name, record in sorted(wanted.items()):
@@ -123,12 +119,3 @@ def _why_not(record: NodeRow, listed: NodeList, *, named: bool) -> str | None:
     if record.done_digest is not None and record.doubt is None and not named:
         return f"it was done in revision {record.done_revision}: name it if it is as wanted all the same"
     return None
-
-
-def _require_wanted(site: str, nodes: Collection[str], wanted: Collection[str]) -> None:
-    unknown = sorted(set(nodes).difference(wanted))
-    if unknown:
-        listed = f"it has {len(wanted)}, which `slipway get nodes` lists" if wanted else "it has none"
-        hint = did_you_mean(unknown[0], tuple(wanted), listed)
-        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        raise NodesNotWanted(f"the design of site {site} has no node {unknown[0]!r}{more}; {hint}")

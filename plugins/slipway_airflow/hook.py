@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
@@ -32,18 +33,11 @@ class ProvisionerHook(BaseHook):
     def __init__(self, conn_id: str = default_conn_name) -> None:
         super().__init__()
         self.conn_id = conn_id
-        self._connection: Connection | None = None
 
-    def use_connection(self, connection: Connection) -> None:
-        """Use this connection instead of looking it up."""
-        self._connection = connection
-
-    @property
+    @cached_property
     def connection(self) -> Connection:
         """The Airflow connection, read once."""
-        if self._connection is None:
-            self._connection = self.get_connection(self.conn_id)
-        return self._connection
+        return self.get_connection(self.conn_id)
 
     def get_conn(self, context_marker: str | None = None) -> Provisioner:
         """Return a new client; the caller closes it. Nothing is sent yet.

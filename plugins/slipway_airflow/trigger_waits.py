@@ -95,7 +95,7 @@ async def opened_store() -> AsyncIterator[SiteStore]:
     """Give a store to a trigger."""
     opened = ExitStack()
     try:
-        yield await in_thread(lambda: opened.enter_context(SiteStore.open(actor=Actor.STEP)))
+        yield await in_thread(lambda: opened.enter_context(closing(SiteStore.open(actor=Actor.STEP))))
     finally:
         await in_thread(opened.close)
 
@@ -120,7 +120,7 @@ async def watched_end(
     opened = ExitStack()
 
     def begin() -> TaskWatch:
-        store = opened.enter_context(SiteStore.open(actor=Actor.STEP))
+        store = opened.enter_context(closing(SiteStore.open(actor=Actor.STEP)))
         operation = store.operations.get(still.op)
         action = store.actions.get(operation.action_id)
         redact = redact_for_action(store, action)
@@ -137,9 +137,7 @@ async def watched_end(
             replace(operation, provisioner_task=still.provisioner_task),
             still.times,
             still.give_up,
-            just_checked=True,
-            only_end=True,
-            settling=still.settling,
+            by_triggerer=True,
         )
 
     try:

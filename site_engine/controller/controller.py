@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -240,6 +240,26 @@ class Controller:
         self._leader = None
         self._stands_back_until = self.monotonic() + seconds
         job.due = 0.0
+
+
+def each_site(sites: Iterable[str], work: Callable[[str], str | None]) -> None:
+    """Do something for each site. One that fails, or of which a problem is returned, keeps no other from its turn.
+
+    Raises `AccountRefused` at once, and `EngineError` at the end: it names the first problem.
+    """
+    problems = []
+    for site in sites:
+        try:
+            problem = work(site)
+        except AccountRefused:
+            raise
+        except EngineError as error:
+            problem = str(error)
+        if problem is not None:
+            problems.append(f"site {site}: {problem}")
+    if problems:
+        more = f", and {len(problems) - 1} more sites" if len(problems) > 1 else ""
+        raise EngineError(f"{problems[0]}{more}")
 
 
 def close_dead_actions(airflow: AirflowRuns) -> Job:

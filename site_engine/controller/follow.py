@@ -14,14 +14,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 from provisioner_client.errors import ProvisionerError
-from site_engine.controller.controller import Job
-from site_engine.errors import (
-    AccountRefused,
-    ConnectionLookupFailed,
-    ConnectionMissing,
-    EngineError,
-    SettingsError,
-)
+from site_engine.controller.controller import Job, each_site
+from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
 from site_engine.operations.reconcile import await_unfinished, record_late_result
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK, OperationEnd
@@ -125,19 +119,7 @@ def follow_unfinished(follow: Follow) -> Job:
     """
 
     def work(controller: Controller) -> None:
-        problems = []
-        for site in controller.store.orphans.sites(LONGEST_FOLLOWED):
-            try:
-                found = follow(site, controller.lease())
-            except AccountRefused:
-                raise
-            except EngineError as error:
-                problems.append(f"site {site}: {error}")
-            else:
-                if found.problem is not None:
-                    problems.append(f"site {site}: {found.problem}")
-        if problems:
-            more = f", and {len(problems) - 1} more sites" if len(problems) > 1 else ""
-            raise EngineError(f"{problems[0]}{more}")
+        sites = controller.store.orphans.sites(LONGEST_FOLLOWED)
+        each_site(sites, lambda site: follow(site, controller.lease()).problem)
 
     return Job("unfinished provisioner tasks", FOLLOW_EVERY, work)

@@ -6,17 +6,17 @@ It decides from the store alone. Slipway's API starts the action, which has the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 from design_rendering.kinds.stated_nodes import stated_nodes
-from site_engine.controller.controller import Job
+from site_engine.controller.controller import Job, each_site
 from site_engine.designs import read_revision
 from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused, EngineError
 from site_engine.node_lists import last_conditions, nodes_without_power
+from site_engine.node_states.drift_watch import unwatched_nodes
 from site_store.nodes.repairs import BegunRepair
 from site_store.nodes.tries import jitter_of
 from strategy_lib.errors import StrategyLibError
@@ -98,10 +98,7 @@ class Monitored:
 
     def without(self, site: str) -> frozenset[str]:
         """Return the nodes of a site that are not, and so not repaired: they or their groups say `monitor: false`."""
-        of_site = self.store.site_groups.of_site(site)
-        groups = [group.name for group in of_site if not group.definition.get("monitor", True)]
-        members = self.store.site_groups.nodes(site) if groups else {}
-        return self._of_nodes(site).union(name for group in groups for name in members.get(group, ()))
+        return self._of_nodes(site) | unwatched_nodes(self.store, site)
 
     def _of_nodes(self, site: str) -> frozenset[str]:
         revision = self.store.site_views.pulse(site).revision
@@ -122,19 +119,11 @@ def repair_nodes(remedies: Remedies) -> Job:
     monitored: list[Monitored] = []
 
     def work(controller: Controller) -> None:
-        problems = []
+        store = controller.store
         if not monitored:
-            monitored.append(Monitored(controller.store))
-        for site in sorted(controller.store.repairs.concerned()):
-            try:
-                repair_site(controller.store, site, remedies, controller.lease, monitored[0])
-            except AccountRefused:
-                raise
-            except EngineError as error:
-                problems.append(f"site {site}: {error}")
-        if problems:
-            more = f", and {len(problems) - 1} more sites" if len(problems) > 1 else ""
-            raise EngineError(f"{problems[0]}{more}")
+            monitored.append(Monitored(store))
+        sites = sorted(store.repairs.concerned())
+        each_site(sites, lambda site: repair_site(store, site, remedies, controller.lease, monitored[0]))
 
     return Job("repairs", REPAIR_EVERY, work)
 
@@ -243,8 +232,12 @@ def _power_on(
     if not store.repairs.begin(lease(), site, run_id, nodes, redeploy=False):
         return
     names = [one.name for one in nodes]
-    with _kept_when_refused(store, site, run_id, lease):
+    try:
         refused = power_on(site, run_id, names, held=lease())
+    except AirflowRefused as error:
+        # An attempt. Where no answer came, it may be done: a look tells.
+        store.repairs.refused(lease(), site, run_id, str(error))
+        raise
     store.repairs.powered_on(lease(), site, run_id, refused)
     on = [name for name in names if name not in refused]
     log.info("Site %s: %d nodes powered on: %s; %d refused.", site, len(on), ", ".join(on), len(refused))
@@ -276,16 +269,6 @@ def _begun(store: SiteStore, run_id: str) -> str | None:
     """Return the action of a repair, None where there is none yet."""
     action = store.actions.of_run(REPAIR_KIND, run_id)
     return None if action is None else action.id
-
-
-@contextmanager
-def _kept_when_refused(store: SiteStore, site: str, run_id: str, lease: Callable[[], Lease]) -> Iterator[None]:
-    """Keep why nodes were not powered on: an attempt. Where no answer came, it may be done: a look tells."""
-    try:
-        yield
-    except AirflowRefused as error:
-        store.repairs.refused(lease(), site, run_id, str(error))
-        raise
 
 
 def _patient(one: AilingNode, conditions: Mapping[str, NodeCondition], off: Container[str]) -> Patient:

@@ -38,6 +38,13 @@ class Metric:
     labels: tuple[str, ...] = ()
     bounds: tuple[float, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Be one of those that are shown."""
+        METRICS.append(self)
+
+
+METRICS: Final[list[Metric]] = []
+"""All of them, in the order in which they stand here."""
 
 _WORK = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400)
 _CALL = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -159,33 +166,6 @@ REPAIR_STOPPED = Metric(
     Shape.GAUGE,
     "1 while the repair of a site is stopped, by its own switch (site) or by that of all sites (all).",
     ("site", "by"),
-)
-METRICS: Final = (
-    NODES,
-    NODES_SERVING,
-    ACTIONS_RUNNING,
-    ACTION_OUTCOMES,
-    LEFT_ALONE,
-    GROUP_OUTCOMES,
-    GROUP_SECONDS,
-    PHASE_SECONDS,
-    QUEUE_SECONDS,
-    CALL_SECONDS,
-    OWNER_UNRESPONSIVE,
-    SITE_WATCHED,
-    NOTIFICATIONS_WAITING,
-    WATCHER_CHANGES,
-    DRIFTS,
-    DRIFTS_EVER,
-    NODE_STATES,
-    NODE_CRASHES,
-    SITE_LEADER,
-    VIEW_EPOCH,
-    VIEW_VERSION,
-    VIEW_AGE,
-    VIEW_READERS,
-    REPAIRS,
-    REPAIR_STOPPED,
 )
 
 

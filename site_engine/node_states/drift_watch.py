@@ -195,7 +195,7 @@ class DriftWatch:
             stated = stated_nodes(read_revision(self.store, self.site, revision)[1])
         except (EngineError, StrategyLibError) as error:
             log.warning("What the design of site %s states is not known: %s", self.site, error)
-        self._unwatched = self._read_unwatched()
+        self._unwatched = unwatched_nodes(self.store, self.site)
         self._revision, self._stated = revision, stated
 
     def _list(self) -> Listed:
@@ -289,14 +289,12 @@ class DriftWatch:
         stated = self._stated.get(name)
         return stated is None or stated.monitored
 
-    def _read_unwatched(self) -> frozenset[str]:
-        """Return the nodes of groups that say `monitor: false`."""
-        of_site = self.store.site_groups.of_site(self.site)
-        groups = [group.name for group in of_site if not group.definition.get("monitor", True)]
-        if not groups:
-            return frozenset()
-        members = self.store.site_groups.nodes(self.site)
-        return frozenset(name for group in groups for name in members.get(group, ()))
+
+def unwatched_nodes(store: SiteStore, site: str) -> frozenset[str]:
+    """Return the nodes of groups that say `monitor: false`."""
+    groups = [group.name for group in store.site_groups.of_site(site) if not group.definition.get("monitor", True)]
+    members = store.site_groups.nodes(site) if groups else {}
+    return frozenset(name for group in groups for name in members.get(group, ()))
 
 
 def _seen(site: str, node: JudgedNode, said: Mapping[str, Any] | None, stated: Mapping[str, StatedNode]) -> CheckedNode:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from site_engine.errors import EngineError
+from site_engine.errors import UnknownNodes
 from strategy_lib.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 _NAMED: Final = 12
 """An error names all groups, racks or nodes up to this many."""
-
-
-class UnknownNodes(EngineError):
-    """What is named is not in the site's design: the error names the nearest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +49,15 @@ def named_nodes(
     Raises `UnknownNodes`: the design has no such node, group or rack.
     """
     records = {record.name: record for record in store.nodes.of_site(site) if record.wanted_digest is not None}
-    _require(f"the design of site {site} has no node", nodes, records)
+    require_known(f"the design of site {site} has no node", nodes, records)
     found = set(nodes)
     if group is not None:
         groups = store.site_groups.nodes(site)
-        _require(f"the design of site {site} has no group with nodes", [group], groups)
+        require_known(f"the design of site {site} has no group with nodes", [group], groups)
         found.update(groups[group])
     if rack is not None:
         racks = {record.rack for record in records.values() if record.rack is not None}
-        _require(f"the design of site {site} has no rack", [rack], racks)
+        require_known(f"the design of site {site} has no rack", [rack], racks)
         found.update(name for name, record in records.items() if record.rack == rack)
     return tuple(sorted(found))
 
@@ -111,7 +107,8 @@ def not_published(store: SiteStore, site: str, nodes: Collection[str], at: datet
     return None
 
 
-def _require(what: str, named: Collection[str], known: Collection[str]) -> None:
+def require_known(what: str, named: Collection[str], known: Collection[str]) -> None:
+    """Make sure that what is named is there. Raises `UnknownNodes`: it begins with `what`, and names the nearest."""
     unknown = sorted(set(named).difference(known))
     if unknown:
         few = f"known are {', '.join(sorted(known))}" if len(known) <= _NAMED else f"it has {len(known)} others"

@@ -156,9 +156,8 @@ class TaskWatch:
     times : of the operation's phase.
     give_up : set where nobody waits for the operation itself any more, but others for its nodes, or only its truth is
         wanted: the deadline, instead of that of ``times``.
-    just_checked : another process has checked right before whether the task is dead.
-    only_end : the end of the task is all that is asked for: who comes back looks at its nodes.
-    settling : another process has seen that the task is over, and nodes of it at work: these are looked at here, too.
+    by_triggerer : another process has checked right before whether the task is dead, and comes back to look at its
+        nodes: only the end of the task is asked for. Where nodes were seen at work behind that, these are looked at.
     """
 
     def __init__(
@@ -171,9 +170,7 @@ class TaskWatch:
         times: PhaseTimes,
         give_up: datetime | None = None,
         *,
-        just_checked: bool = False,
-        only_end: bool = False,
-        settling: bool = False,
+        by_triggerer: bool = False,
     ) -> None:
         if operation.provisioner_task is None:
             raise ValueError(f"operation {operation.op} has no provisioner task to watch")
@@ -181,9 +178,9 @@ class TaskWatch:
         self.operation, self.times, self.give_up = operation, times, give_up
         self.task_id = operation.provisioner_task
         self.task: ProvisionerTask | None = None
-        self.settling = settling
+        self.settling = by_triggerer and bool(operation.at_work)
         self.seen: Evidence | None = None
-        self._looks_at_nodes = settling or not only_end
+        self._looks_at_nodes = self.settling or not by_triggerer
         self._over: EndKind | None = None
         self._at_work = operation.at_work
         started = clock.now()
@@ -193,7 +190,7 @@ class TaskWatch:
         self._newest: int | None = None
         every = WHILE_OWN if give_up is None else WHILE_HELD
         first = started if give_up is not None else (self._running_since or started) + every
-        self._death = DeathWatch(provisioner, clock.now, started + every if just_checked else first, every)
+        self._death = DeathWatch(provisioner, clock.now, started + every if by_triggerer else first, every)
 
     def look(self) -> EndKind | None:
         """Look once; None: the task goes on, or the list shows nodes of it at work; and so does the time.

@@ -14,5 +14,5 @@ def hook(host: str | None = "http://drydock:9000", extra: dict[str, Any] | None 
     """Return a hook with this connection."""
     made = DrydockHook("slipway_provisioner")
     given = {"conn_id": "slipway_provisioner", "conn_type": "drydock", "host": host, "extra": json.dumps(extra or {})}
-    made.use_connection(Connection(**{**given, **more}))
+    vars(made)["connection"] = Connection(**{**given, **more})
     return made

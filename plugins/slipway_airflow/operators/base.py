@@ -26,7 +26,7 @@ from design_rendering.redaction import Redactor
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerRefused
 from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
-from site_engine.kinds import RELEASE, STEP_FAILED, states_of_steps, tasks_of
+from site_engine.kinds import RELEASE, STEP_FAILED, STEP_WARNING, states_of_steps, tasks_of
 from site_engine.monitoring.measurements import use_sink
 from site_engine.monitoring.owners import AIRFLOW_INTERVAL, PROCESS, airflow_owner
 from site_engine.operations.run import ActionClients
@@ -167,9 +167,8 @@ class SiteOperator(BaseOperator):
             # What it was raised from stands in the traceback.
             (self._redactor or Redactor(())).redact_exception(error)
             message = (self._redactor or Redactor(())).redact(str(error))
-            self._keep(store, context, message)
             final = isinstance(error, _FINAL) and not isinstance(error, _PASSING)
-            self._leave(store, context, _failed(context, final=final), message)
+            self._leave(store, context, _failed(context, final=final), message, failure=message)
             raise (AirflowFailException if final else AirflowException)(message) from error
         except Exception as error:
             message = (self._redactor or Redactor(())).redact(str(error) or type(error).__name__)
@@ -196,26 +195,34 @@ class SiteOperator(BaseOperator):
         if known is not None:
             self._hide(known.texts)
 
-    def _leave(self, store: SiteStore, context: Context, state: StepState, message: str | None = None) -> None:
-        """Keep how the step has left off; that it cannot be kept is no failure of the step."""
-        ti = context["ti"]
+    def _leave(
+        self,
+        store: SiteStore,
+        context: Context,
+        state: StepState,
+        message: str | None = None,
+        *,
+        failure: str | None = None,
+    ) -> None:
+        """Keep how the step has left off, and what the report says of its failure.
+
+        That it cannot be kept is no failure of the step.
+        """
+        ti, step = context["ti"], self.step_name()
         try:
             action = store.actions.of_run(ti.dag_id, ti.run_id)
-            if action is not None:
-                store.steps.leave(action.id, self.step_name(), ti.try_number, state, message, self.step_group())
+            if action is None:
+                return
+            if failure is not None:
+                store.events.add(action.site, STEP_FAILED, failure, action_id=action.id, data={"step": step})
+            store.steps.leave(action.id, step, ti.try_number, state, message, self.step_group())
         except StoreError as error:
             self.log.warning("The step's state could not be kept in the store: %s", error)
 
-    def _keep(self, store: SiteStore, context: Context, message: str) -> None:
-        ti = context["ti"]
-        try:
-            action = store.actions.of_run(ti.dag_id, ti.run_id)
-            if action is not None:
-                store.events.add(
-                    action.site, STEP_FAILED, message, action_id=action.id, data={"step": self.step_name()}
-                )
-        except StoreError as error:
-            self.log.warning("The failure could not be kept in the store: %s", error)
+    def warn(self, store: SiteStore, action: ActionRecord, text: str) -> None:
+        """Say something in the log and in the report."""
+        self.log.warning("%s", text)
+        store.events.add(action.site, STEP_WARNING, text, action_id=action.id)
 
 
 def _failed(context: Context, *, final: bool) -> StepState:

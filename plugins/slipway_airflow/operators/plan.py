@@ -173,8 +173,7 @@ class PlanGroupsOperator(SiteOperator):
         for refusal in judge_redeploys(kind, parameters, design.settings, plan.redeploy, serving, plan.remove):
             if not refusal.is_overridden:
                 raise StepError(str(refusal))
-            self.log.warning("%s", refusal)
-            store.events.add(action.site, STEP_WARNING, f"in spite of it: {refusal}", action_id=action.id)
+            self.warn(store, action, f"in spite of it: {refusal}")
 
     def _tell_idle(self, store: SiteStore, action: ActionRecord, idle: Sequence[IdleGroup]) -> None:
         """Say what became of the groups that have nothing to submit, and measure them."""
@@ -214,8 +213,7 @@ class PlanGroupsOperator(SiteOperator):
         erased = sorted(rehearsal.released)
         lines = [f"Erased and released before they are prepared: {names(erased)}."] if erased else []
         for line in (*lines, *withheld(rehearsal.refused)):
-            self.log.warning("%s", line)
-            store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
+            self.warn(store, action, line)
         for line in announcements(((one.group, len(one.nodes)) for one in plan.groups), rehearsal.submissions):
             self.log.info("%s", line)
         asking = rehearsal.submitting
@@ -230,8 +228,7 @@ class PlanGroupsOperator(SiteOperator):
         """Say in the report which nodes an administrator has taken out of use, by whom and why (rule 51)."""
         for reason, nodes in by_reason(plan.out_of_use).items():
             line = f"Out of use, left out unless set up meanwhile: {names(nodes)}: {reason}."
-            self.log.warning("%s", line)
-            store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
+            self.warn(store, action, line)
 
     def _tell_removals(self, store: SiteStore, action: ActionRecord, plan: Plan) -> None:
         """Say which nodes left the design: those that are destroyed after the groups, and those that stay, and why."""
@@ -240,8 +237,7 @@ class PlanGroupsOperator(SiteOperator):
         left = {name: why for name, why in plan.left.items() if name not in plan.out_of_use}
         for reason, nodes in by_reason(left).items():
             line = f"No longer in the design: {names(nodes)}: {reason}."
-            self.log.warning("%s", line)
-            store.events.add(action.site, STEP_WARNING, line, action_id=action.id)
+            self.warn(store, action, line)
 
 
 def _settled(

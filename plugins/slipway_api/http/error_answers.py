@@ -17,12 +17,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
 from site_engine.actions.retry import RetryRefused
-from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError
+from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError, UnknownNodes
 from site_engine.extensions import ExtensionError
 from site_engine.groups.approvals import MayNotAnswer, NotAsked
-from site_engine.node_states.overrides import UnknownNodes
 from site_engine.plans.design_changes import DesignUnreadable
-from site_engine.wishes import CausedByAction, NodesNotWanted, NodesOutOfUse
+from site_engine.wishes import CausedByAction, NodesOutOfUse
 from site_store import (
     BufferChanged,
     BufferEmpty,
@@ -60,7 +59,6 @@ _ANSWERS: dict[type[BaseException], tuple[int, str, bool]] = {
     RetryRefused: (409, "Unable to retry action", False),
     NotAsked: (409, "No approval asked for", False),
     MayNotAnswer: (403, "", False),
-    NodesNotWanted: (404, "Node not found", False),
     UnknownNodes: (404, "Node not found", False),
     NodesOutOfUse: (409, "Out of Use", False),
     CausedByAction: (409, "Caused by a running action", True),

@@ -49,9 +49,10 @@ def test_what_was_opened_is_closed_where_the_rest_fails(
     async def found(conn_id: str) -> Connection:
         return Connection(conn_id=conn_id, conn_type="drydock", host="http://drydock:9000")
 
-    operations = SimpleNamespace(get=_fails(error))
+    action = SimpleNamespace(get=lambda _: SimpleNamespace(dag_id="deploy_site"))
+    operation = SimpleNamespace(get=_fails(error) if broken == "get" else lambda _: SimpleNamespace(action_id="a"))
     made: dict[str, Callable[..., Any]] = {
-        "open": lambda **_: opened("store", operations=operations),
+        "open": lambda **_: opened("store", operations=operation, actions=action),
         "connect": lambda *_: opened("client"),
     }
     if broken in made:

@@ -16,7 +16,8 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from site_engine.node_states.overrides import Override, UnknownNodes, named_nodes, set_states
+from site_engine.errors import UnknownNodes
+from site_engine.node_states.overrides import Override, named_nodes, set_states
 from slipway_api.http import airflow_access as access
 from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute

@@ -372,8 +372,9 @@ def test_a_list_that_shows_the_end_is_read_once() -> None:
 def test_who_watches_for_the_end_of_the_task_alone_reads_no_list_until_told_of_nodes_at_work() -> None:
     scene = at_work()
     scene.fake.fault("evidence", OUTAGE, 10_000)
-    assert scene.watch(how={"only_end": True}).look() is EndKind.COMPLETE
-    settling = scene.watch(how={"only_end": True, "settling": True}, running_since=scene.start)
+    assert scene.watch(how={"by_triggerer": True}).look() is EndKind.COMPLETE
+    seen = frozenset({"n1"})
+    settling = scene.watch(how={"by_triggerer": True}, running_since=scene.start, at_work=seen)
     assert settling.wait(1e6, Stopping()) is EndKind.TIMED_OUT, "an outage ends nothing"
 
 
