@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from pydantic import BaseModel, Field
@@ -24,10 +23,9 @@ from strategy_lib.phase import GroupState
 
 if TYPE_CHECKING:
     from api_client.airflow import AirflowClient
-    from site_store import ActionRecord, GroupStanding, SiteStore, StepRecord
+    from site_store import ActionRecord, SiteStore, StepRecord
 
     Groups = Sequence[tuple[str, str]]
-    Places = Mapping[str, int]
 
 log = logging.getLogger(__name__)
 
@@ -78,23 +76,11 @@ _OWN_FIELDS = {"task_id", "dag_id", "dag_run_id", "map_index", "state", "message
 _TASK_FIELDS = Step.model_fields.keys() - _OWN_FIELDS
 
 
-@dataclass(frozen=True, slots=True)
-class StepTask:
+class StepTask(NamedTuple):
     """Which task of the DAG run a step is; ``map_index`` is -1 for a task that is not mapped."""
 
     task_id: str
     map_index: int = -1
-
-
-def step_data(action_id: str, step: str, index: int, state: str | None) -> dict[str, Any]:
-    """Return a step as Shipyard lists it. ``state`` is Airflow's word, None for a task that has none yet."""
-    return {
-        "url": f"/actions/{action_id}/steps/{_quoted(step)}",
-        "state": state,
-        "id": step,
-        "index": index,
-        "notes": (),
-    }
 
 
 def derived_steps(
@@ -117,7 +103,11 @@ def derived_steps(
             steps += [(f"{_PREFIX}{name}", _group_state(action, state, name in blocked)) for name, state in groups]
         else:
             steps.append((name, _state(action, name, noted.get(name, StepState.PENDING))))
-    return [step_data(action.id, name, index, state) for index, (name, state) in enumerate(steps, 1)]
+    address = f"/actions/{action.id}/steps/"
+    return [
+        {"url": address + _quoted(name), "state": state, "id": name, "index": index, "notes": ()}
+        for index, (name, state) in enumerate(steps, 1)
+    ]
 
 
 def _begun(action: ActionRecord) -> int:
@@ -168,25 +158,21 @@ def shown_steps(action: ActionRecord, groups: Groups, noted: Sequence[StepRecord
     return derived_steps(action, groups, states, _blocked(noted))
 
 
-def places_of(standings: Iterable[GroupStanding]) -> dict[str, int]:
-    """Return the map index of each group's task; a group that was judged with the plan has none."""
-    return {group.name: group.map_index for group in standings if group.map_index is not None}
+def task_of(action: ActionRecord, groups: Mapping[str, int | None], step: str) -> StepTask:
+    """Return the task that a step is. Raises `ApiError` 404: the action has no such step (yet).
 
-
-def task_of(action: ActionRecord, groups: Groups, step: str, mapped: Places | None = None) -> StepTask | None:
-    """Return the task that a step is, None when the action has no such step (yet).
-
-    That of a group which was judged with the plan is the task that plans: its log says how. `mapped` has the map index
-    of each group's task, without the groups that have none. None: every group has one, in this order.
+    Parameters
+    ----------
+    groups : the map index of each group's task; None where the group was judged with the plan. Then it is the task that
+        plans: its log says how.
     """
-    if step.startswith(_PREFIX):
-        names = [name for name, _ in groups]
-        name = step.removeprefix(_PREFIX)
-        if name not in names:
-            return None
-        place = names.index(name) if mapped is None else mapped.get(name)
+    name = step.removeprefix(_PREFIX)
+    if step.startswith(_PREFIX) and name in groups:
+        place = groups[name]
         return StepTask(PLAN_GROUPS) if place is None else StepTask(parameters_of(action).group_task, place)
-    return StepTask(task_of_step(step)) if step in _order(action.kind) and step != DEPLOY_GROUP else None
+    if step not in _order(action.kind) or step == DEPLOY_GROUP:
+        raise ApiError(404, f"action {action.id} has no step {step[:200]!r} (yet)", "Step not found")
+    return StepTask(task_of_step(step))
 
 
 # A list of actions has thousands of steps, and few names.
@@ -217,11 +203,10 @@ def describe_step(
     with store.at_one_moment() as at:
         standings, noted = at.groups.standings(action.id), at.steps.of_action(action.id)
         notes = notes_by_subject(at, action.id, verbosity)
-    groups, mapped = [(group.name, group.state) for group in standings], places_of(standings)
-    task = _task(action, groups, step, mapped)
-    listed = shown_steps(action, groups, noted)
+    task = task_of(action, {group.name: group.map_index for group in standings}, step)
+    listed = shown_steps(action, [(group.name, group.state) for group in standings], noted)
     place = next((one for one in listed if one["id"] == step), None)
-    found = next((one for one in instances if (one["task_id"], one["map_index"]) == (task.task_id, task.map_index)), {})
+    found = _instance(instances, task)
     name, _, group = step.partition(".")
     rows = (one for one in noted if (one.name, one.group) == (name, group or None))
     row = next((one for one in rows if _is_attempt_shown(action, one, found)), None)
@@ -268,7 +253,7 @@ def step_log(store: SiteStore, airflow: AirflowClient, action: ActionRecord, ste
     Airflow does not give it.
     """
     groups = store.groups.standings(action.id)
-    task = _task(action, [(group.name, group.state) for group in groups], step, places_of(groups))
+    task = task_of(action, {group.name: group.map_index for group in groups}, step)
     if action.run_id is None:
         raise ApiError(404, f"no DAG run carries action {action.id} out: its steps have no log", "Step not found")
     waits = any(group.attempt_key is None for group in groups if group.map_index == task.map_index)
@@ -285,17 +270,13 @@ def step_log(store: SiteStore, airflow: AirflowClient, action: ActionRecord, ste
         raise
 
 
-def _task(action: ActionRecord, groups: Groups, step: str, mapped: Places) -> StepTask:
-    task = task_of(action, groups, step, mapped)
-    if task is None:
-        raise ApiError(404, f"action {action.id} has no step {step[:200]!r} (yet)", "Step not found")
-    return task
-
-
 def _last_try(instances: Sequence[Mapping[str, Any]], task: StepTask, *, waits: bool) -> int:
     """Return the number of the last try, 0 when there was none; `waits`: it is a group that has not begun."""
-    for instance in instances:
-        if (instance["task_id"], instance["map_index"]) == (task.task_id, task.map_index):
-            # When a run is stopped, Airflow gives a try, and even a beginning, also to groups that never began.
-            return 0 if waits and not instance["hostname"] else int(instance["try_number"])
-    return 0
+    found = _instance(instances, task)
+    # When a run is stopped, Airflow gives a try, and even a beginning, also to groups that never began.
+    return 0 if not found or (waits and not found["hostname"]) else int(found["try_number"])
+
+
+def _instance(instances: Sequence[Mapping[str, Any]], task: StepTask) -> Mapping[str, Any]:
+    """Return Airflow's instance of a task; empty where there is none."""
+    return next((one for one in instances if (one["task_id"], one["map_index"]) == task), {})

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from api_client.airflow import AirflowClient
-    from site_store import ActionListing, ActionRecord, AuditRecord, SiteStore
+    from site_store import ActionListing, ActionRecord, SiteStore
 
 log = logging.getLogger(__name__)
 
@@ -203,36 +203,6 @@ def _open_run(action: ActionRecord) -> tuple[str, str] | None:
     return (action.dag_id, action.run_id) if is_open and action.run_id is not None else None
 
 
-def described_view(
-    action: ActionRecord,
-    *,
-    run_state: str | None,
-    steps: Sequence[Mapping[str, Any]],
-    notes: Sequence[Mapping[str, Any]],
-    groups: Sequence[Mapping[str, Any]],
-    nodes: Sequence[Mapping[str, Any]],
-    audits: Sequence[AuditRecord],
-) -> dict[str, Any]:
-    """Return an action with all its details.
-
-    Parameters
-    ----------
-    run_state : Airflow's own state of the DAG run; None where Airflow did not say.
-    groups : with node counts and criteria, as `shown_groups` returns them.
-    nodes : those worth naming, as `action_nodes` returns them.
-    """
-    return {
-        **_facts(action),
-        "dag_status": run_state.upper() if run_state else dag_status(action),
-        "steps": list(steps),
-        "notes": list(notes),
-        "validations": [],
-        "command_audit": [shown(Command, audit, datetime=_time(audit.at)) for audit in audits],
-        "groups": list(groups),
-        "nodes": list(nodes),
-    }
-
-
 def describe(
     store: SiteStore, airflow: AirflowClient, action: ActionRecord, verbosity: int
 ) -> tuple[ActionRecord, dict[str, Any]]:
@@ -255,15 +225,18 @@ def _described(store: SiteStore, action: ActionRecord, run_state: str | None, ve
     notes = notes_by_subject(store, action.id, verbosity)
     for step in steps:
         step["notes"] = notes[f"step/{action.id}/{step['id']}"]
-    return described_view(
-        action,
-        run_state=run_state,
-        steps=steps,
-        notes=[*_waiting_notes(action, groups), *notes[f"action/{action.id}"]],
-        groups=groups,
-        nodes=action_nodes(store, action, groups, verbosity),
-        audits=store.actions.commands(action.id),
-    )
+    return {
+        **_facts(action),
+        "dag_status": run_state.upper() if run_state else dag_status(action),
+        "steps": steps,
+        "notes": [*_waiting_notes(action, groups), *notes[f"action/{action.id}"]],
+        "validations": [],
+        "command_audit": [
+            shown(Command, audit, datetime=_time(audit.at)) for audit in store.actions.commands(action.id)
+        ],
+        "groups": groups,
+        "nodes": action_nodes(store, action, groups, verbosity),
+    }
 
 
 def _facts(action: ActionRecord) -> dict[str, Any]:

@@ -10,9 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints
 
 from site_engine.controller.repairs import REPAIR_KIND
-from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.process import STOP
-from site_engine.redaction import redact_for_site
 from slipway_api.actions.control import give_command
 from slipway_api.actions.creation import create
 from slipway_api.actions.request import ActionRequest
@@ -23,6 +21,7 @@ from slipway_api.http.answers import EXAMPLE_ID, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import SitePath, Store, provisioners
+from slipway_api.sites.site_statuses import client_of
 from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.repair import RepairMode
 from strategy_lib.node_states.user_state import left_out
@@ -101,9 +100,7 @@ def _power_on(store: SiteStore, site: str, nodes: list[str]) -> dict[str, str]:
         raise ApiError(409, f"action {owner.action_id} is on site {site}: nothing is powered on meanwhile", "Repair")
     users = store.user_states.in_force(site)
     refused = {name: why for name in nodes if (why := left_out(REPAIR_KIND, users.get(name))) is not None}
-    connection = provisioners().for_site(site)
-    observer = ProvisionerObserver(store, connection)
-    with closing(connection.connect(redact_for_site(store, site), observer=observer)) as provisioner:
+    with closing(client_of(store, site, provisioners().for_site(site))) as provisioner:
         return refused | provisioner.power_on([name for name in nodes if name not in refused])
 
 

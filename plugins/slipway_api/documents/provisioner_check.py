@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Collection
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TookTooLong
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -18,6 +16,7 @@ from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.provisioners import ProvisionerConnection
 from site_store import StoreError
 from slipway_api.http.api_errors import plain_message
+from slipway_api.http.concurrency import begun
 from slipway_api.http.dependencies import provisioners
 
 if TYPE_CHECKING:
@@ -85,33 +84,26 @@ def ask(
             found = [_unknown(said, committed is not None, source), *names_problem(client, nodes, source)]
         return lambda: found
 
-    answer: Future[DesignCheck] = Future()
     source = connection.backend
     names = names_problem(provisioner, nodes, source)
 
-    def work() -> None:
+    def work() -> DesignCheck:
         try:
-            try:
-                check = check_design(
-                    provisioner,
-                    lambda fetch: connection.design_address(token, fetch),
-                    text,
-                    nodes,
-                    fetch,
-                    patience=PATIENCE / 3,
-                    backend=source,
-                )
-            finally:
-                provisioner.close()
-                if candidate is not None:
-                    _forget(store, candidate)
-        except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
-            answer.set_exception(error)
-        else:
-            answer.set_result(check)
+            return check_design(
+                provisioner,
+                lambda fetch: connection.design_address(token, fetch),
+                text,
+                nodes,
+                fetch,
+                patience=PATIENCE / 3,
+                backend=source,
+            )
+        finally:
+            provisioner.close()
+            if candidate is not None:
+                _forget(store, candidate)
 
-    # A daemon: a server that stops does not wait for a provisioner that hangs.
-    threading.Thread(target=work, name="validatedesign", daemon=True).start()
+    answer = begun("validatedesign", work)
 
     def wait() -> Messages:
         try:

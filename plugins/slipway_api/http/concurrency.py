@@ -89,13 +89,10 @@ async def checked_in_thread(function: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_CHECKS, functools.partial(run, function))
 
 
-def answer_within(seconds: float, name: str, work: Callable[[], T]) -> T:
-    """Return what a work that waits for another server comes to; what it raises is raised here.
+def begun(name: str, work: Callable[[], T]) -> Future[T]:
+    """Begin a work that waits for another server, in a thread of its own.
 
-    It runs in a thread of its own, which goes on where it takes too long: each of its requests ends by itself, but
-    there may be several. A daemon: a server that stops does not wait for it.
-
-    Raises `TimeoutError`: it takes longer than that.
+    A daemon: a server that stops does not wait for it.
     """
     answer: Future[T] = Future()
 
@@ -108,6 +105,17 @@ def answer_within(seconds: float, name: str, work: Callable[[], T]) -> T:
             answer.set_result(result)
 
     threading.Thread(target=run, name=name, daemon=True).start()
+    return answer
+
+
+def answer_within(seconds: float, name: str, work: Callable[[], T]) -> T:
+    """Return what a work that waits for another server comes to; what it raises is raised here.
+
+    It goes on where it takes too long: each of its requests ends by itself, but there may be several.
+
+    Raises `TimeoutError`: it takes longer than that.
+    """
+    answer = begun(name, work)
     if not wait_for((answer,), timeout=seconds).done:
         raise TimeoutError(f"{name} takes more than {seconds:g} s")
     return answer.result()

@@ -77,6 +77,7 @@ _ANSWERS: dict[type[BaseException], tuple[int, str, bool]] = {
     BufferChanged: (409, "", True),
     DocumentElsewhere: (409, "", False),
     ValueRefused: (400, "", False),
+    VersionChanged: (412, "", False),
 }
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from provisioner_client.protocol import ListedNode
+    from provisioner_client.redacting import RedactingProvisioner
+    from provisioner_client.shared_lists import Shared
+    from site_engine.provisioners import ProvisionerConnection
     from site_store import SiteStore
 
 router = APIRouter(tags=["sites"], route_class=BlockingRoute)
@@ -77,7 +80,7 @@ def provisioner_check(site: SiteName = DEFAULT_SITE) -> JSONResponse:
     """Find out whether the site's provisioner answers and accepts the credentials. It leaves no trace there."""
     store = open_store()
     connection = provisioners().for_site(site).hurried
-    provisioner = connection.connect(redact_for_site(store, site), observer=ProvisionerObserver(store, connection))
+    provisioner = client_of(store, site, connection)
 
     def work() -> str:
         with closing(provisioner):
@@ -117,12 +120,17 @@ def read_list(store: SiteStore, site: str) -> NodeList:
     Raises `ProvisionerError`, `SettingsError` or `ConnectionLookupFailed`: it cannot be asked.
     """
     connection = provisioners().for_site(site)
-    observer = ProvisionerObserver(store, connection)
-    shared = shared_by(store, patience=SHORT_PATIENCE)
-    # One client serves one thread and one request.
-    with closing(connection.connect(redact_for_site(store, site), observer=observer, shared=shared)) as provisioner:
+    with closing(client_of(store, site, connection, shared_by(store, patience=SHORT_PATIENCE))) as provisioner:
         listed = node_lists.read_list(store, site, connection.id, provisioner)
     return NodeList(listed, store.now(), connection.id)
+
+
+def client_of(
+    store: SiteStore, site: str, connection: ProvisionerConnection, shared: Shared | None = None
+) -> RedactingProvisioner:
+    """Return a client of a site's provisioner, for one thread and one request, which closes it."""
+    observer = ProvisionerObserver(store, connection)
+    return connection.connect(redact_for_site(store, site), observer=observer, shared=shared)
 
 
 def observe_list(store: SiteStore, site: str, cursor: str | None, since: datetime | None = None) -> ObservedList:
@@ -134,10 +142,8 @@ def observe_list(store: SiteStore, site: str, cursor: str | None, since: datetim
     since : a list serves that was asked for after this time of the database.  [now]
     """
     connection = provisioners().for_site(site)
-    observer = ProvisionerObserver(store, connection)
     asked = store.now() if since is None else min(since, store.now())
-    shared = shared_by(store, asked, SHORT_PATIENCE)
-    with closing(connection.connect(redact_for_site(store, site), observer=observer, shared=shared)) as provisioner:
+    with closing(client_of(store, site, connection, shared_by(store, asked, SHORT_PATIENCE))) as provisioner:
         return node_lists.observe_list(store, site, connection.id, provisioner, cursor, asked)
 
 

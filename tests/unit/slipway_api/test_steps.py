@@ -18,13 +18,14 @@ from slipway_api.actions.steps import (
     derived_steps,
     describe_step,
     shown_steps,
-    step_data,
     task_of,
 )
+from slipway_api.http.api_errors import ApiError
 from strategy_lib.phase import GroupState
 from tests.unit.site_engine.records import CREATED, ID, record
 
 GROUPS = (("control", GroupState.SUCCESS), ("compute", GroupState.RUNNING), ("storage", GroupState.PENDING))
+MAPPED = {"control": 0, "compute": 1, "storage": 2}
 SITE_STEPS = kind_of("deploy_site").steps
 
 
@@ -34,7 +35,8 @@ def states(steps: list[dict[str, Any]]) -> dict[str, str | None]:
 
 
 def test_a_step_has_exactly_the_fields_of_shipyard() -> None:
-    assert step_data(ID, "deploy_group.a b", 7, None) == {
+    steps = derived_steps(record(state=ActionState.PENDING), (("a b", GroupState.PENDING),))
+    assert steps[6] == {
         "url": f"/actions/{ID}/steps/deploy_group.a%20b",
         "state": None,
         "id": "deploy_group.a b",
@@ -106,7 +108,8 @@ def test_kinds_without_groups_have_none() -> None:
 
 def test_a_kind_of_another_version_has_no_steps() -> None:
     assert derived_steps(record("update_software"), ()) == []
-    assert task_of(record("update_software"), (), "acquire") is None
+    with pytest.raises(ApiError):
+        task_of(record("update_software"), {}, "acquire")
 
 
 @pytest.mark.parametrize(
@@ -117,21 +120,22 @@ def test_a_kind_of_another_version_has_no_steps() -> None:
         ("release", StepTask("release")),
         ("deploy_group.control", StepTask("deploy_group", 0)),
         ("deploy_group.storage", StepTask("deploy_group", 2)),
-        ("deploy_group.network", None),
-        ("deploy_group", None),
-        ("destroy_nodes", None),
-        ("", None),
     ],
 )
-def test_a_step_is_a_task_of_the_run(step: str, task: StepTask | None) -> None:
-    assert task_of(record(), GROUPS, step) == task
+def test_a_step_is_a_task_of_the_run(step: str, task: StepTask) -> None:
+    assert task_of(record(), MAPPED, step) == task
+
+
+@pytest.mark.parametrize("step", ["deploy_group.network", "deploy_group", "destroy_nodes", "", "deploy_group_beside"])
+def test_what_is_no_step_has_no_task(step: str) -> None:
+    with pytest.raises(ApiError, match="has no step"):
+        task_of(record(), MAPPED, step)
 
 
 def test_a_group_that_was_judged_with_the_plan_has_no_task_of_its_own() -> None:
-    groups = (("control", GroupState.SUCCESS), ("compute", GroupState.RUNNING), ("storage", GroupState.FAILURE))
-    mapped = {"compute": 0}
-    assert task_of(record(), groups, "deploy_group.compute", mapped) == StepTask("deploy_group", 0)
-    assert task_of(record(), groups, "deploy_group.storage", mapped) == StepTask("plan_groups")
+    mapped = {"compute": 0, "storage": None}
+    assert task_of(record(), mapped, "deploy_group.compute") == StepTask("deploy_group", 0)
+    assert task_of(record(), mapped, "deploy_group.storage") == StepTask("plan_groups")
 
 
 def test_a_group_that_another_one_blocks_is_skipped() -> None:
@@ -190,5 +194,4 @@ def test_the_message_is_that_of_the_attempt_that_is_shown(
 
 def test_groups_side_by_side_are_the_same_steps() -> None:
     action = record(step="deploy_group", parameters={"max_parallel_groups": 2})
-    assert task_of(action, GROUPS, "deploy_group.compute") == StepTask("deploy_group_beside", 1)
-    assert task_of(action, GROUPS, "deploy_group_beside") is None
+    assert task_of(action, MAPPED, "deploy_group.compute") == StepTask("deploy_group_beside", 1)

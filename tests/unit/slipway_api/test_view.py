@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from site_store import ActionListing, ActionState, AuditRecord, StepState
+from site_store import ActionListing, ActionState, StepState
 from slipway_api.actions.view import (
     created_view,
     dag_status,
-    described_view,
     lifecycle,
     listed_view,
     listings_for_display,
@@ -95,19 +93,6 @@ def test_the_created_action_has_shipyards_fields() -> None:
     assert shown["allow_intermediate_commits"] is True
     assert shown["committed_rev_id"] == 3
     assert shown["dag_execution_date"] == "2026-03-01T12:00:00+00:00"
-
-
-def test_the_description_has_the_audit_and_airflows_own_state() -> None:
-    audit = AuditRecord("a1", ID, "stop", "op", CREATED + timedelta(minutes=1))
-    arguments = {"steps": [{"id": "acquire"}], "notes": [], "groups": [], "nodes": [], "audits": [audit]}
-    shown = described_view(record(), run_state="queued", **arguments)  # type: ignore[arg-type]
-    assert set(shown) >= LISTED | {"validations", "command_audit"}
-    assert shown["dag_status"] == "QUEUED"
-    assert shown["validations"] == []
-    assert shown["command_audit"] == [
-        {"id": "a1", "action_id": ID, "command": "stop", "user": "op", "datetime": "2026-03-01T12:01:00+00:00"}
-    ]
-    assert described_view(record(), run_state=None, **arguments)["dag_status"] == "RUNNING"  # type: ignore[arg-type]
 
 
 def test_an_action_that_is_listed_as_it_will_be_closed_keeps_what_its_steps_have_noted() -> None:
