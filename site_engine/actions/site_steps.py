@@ -11,7 +11,7 @@ from site_engine.errors import StepError
 from site_engine.kinds import STEP_WARNING
 from site_engine.monitoring.measurements import measure_operation
 from site_engine.operations.wait import EndKind, OperationEnd, StillRunning
-from site_store import OperationStatus
+from site_store import Claim, OperationStatus
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 
@@ -60,7 +60,7 @@ def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRu
         log.info("%s was proven done before this task started again; the provisioner is not asked.", name)
         return None
     operation = store.operations.begin(
-        request.action_id, request.site, None, request.attempt, request.phase, (), request.design_ref
+        Claim(request.action_id, request.site, None, request.attempt, request.phase, (), request.design_ref)
     )
     if operation.status in _ENDED:
         raise StepError(

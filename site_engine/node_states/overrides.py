@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from site_engine.errors import UnknownNodes
@@ -14,31 +13,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from site_store import SiteStore
-    from site_store.nodes.user_states import UserStateChange
-    from strategy_lib.node_states.generated import NodeAvailability
+    from site_store.nodes.user_states import AskedState, UserStateChange
 
 
 _NAMED: Final = 12
 """An error names all groups, racks or nodes up to this many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Override:
-    """A request for nodes.
-
-    Attributes
-    ----------
-    state, reason : what is set, and why.
-    until : when it ends by itself; None: never.
-    force : whatever speaks against it.
-    probe : only judge it.
-    """
-
-    state: NodeAvailability
-    reason: str = ""
-    until: datetime | None = None
-    force: bool = False
-    probe: bool = False
 
 
 def named_nodes(
@@ -63,24 +42,14 @@ def named_nodes(
 
 
 def set_states(
-    store: SiteStore, site: str, nodes: Collection[str], wanted: Override, user: str, version: str | None = None
+    store: SiteStore, site: str, nodes: Collection[str], wanted: AskedState, user: str, version: str | None = None
 ) -> UserStateChange:
     """Set the user state of nodes, all of them or none; it holds for claims at once (rule 54).
 
     Raises `site_store.VersionChanged`: together they have another version than this one.
     """
-    return store.user_states.change(
-        site,
-        nodes,
-        wanted.state,
-        wanted.reason,
-        user,
-        until=wanted.until,
-        force=wanted.force,
-        most_groups=store.revisions.settings(site).max_groups_in_maintenance,
-        probe=wanted.probe,
-        version=version,
-    )
+    most = store.revisions.settings(site).max_groups_in_maintenance
+    return store.user_states.change(site, nodes, wanted, user, most_groups=most, version=version)
 
 
 def not_published(store: SiteStore, site: str, nodes: Collection[str], at: datetime) -> str | None:

@@ -15,7 +15,7 @@ from site_engine import log_messages
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, record_end
 from site_engine.operations.wait import PhaseTimes, StillRunning
-from site_store import SiteStateChanged
+from site_store import Claim, SiteStateChanged
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class SubjectDriver:
             wanted = due.nodes if ready.phase is due.phase else ready.nodes
             due = ready
             try:
-                operation = self.store.operations.begin(
+                asked = Claim(
                     owner.action_id,
                     owner.site,
                     owner.group,
@@ -177,6 +177,7 @@ class SubjectDriver:
                     # The claim looks at what administrators have set in any case: the last plan counts whatever comes.
                     site_state=site_state if self._outdated < MOST_PLANS - 1 else None,
                 )
+                operation = self.store.operations.begin(asked)
             except SiteStateChanged as changed:
                 self._outdated += 1
                 self.log.info("The states of nodes are newer by now (%s): planning again.", changed.newest)

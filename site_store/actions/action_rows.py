@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -16,7 +17,7 @@ from site_store.sql.errors import no_action
 from site_store.sql.rows import filled
 from site_store.sql.storable import plain
 from site_store.tables import action, action_audit, action_report
-from strategy_lib.phase import GroupState
+from strategy_lib.phase import GroupState, Phase
 
 _STATES = tuple(ActionState)
 #: What an action's record is made of.
@@ -73,39 +74,56 @@ def next_id(tx: Connection, now: datetime) -> str:
     return str(ULID.from_datetime(now))
 
 
-def new_action(
-    *,
-    action_id: str,
-    kind: str,
-    site: str,
-    revision: int | None,
-    parameters: Mapping[str, Any],
-    dag_id: str,
-    run_id: str | None,
-    user: str,
-    created: datetime,
-    dry_run: bool,
-    whole_site: bool,
-    context_marker: str | None = None,
-    connection: str | None = None,
-) -> dict[str, Any]:
-    """Return the row of an action that nobody has begun."""
-    return {
-        "id": action_id,
-        "kind": kind,
-        "site": site,
-        "revision": revision,
-        "parameters": plain(parameters),
-        "dag_id": dag_id,
-        "run_id": run_id,
-        "created_by": user,
-        "created": created,
-        "state": ActionState.PENDING,
-        "context_marker": context_marker,
-        "connection": connection,
-        "dry_run": dry_run,
-        "targeted": not whole_site,
-    }
+@dataclass(frozen=True, slots=True)
+class NewAction:
+    """A request for an action, as it is written down.
+
+    Attributes
+    ----------
+    kind : what is to be done: the id of a DAG.
+    site : the site it is for. It need not exist yet: that it does not is the action's own failure to report.
+    revision : the revision to bring about; a given one is not looked up here.
+    parameters : what the user asked for, as JSON values.
+    user : who asked.
+    dry_run : whether it changes nothing.
+    whole_site : whether it brings its whole site to the revision.
+    context_marker : the user's own name for the request.
+    connection : the Airflow connection of the provisioner that the action is to use; None while it is not decided.
+    steps : its steps, each with its place: they stand there as pending from now on (rule 31).
+    node_step, nodes : its step on named nodes, if it has one, and these nodes.
+    """
+
+    kind: str
+    site: str
+    revision: int | None
+    parameters: Mapping[str, Any]
+    user: str
+    dry_run: bool = False
+    whole_site: bool = True
+    context_marker: str | None = None
+    connection: str | None = None
+    steps: Mapping[str, int] = field(default_factory=dict)
+    node_step: Phase | None = None
+    nodes: Collection[str] = ()
+
+    def row(self, action_id: str, dag_id: str, run_id: str | None, created: datetime) -> dict[str, Any]:
+        """Return the row of the action, which nobody has begun."""
+        return {
+            "id": action_id,
+            "kind": self.kind,
+            "site": self.site,
+            "revision": self.revision,
+            "parameters": plain(self.parameters),
+            "dag_id": dag_id,
+            "run_id": run_id,
+            "created_by": self.user,
+            "created": created,
+            "state": ActionState.PENDING,
+            "context_marker": self.context_marker,
+            "connection": self.connection,
+            "dry_run": self.dry_run,
+            "targeted": not self.whole_site,
+        }
 
 
 def write_audit(tx: Connection, now: datetime, action_id: str, command: str, user: str) -> AuditRecord:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from types import MappingProxyType
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, select, update
@@ -11,9 +10,9 @@ from sqlalchemy import Connection, select, update
 from site_store.actions.abort import close_action
 from site_store.actions.action_rows import (
     FACTS,
+    NewAction,
     action_listing,
     action_record,
-    new_action,
     next_id,
     read_action,
     write_audit,
@@ -30,32 +29,13 @@ from site_store.sql.postgresql import insert, json_rows, one_at_a_time
 from site_store.sql.storable import require_names
 from site_store.status.leases import require_lease
 from site_store.tables import action, action_audit, action_step, group_run
-from strategy_lib.phase import Phase
-
-NO_STEPS: Mapping[str, int] = MappingProxyType({})
 
 
 class Actions(Repository):
     """Actions, from the request to the end."""
 
     def create(
-        self,
-        kind: str,
-        site: str,
-        revision: int | None,
-        parameters: Mapping[str, Any],
-        user: str,
-        *,
-        context_marker: str | None,
-        exclusive: bool,
-        dry_run: bool = False,
-        whole_site: bool = True,
-        connection: str | None = None,
-        has_run: bool = True,
-        steps: Mapping[str, int] = NO_STEPS,
-        node_step: Phase | None = None,
-        nodes: Collection[str] = (),
-        run_id: str | None = None,
+        self, asked: NewAction, *, exclusive: bool, has_run: bool = True, run_id: str | None = None
     ) -> ActionRecord:
         """Write an action down before its DAG run is triggered, so that a lost answer leaves no run without a row.
 
@@ -64,110 +44,44 @@ class Actions(Repository):
 
         Parameters
         ----------
-        kind : what is to be done: the id of a DAG.
-        site, revision : for which site, and the revision to bring about.
-        parameters : what the user asked for, as JSON values.
-        user : who asked.
-        context_marker : the user's own name for the request.
         exclusive : whether no other action may be open on the site. Dry runs do not count.
-        dry_run : whether it changes nothing.
-        whole_site : whether it brings its whole site to the revision.
-        connection : the Airflow connection of the provisioner that the action is to use; None while it is not decided.
         has_run : whether a DAG run carries it out.
-        steps : its steps, each with its place: they stand there as pending from now on (rule 31).
-        node_step, nodes : its step on named nodes, if it has one, and these nodes.
         run_id : the id of its run, where the caller has one; an action of this run that is there is returned as it is.
 
         Raises
         ------
         SiteBusy : another action is pending or running on the site, or holds it; the error names it.
         """
-        require_names("the node", nodes)
+        require_names("the node", asked.nodes)
 
         def work(tx: Connection) -> ActionRecord:
             if exclusive:
                 # Two who ask at the same moment go one after the other from here.
-                one_at_a_time(tx, f"actions of {site}")
-                same = None if run_id is None else tx.execute(_of_run(kind, run_id)).one_or_none()
+                one_at_a_time(tx, f"actions of {asked.site}")
+                same = None if run_id is None else tx.execute(_of_run(asked.kind, run_id)).one_or_none()
                 if same is not None:
                     return action_record(same)
-                require_free(tx, site)
+                require_free(tx, asked.site)
             action_id = next_id(tx, self._now())
-            row = new_action(
-                action_id=action_id,
-                kind=kind,
-                site=site,
-                revision=revision,
-                parameters=parameters,
-                dag_id=kind,
-                run_id=run_id or (f"{site}__{action_id}" if has_run else None),
-                user=user,
-                created=self._shared_now(tx),
-                dry_run=dry_run,
-                whole_site=whole_site,
-                context_marker=context_marker,
-                connection=connection,
-            )
-            tx.execute(insert(action).values(row))
-            made = read_action(tx, action_id)
-            _plan(tx, made, steps, node_step, nodes)
-            return made
+            run = run_id or (f"{asked.site}__{action_id}" if has_run else None)
+            tx.execute(insert(action).values(asked.row(action_id, asked.kind, run, self._shared_now(tx))))
+            return _planned(tx, read_action(tx, action_id), asked)
 
         return self._database.write(work)
 
-    def ensure(
-        self,
-        dag_id: str,
-        run_id: str,
-        kind: str,
-        site: str,
-        revision: int | None,
-        parameters: Mapping[str, Any],
-        user: str,
-        *,
-        dry_run: bool = False,
-        whole_site: bool = True,
-        steps: Mapping[str, int] = NO_STEPS,
-        node_step: Phase | None = None,
-        nodes: Collection[str] = (),
-    ) -> ActionRecord:
+    def ensure(self, dag_id: str, run_id: str, asked: NewAction) -> ActionRecord:
         """Return the action of a DAG run, made now unless there is one: a repetition changes nothing.
 
-        One that was made before its DAG run (`create`) is found by this.
-
-        Parameters
-        ----------
-        dag_id, run_id : the DAG run that carries the action out.
-        kind : what is to be done, such as `deploy_site`.
-        site : the site it is for. It need not exist yet: that it does not is the action's own failure to report.
-        revision : the revision to bring about, None for the site's newest at this moment. A given one is not looked up
-            here.
-        parameters : what the user asked for, as JSON values.
-        user : who asked.
-        dry_run : whether it changes nothing.
-        whole_site : whether it brings its whole site to the revision.
-        steps, node_step, nodes : as for `create`.
+        One that was made before its DAG run (`create`) is found by this. Without a revision it is for the site's newest
+        at this moment.
         """
-        require_names("the node", nodes)
+        require_names("the node", asked.nodes)
 
         def work(tx: Connection) -> ActionRecord:
-            row = new_action(
-                action_id=next_id(tx, self._now()),
-                kind=kind,
-                site=site,
-                revision=newest_number(tx, site) if revision is None else revision,
-                parameters=parameters,
-                dag_id=dag_id,
-                run_id=run_id,
-                user=user,
-                created=self._shared_now(tx),
-                dry_run=dry_run,
-                whole_site=whole_site,
-            )
+            new = asked if asked.revision is not None else replace(asked, revision=newest_number(tx, asked.site))
+            row = new.row(next_id(tx, self._now()), dag_id, run_id, self._shared_now(tx))
             tx.execute(insert(action).values(row).on_conflict_do_nothing(index_elements=["dag_id", "run_id"]))
-            made = action_record(tx.execute(_of_run(dag_id, run_id)).one())
-            _plan(tx, made, steps, node_step, nodes)
-            return made
+            return _planned(tx, action_record(tx.execute(_of_run(dag_id, run_id)).one()), asked)
 
         return self._database.write(work)
 
@@ -381,13 +295,12 @@ class Actions(Repository):
         return self._database.write(work)
 
 
-def _plan(
-    tx: Connection, made: ActionRecord, steps: Mapping[str, int], node_step: Phase | None, nodes: Collection[str]
-) -> None:
+def _planned(tx: Connection, made: ActionRecord, asked: NewAction) -> ActionRecord:
     """Write the steps of an action down as pending, and its tasks of named nodes."""
-    plan_steps(tx, made.id, None if made.run_id is None else f"{AIRFLOW_OWNER}{made.dag_id}", steps)
-    if node_step is not None and not made.dry_run:
-        plan_node_step(tx, made.id, made.connection, node_step, nodes)
+    plan_steps(tx, made.id, None if made.run_id is None else f"{AIRFLOW_OWNER}{made.dag_id}", asked.steps)
+    if asked.node_step is not None and not made.dry_run:
+        plan_node_step(tx, made.id, made.connection, asked.node_step, asked.nodes)
+    return made
 
 
 def _of_run(dag_id: str, run_id: str) -> Any:

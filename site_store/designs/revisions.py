@@ -6,6 +6,7 @@ import json
 import secrets
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -44,54 +45,60 @@ from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, p
 CANDIDATE_LIFE = timedelta(hours=1)
 
 
+@dataclass(frozen=True, slots=True)
+class NewRevision:
+    """What is committed to a site.
+
+    Attributes
+    ----------
+    site : the site's name; a site begins to exist with its first revision.
+    collections : all collections of the revision, each as it was written; empty ones are left out.
+    documents : the same, read, each with the name of its collection.
+    rendered : the design made from them; a provisioner may fetch exactly this by `design_token`. None when it could
+        not be made, which only a forced commit may say.
+    user : who commits.
+    forced, problems : whether problems were overridden, and which.
+    rollback_of : the revision that is brought back; the buffer must be empty.
+    hidden : what of it must not be seen; None where that is not known.
+    digests : the digest of each node's design (`design_rendering.kinds.digests.node_digests`): from now on these
+        nodes are wanted, and no others. None where the design cannot be read: what was wanted before stays.
+    notifications : who is told what (`strategy_lib.parsing.notifications.Notifications.to_data`). None where the
+        design cannot be read: who was told before still is.
+    settings : those of the site (`strategy_lib.parsing.site_settings.SiteSettings.to_data`). None where the
+        design cannot be read: what held before still does.
+    groups : the groups of its strategy in processing order, each with its nodes. None where it cannot be read: the
+        site keeps those that it has.
+    racks : the rack of each node that stands in one; with `digests` only.
+    objects : what the design consists of. None where it cannot be read: the site keeps what it has.
+    """
+
+    site: str
+    collections: Mapping[str, str]
+    documents: Sequence[tuple[str, Document]]
+    rendered: str | None
+    user: str
+    forced: bool = False
+    problems: Sequence[str] = ()
+    rollback_of: int | None = None
+    hidden: RevisionSecrets | None = None
+    digests: Mapping[str, str] | None = None
+    notifications: Mapping[str, Any] | None = None
+    settings: Mapping[str, Any] | None = None
+    groups: Sequence[PlannedGroup] | None = None
+    racks: Mapping[str, str] | None = None
+    objects: CommittedObjects | None = None
+
+
 class Revisions(Repository):
     """Revisions of sites, and designs by the token that opens them: theirs, and candidates before a commit."""
 
-    def commit(
-        self,
-        site: str,
-        collections: Mapping[str, str],
-        documents: Sequence[tuple[str, Document]],
-        rendered: str | None,
-        user: str,
-        *,
-        buffer_version: int | None = None,
-        forced: bool = False,
-        problems: Sequence[str] = (),
-        rollback_of: int | None = None,
-        hidden: RevisionSecrets | None = None,
-        digests: Mapping[str, str] | None = None,
-        notifications: Mapping[str, Any] | None = None,
-        settings: Mapping[str, Any] | None = None,
-        groups: Sequence[PlannedGroup] | None = None,
-        racks: Mapping[str, str] | None = None,
-        objects: CommittedObjects | None = None,
-    ) -> RevisionRecord:
+    def commit(self, new: NewRevision, *, buffer_version: int | None = None) -> RevisionRecord:
         """Make a site's next revision, and empty its buffer. When it is refused, nothing has changed.
 
         Parameters
         ----------
-        site : the site's name; a site begins to exist with its first revision.
-        collections : all collections of the revision, each as it was written; empty ones are left out.
-        documents : the same, read, each with the name of its collection.
-        rendered : the design made from them; a provisioner may fetch exactly this by `design_token`. None when it could
-            not be made, which only a forced commit may say.
-        user : who commits.
         buffer_version : the version of the buffer that is committed: it must have this version still, and the
             collections must be those that it makes. None: no buffer is committed, and it must be empty.
-        forced, problems : whether problems were overridden, and which.
-        rollback_of : the revision that is brought back; the buffer must be empty.
-        hidden : what of it must not be seen; None where that is not known.
-        digests : the digest of each node's design (`design_rendering.kinds.digests.node_digests`): from now on these
-            nodes are wanted, and no others. None where the design cannot be read: what was wanted before stays.
-        notifications : who is told what (`strategy_lib.parsing.notifications.Notifications.to_data`). None where the
-            design cannot be read: who was told before still is.
-        settings : those of the site (`strategy_lib.parsing.site_settings.SiteSettings.to_data`). None where the
-            design cannot be read: what held before still does.
-        groups : the groups of its strategy in processing order, each with its nodes. None where it cannot be read: the
-            site keeps those that it has.
-        racks : the rack of each node that stands in one; with `digests` only.
-        objects : what the design consists of. None where it cannot be read: the site keeps what it has.
 
         Returns
         -------
@@ -106,49 +113,50 @@ class Revisions(Repository):
         RevisionNotFound : there is no revision to bring back.
         ValueRefused : the name of a collection, or of a document, cannot be stored.
         """
-        require_names("the collection", collections)
-        require_names("the node", digests or ())
-        require_names("the group", (planned.group.name for planned in groups or ()))
-        texts = {name: text for name, text in collections.items() if text.strip()}
+        site = new.site
+        require_names("the collection", new.collections)
+        require_names("the node", new.digests or ())
+        require_names("the group", (planned.group.name for planned in new.groups or ()))
+        texts = {name: text for name, text in new.collections.items() if text.strip()}
         wanted = {name: digest_of(texts[name]) for name in sorted(texts)}
-        design = None if rendered is None else digest_of(rendered)
+        design = None if new.rendered is None else digest_of(new.rendered)
         members: defaultdict[str, list[Document]] = defaultdict(list)
-        for name, entry in documents:
+        for name, entry in new.documents:
             members[name].append(entry)
         token = secrets.token_urlsafe(32)
-        hidden_text = None if hidden is None else json.dumps([sorted(hidden.texts), list(hidden.exposed)])
+        hidden_text = None if new.hidden is None else json.dumps([sorted(new.hidden.texts), list(new.hidden.exposed)])
 
         def want(tx: Connection, number: int) -> None:
-            if digests is not None:
-                write_wanted(tx, site, number, digests, racks)
-                forget_states(tx, site, digests)
-                write_racks(tx, site, racks or {})
-            if groups is not None:
-                write_site_groups(tx, site, groups)
-                write_order(tx, site, groups)
-            if objects is not None:
-                changes = write_objects(tx, site, number, objects)
-                write_changes(tx, self._shared_now(tx), site, changes, user, number)
+            if new.digests is not None:
+                write_wanted(tx, site, number, new.digests, new.racks)
+                forget_states(tx, site, new.digests)
+                write_racks(tx, site, new.racks or {})
+            if new.groups is not None:
+                write_site_groups(tx, site, new.groups)
+                write_order(tx, site, new.groups)
+            if new.objects is not None:
+                changes = write_objects(tx, site, number, new.objects)
+                write_changes(tx, self._shared_now(tx), site, changes, new.user, number)
 
         def work(tx: Connection) -> RevisionRecord:
             lock_documents(tx, site)
             version = require_version(tx, site, buffer_version)
             number = newest_number(tx, site)
-            if buffer_version is None or rollback_of is not None:
+            if buffer_version is None or new.rollback_of is not None:
                 require_empty(site, posted_parts(tx, site))
             else:
                 _require_same(tx, site, number, wanted)
-            if rollback_of is not None:
-                _read(tx, site, rollback_of)
+            if new.rollback_of is not None:
+                _read(tx, site, new.rollback_of)
             if number is not None:
                 newest = _read(tx, site, number)
                 if newest.design_digest == design and contents.digests(revision_parts(tx, site, number)) == wanted:
                     want(tx, number)
-                    return _record(newest, wanted, rendered)
+                    return _record(newest, wanted, new.rendered)
             now = self._now()
             tx.execute(insert(site_table).values(name=site, created=now).on_conflict_do_nothing())
             parts = {name: keep(tx, site, text, members[name]) for name, text in texts.items()}
-            design_id = None if rendered is None else keep(tx, site, rendered, None)
+            design_id = None if new.rendered is None else keep(tx, site, new.rendered, None)
             made = tx.scalars(
                 plain_insert(revision)
                 .values(
@@ -157,16 +165,16 @@ class Revisions(Repository):
                     digest=digest_of(json.dumps(wanted)),
                     design_token=token,
                     created=now,
-                    created_by=user,
+                    created_by=new.user,
                     design_id=design_id,
                     secrets_id=None if hidden_text is None else keep(tx, site, hidden_text, None),
                     base=number,
-                    rollback_of=rollback_of,
-                    forced=forced,
-                    problems=list(problems),
-                    notifications=None if notifications is None else plain(notifications),
-                    settings=None if settings is None else plain(settings),
-                    policies=None if objects is None or objects.policies is None else _policies(objects),
+                    rollback_of=new.rollback_of,
+                    forced=new.forced,
+                    problems=list(new.problems),
+                    notifications=None if new.notifications is None else plain(new.notifications),
+                    settings=None if new.settings is None else plain(new.settings),
+                    policies=None if new.objects is None or new.objects.policies is None else _policies(new.objects),
                 )
                 .returning(revision.c.id)
             ).one()
@@ -176,11 +184,11 @@ class Revisions(Repository):
                     [{"revision_id": made, "name": name, "content_id": part} for name, part in parts.items()],
                 )
             want(tx, (number or 0) + 1)
-            clear(tx, now, site, user, version)
-            return _record(_read(tx, site, (number or 0) + 1), wanted, rendered, created=True)
+            clear(tx, now, site, new.user, version)
+            return _record(_read(tx, site, (number or 0) + 1), wanted, new.rendered, created=True)
 
         record = self._database.write(work)
-        self._database.refresh_statistics(len(digests or ()), node, site_group_node)
+        self._database.refresh_statistics(len(new.digests or ()), node, site_group_node)
         return record
 
     def get(self, site: str, number: int | None = None) -> RevisionRecord:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Connection, and_, select, update
@@ -13,10 +12,10 @@ from site_store.actions.action_rows import group_state, read_action
 from site_store.actions.steps import AIRFLOW_OWNER, end_group_steps, plan_steps
 from site_store.groups.idle_groups import judge_idle
 from site_store.groups.new_attempts import start_again
-from site_store.groups.plans import criteria_data, read_group, read_groups, write_plan
+from site_store.groups.plans import NewPlan, criteria_data, read_group, read_groups, write_plan
 from site_store.nodes.unsent import write_dependencies
 from site_store.operations.tasks import plan_node_step
-from site_store.records import GroupRecord, GroupStanding, GroupTurn, IdleGroup, PlannedGroup, StepState
+from site_store.records import GroupRecord, GroupStanding, GroupTurn, StepState
 from site_store.sql.database import Repository
 from site_store.sql.errors import StoreError
 from site_store.sql.postgresql import among
@@ -25,7 +24,7 @@ from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, action_step, group_node, group_run, task
 from site_store.tables.if_newest import GROUPS
 from strategy_lib.goals.op_transitions import Event
-from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.phase import GroupState, Reason
 from strategy_lib.strategy import CriterionResult
 
 _BLANK: dict[str, Any] = {"reason": None, "criteria": [], "counts": {}, "ended": None}
@@ -67,40 +66,8 @@ def _read_turns(tx: Connection, action_id: str) -> list[GroupTurn]:
 class Groups(Repository):
     """Groups of actions."""
 
-    def save_plan(
-        self,
-        action_id: str,
-        groups: Sequence[PlannedGroup],
-        done_nodes: Collection[str],
-        digests: Mapping[str, str],
-        other_nodes: Collection[str] = (),
-        withheld: Mapping[str, str] | None = None,
-        *,
-        group_step: tuple[str, int] | None = None,
-        idle: Sequence[IdleGroup] = (),
-        plan_key: str = "",
-        step_nodes: Mapping[Phase, Collection[str]] = MappingProxyType({}),
-        repairs: bool = False,
-    ) -> bool:
+    def save_plan(self, action_id: str, plan: NewPlan) -> bool:
         """Write down what an action is going to do; if it has a plan already, that one stays.
-
-        Parameters
-        ----------
-        action_id : the action.
-        groups : the groups in processing order, each with its nodes.
-        done_nodes : nodes that are already as wanted: they count as successful and are never submitted (rule 21).
-        digests : the version of each node's design that this action brings about. A node without one can be deployed,
-            but is not known to be up to date afterwards.
-        other_nodes : nodes that the action considers though they are in no group, so that its report can name them
-            (rule 20).
-        withheld : nodes that are never submitted though they are not as wanted, each with the reason (rule 21).
-        group_step : the step that is carried out for each group, and its place: it stands there as pending for each
-            group from now on (rule 31).
-        idle : groups that have nothing to submit, with their verdicts, in processing order. Airflow gets no task for
-            them; the others are mapped in processing order.
-        plan_key : what Airflow keeps over its own retries of the task that plans, and changes when a person clears it.
-        step_nodes : the nodes that the plan has found for steps of their own, which are not named by anybody.
-        repairs : it brings nodes back to what they were: what fails is no error of an older version (rule 46).
 
         Returns
         -------
@@ -112,30 +79,26 @@ class Groups(Repository):
         NotFound : no action has this id.
         ValueRefused : the name of a group or of a node cannot be stored.
         """
-        require_names("the group", (planned.group.name for planned in groups))
-        require_names("the node", {node for planned in groups for node in planned.nodes} | frozenset(other_nodes))
+        names = [planned.group.name for planned in plan.groups]
+        require_names("the group", names)
+        require_names("the node", {node for planned in plan.groups for node in planned.nodes} | {*plan.other})
 
         def work(tx: Connection) -> bool:
-            its = read_action(tx, action_id)
-            done, other = frozenset(done_nodes), frozenset(other_nodes)
-            now, names = self._shared_now(tx), [group.name for group in idle]
-            written = write_plan(
-                tx, now, action_id, groups, done, digests, other, withheld or {}, names, repairs=repairs
-            )
-            if written and group_step is not None:
-                step, place = group_step
+            its, now = read_action(tx, action_id), self._shared_now(tx)
+            if not write_plan(tx, now, its, plan):
+                return False
+            if plan.group_step is not None:
+                step, place = plan.group_step
                 owner = None if its.run_id is None else f"{AIRFLOW_OWNER}{its.dag_id}"
-                plan_steps(tx, action_id, owner, {step: place}, [planned.group.name for planned in groups])
-                end_group_steps(tx, now, action_id, step, idle)
-            if written:
-                for phase, nodes in step_nodes.items():
-                    plan_node_step(tx, action_id, its.connection, phase, nodes)
-                critical = {planned.group.name for planned in groups if planned.group.critical}
-                judge_idle(tx, now, action_id, its.site, idle, critical, plan_key)
-            return written
+                plan_steps(tx, action_id, owner, {step: place}, names)
+                end_group_steps(tx, now, action_id, step, plan.idle)
+            for phase, nodes in plan.step_nodes.items():
+                plan_node_step(tx, action_id, its.connection, phase, nodes)
+            judge_idle(tx, now, its, plan)
+            return True
 
         written = self._database.write(work)
-        self._database.refresh_statistics(sum(len(planned.nodes) for planned in groups), task, group_node)
+        self._database.refresh_statistics(sum(len(planned.nodes) for planned in plan.groups), task, group_node)
         return written
 
     def mapped(self, action_id: str, plan_key: str) -> list[str]:
@@ -146,7 +109,7 @@ class Groups(Repository):
 
         Parameters
         ----------
-        plan_key : as for `save_plan`.
+        plan_key : as in the plan that was saved.
         """
         its = group_run.c.action_id == action_id
 

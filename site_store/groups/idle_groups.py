@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection, and_, bindparam, select, update
 
 from site_store.actions.abort import tell_group_failed
-from site_store.groups.plans import criteria_data
+from site_store.groups.plans import NewPlan, criteria_data
 from site_store.nodes.unsent import write_dependencies
-from site_store.records import IdleGroup
+from site_store.records import ActionRecord, IdleGroup
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import group_run
 from strategy_lib.phase import GroupState, Reason
 from strategy_lib.status.leaf import blocked_by
 
 
-def judge_idle(
-    tx: Connection,
-    now: datetime,
-    action_id: str,
-    site: str,
-    idle: Sequence[IdleGroup],
-    critical: Collection[str],
-    plan_key: str,
-) -> None:
+def judge_idle(tx: Connection, now: datetime, its: ActionRecord, plan: NewPlan) -> None:
     """Write the verdicts of groups that have nothing to submit: each is its first attempt."""
+    action_id, site, idle = its.id, its.site, plan.idle
     if not idle:
         return
     facts = [
@@ -38,7 +31,7 @@ def judge_idle(
             "criteria": criteria_data(group.criteria),
             "counts": dict(group.counts),
             "attempt": 1,
-            "attempt_key": plan_key,
+            "attempt_key": plan.plan_key,
             "started": now,
             "ended": now,
         }
@@ -59,6 +52,7 @@ def judge_idle(
     write_events(tx, now, site, action_id, verdicts)
     for name, why in _blocked(tx, action_id, idle).items():
         write_dependencies(tx, now, site, action_id, name, why)
+    critical = {planned.group.name for planned in plan.groups if planned.group.critical}
     for group in idle:
         if group.state is GroupState.FAILURE and group.name in critical:
             told = {"criteria": criteria_data(group.criteria), "counts": dict(group.counts)}

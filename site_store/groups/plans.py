@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -29,7 +30,7 @@ from site_store.actions.steps import AIRFLOW_OWNER
 from site_store.nodes.node_status import expect_provisioner, planned_version, provisioner_owner
 from site_store.nodes.unsent import number_as_wanted
 from site_store.operations.tasks import withhold
-from site_store.records import GroupRecord, PlannedGroup
+from site_store.records import ActionRecord, GroupRecord, IdleGroup, PlannedGroup
 from site_store.sql.errors import NotFound
 from site_store.sql.postgresql import among, names, names_parameter, pairs
 from site_store.sql.rows import filled
@@ -81,29 +82,50 @@ def read_group(tx: Connection, action_id: str, name: str) -> GroupRecord:
     return found[0]
 
 
-def write_plan(
-    tx: Connection,
-    now: datetime,
-    action_id: str,
-    groups: Sequence[PlannedGroup],
-    done: frozenset[str],
-    digests: Mapping[str, str],
-    other: frozenset[str],
-    withheld: Mapping[str, str],
-    idle: Collection[str] = (),
-    *,
-    repairs: bool = False,
-) -> bool:
-    """Carry out `Groups.save_plan` in the caller's transaction; the caller writes the verdicts of `idle` groups."""
+@dataclass(frozen=True, slots=True)
+class NewPlan:
+    """What an action is going to do.
+
+    Attributes
+    ----------
+    groups : the groups in processing order, each with its nodes.
+    done : nodes that are already as wanted: they count as successful and are never submitted (rule 21).
+    digests : the version of each node's design that this action brings about. A node without one can be deployed,
+        but is not known to be up to date afterwards.
+    other : nodes that the action considers though they are in no group, so that its report can name them (rule 20).
+    withheld : nodes that are never submitted though they are not as wanted, each with the reason (rule 21).
+    group_step : the step that is carried out for each group, and its place: it stands there as pending for each
+        group from now on (rule 31).
+    idle : groups that have nothing to submit, with their verdicts, in processing order. Airflow gets no task for
+        them; the others are mapped in processing order.
+    plan_key : what Airflow keeps over its own retries of the task that plans, and changes when a person clears it.
+    step_nodes : the nodes that the plan has found for steps of their own, which are not named by anybody.
+    repairs : it brings nodes back to what they were: what fails is no error of an older version (rule 46).
+    """
+
+    groups: Sequence[PlannedGroup]
+    done: Collection[str]
+    digests: Mapping[str, str]
+    other: Collection[str] = ()
+    withheld: Mapping[str, str] = field(default_factory=dict)
+    group_step: tuple[str, int] | None = None
+    idle: Sequence[IdleGroup] = ()
+    plan_key: str = ""
+    step_nodes: Mapping[Phase, Collection[str]] = field(default_factory=dict)
+    repairs: bool = False
+
+
+def write_plan(tx: Connection, now: datetime, its: ActionRecord, plan: NewPlan) -> bool:
+    """Write the groups of a plan and their tasks in the caller's transaction; False where there is a plan already."""
+    action_id, groups = its.id, plan.groups
     first = tx.execute(
         update(action).where(action.c.id == action_id, action.c.planned.is_(None)).values(planned=now)
     ).rowcount
     if not first:
         return False
-    facts = (action.c.site, action.c.connection, action.c.dag_id)
-    requested = tx.execute(select(*facts).where(action.c.id == action_id)).one()
-    owner = provisioner_owner(requested.connection)
+    owner = provisioner_owner(its.connection)
     if groups:
+        idle = {group.name for group in plan.idle}
         mapped = [item.group.name for item in groups if item.group.name not in idle]
         places = {name: place for place, name in enumerate(mapped)}
         rows = [_group_row(action_id, position, item, places) for position, item in enumerate(groups)]
@@ -128,51 +150,40 @@ def write_plan(
             ],
         )
     # The rows are made by the database from the membership: nothing but the names travels.
-    considered = union(select(group_node.c.node).where(group_node.c.action_id == action_id), names(other)).subquery()
-    versions = pairs(digests)
+    grouped = select(group_node.c.node).where(group_node.c.action_id == action_id)
+    considered = union(grouped, names(plan.other)).subquery()
+    versions = pairs(plan.digests)
     # Two simple lookups: a join with the digests would go through all of them for every node.
     versioned = select(versions.c.key, versions.c.value).where(versions.c.key.in_(select(considered.c.node)))
-    others = select(considered.c.node, null()).where(considered.c.node.not_in(names(digests)))
-    for nodes in (versioned, others):
-        _insert_tasks(tx, action_id, requested.site, owner, Phase.PREPARE, nodes, repairs=repairs)
-        _insert_tasks(tx, action_id, requested.site, owner, Phase.DEPLOY, nodes, repairs=repairs)
+    others = select(considered.c.node, null()).where(considered.c.node.not_in(names(plan.digests)))
     asked = sorted(frozenset(name for item in groups if item.group.ready is not None for name in item.nodes))
-    if asked:
-        asker = f"{AIRFLOW_OWNER}{requested.dag_id}"
-        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(versioned, asked), repairs=repairs)
-        _insert_tasks(tx, action_id, requested.site, asker, Phase.READY, _among(others, asked), repairs=repairs)
-    expect_provisioner(tx, action_id, requested.site, requested.connection)
-    if done:
+    for nodes in (versioned, others):
+        _insert_tasks(tx, its, owner, Phase.PREPARE, nodes, repairs=plan.repairs)
+        _insert_tasks(tx, its, owner, Phase.DEPLOY, nodes, repairs=plan.repairs)
+        if asked:
+            ready = nodes.where(among(nodes.selected_columns[0], asked))
+            _insert_tasks(tx, its, f"{AIRFLOW_OWNER}{its.dag_id}", Phase.READY, ready, repairs=plan.repairs)
+    expect_provisioner(tx, action_id, its.site, its.connection)
+    if plan.done:
         tx.execute(
             update(task)
-            .where(task.c.action_id == action_id, among(task.c.node, done))
+            .where(task.c.action_id == action_id, among(task.c.node, plan.done))
             .values(status=TaskStatus.SUCCESS, started=now, ended=now)
         )
-        number_as_wanted(tx, requested.site, action_id, GROUP_PHASES, done)
-    withhold(tx, now, action_id, GROUP_PHASES, withheld)
+        number_as_wanted(tx, its.site, action_id, GROUP_PHASES, plan.done)
+    withhold(tx, now, action_id, GROUP_PHASES, plan.withheld)
     return True
 
 
-def _among(nodes_with_digests: Any, chosen: Sequence[str]) -> Any:
-    return nodes_with_digests.where(among(nodes_with_digests.selected_columns[0], chosen))
-
-
 def _insert_tasks(
-    tx: Connection,
-    action_id: str,
-    site: str,
-    owner: str,
-    phase: Phase,
-    nodes_with_digests: Any,
-    *,
-    repairs: bool,
+    tx: Connection, its: ActionRecord, owner: str, phase: Phase, nodes_with_digests: Any, *, repairs: bool
 ) -> None:
     node_name, digest = nodes_with_digests.selected_columns
     brought_about = digest if phase is Phase.DEPLOY else null()
     # What fails while a node is brought back is an error of the node as it is wanted today (rule 46).
-    version = planned_version(site, node_name, null() if repairs else digest)
+    version = planned_version(its.site, node_name, null() if repairs else digest)
     constants: list[ColumnElement[str]] = [
-        literal(str(text), Text()) for text in (action_id, owner, phase, TaskStatus.PENDING)
+        literal(str(text), Text()) for text in (its.id, owner, phase, TaskStatus.PENDING)
     ]
     tx.execute(
         insert(task).from_select(

@@ -67,6 +67,25 @@ class UserStateRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedState:
+    """A request for nodes.
+
+    Attributes
+    ----------
+    state, reason : what is set, and why.
+    until : when it ends by itself; None: never.
+    force : whatever speaks against it.
+    probe : only judge it.
+    """
+
+    state: NodeAvailability
+    reason: str = ""
+    until: datetime | None = None
+    force: bool = False
+    probe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class UserStateChange:
     """The answer to a request, and the time at which it was decided, by the database's clock.
 
@@ -149,14 +168,10 @@ class UserStates(Repository):
         self,
         site_name: str,
         nodes: Collection[str],
-        state: NodeAvailability,
-        reason: str,
+        asked: AskedState,
         user: str,
         *,
-        until: datetime | None = None,
-        force: bool = False,
         most_groups: int = 1,
-        probe: bool = False,
         version: str | None = None,
     ) -> UserStateChange:
         """Set the user state of nodes, all of them or none, if nothing speaks against it (rule 52).
@@ -166,16 +181,15 @@ class UserStates(Repository):
         Parameters
         ----------
         nodes : of the site's design; a caller looks before whether it has them.
-        force : whatever speaks against it.
         most_groups : how many groups may have user states at once (`max_groups_in_maintenance`).
-        probe : only judge.
         version : the one that the records of these nodes are to have together, where the caller has seen them.
 
         Raises
         ------
         VersionChanged : they have another by now; nothing was written.
         """
-        wanted = UserState(state, reason, None if until is None else until.timestamp())
+        until = asked.until
+        wanted = UserState(asked.state, asked.reason, None if until is None else until.timestamp())
 
         def work(tx: Connection) -> UserStateChange:
             tx.execute(select(site.c.name).where(site.c.name == site_name).with_for_update())
@@ -184,8 +198,8 @@ class UserStates(Repository):
             if version is not None and version != known:
                 raise VersionChanged(words_for(nodes), version, known)
             view, leading = _facts(tx, now, site_name, most_groups)
-            change = set_user_state(view, nodes, wanted, force=force, leading=leading)
-            if change.modified and not probe:
+            change = set_user_state(view, nodes, wanted, force=asked.force, leading=leading)
+            if change.modified and not asked.probe:
                 _write(tx, now, site_name, sorted(nodes), wanted, until, user, change.objections)
                 known = read_common_version(tx, site_name, nodes)
             return UserStateChange(change, now, known)

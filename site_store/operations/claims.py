@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -54,37 +55,63 @@ def reference_of(action_id: str, op: int) -> str:
     return f"slipway-{action_id}-{op}"
 
 
-def claim(
-    tx: Connection,
-    now: datetime,
-    action_id: str,
-    site: str,
-    group: str | None,
-    attempt: int,
-    phase: Phase,
-    nodes: list[str],
-    design_ref: str,
-    found: Mapping[str, str] | None,
-    digests: Mapping[str, str],
-    number: int,
-    due: Collection[str],
-    again: Collection[str],
-    site_state: Version | None = None,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an operation is to be begun for, and the nodes that it is to have.
+
+    Attributes
+    ----------
+    action_id, site : the action, which must hold this site.
+    group, attempt : the group and its attempt, which must be open; None and any number for a step without a group.
+    phase : what to do.
+    nodes : nodes to claim. For prepare only those are taken whose prepare is still pending; for deploy those that
+        are prepared and whose deploy is still pending, whichever group prepared them (rule 11); for ready those
+        that are deployed and still to be asked, whichever group deployed them (rule 58); for release the same as
+        for prepare, and those that are released become pending again; for a step of nodes those that an
+        earlier attempt of it has not done, and is not at. None for a step of the whole site.
+    design_ref : where the provisioner finds the design.
+    found : what the provisioner says of these nodes now (`strategy_lib.outcome.NodeCondition`); one that it does
+        not list is left out, and noted as not listed. None: its list was not read. A node that is deployed keeps
+        what it is done in until something proves otherwise.
+    digests : for new labels: the version of each node's design that has them. For a deploy the action's plan has it.
+    number : its round: a group's attempt may have several operations of a phase (`Operation.round`).
+    due : nodes that were to be claimed; those that are not are kept as `left_out`.
+    again : of the nodes, those that failed before in this attempt: they are tried once more (rule 44).
+    site_state : the version of the states of the site's nodes that it was planned with; None: whichever it was.
+    """
+
+    action_id: str
+    site: str
+    group: str | None
+    attempt: int
+    phase: Phase
+    nodes: Collection[str]
+    design_ref: str
+    found: Mapping[str, str] | None = None
+    digests: Mapping[str, str] | None = None
+    number: int = 0
+    due: Collection[str] = ()
+    again: Collection[str] = ()
+    site_state: Version | None = None
+
+
+def claim(tx: Connection, now: datetime, asked: Claim) -> int:
     """Carry out `Operations.begin` in the caller's transaction; return the operation's number."""
-    key = {"action_id": action_id, "group_name": group, "attempt": attempt, "phase": phase, "round": number}
+    action_id, site, group, phase, found = asked.action_id, asked.site, asked.group, asked.phase, asked.found
+    nodes = sorted(frozenset(asked.nodes))
+    key = {"action_id": action_id, "group_name": group, "attempt": asked.attempt, "phase": phase, "round": asked.number}
     same = select(operation.c.op).where(*(operation.c[column] == value for column, value in key.items()))
     known: int | None = tx.scalar(same)
     if known is not None:
         return known
     require_site(tx, action_id, site)
     if group is not None:
-        require_attempt(tx, action_id, group, attempt)
-    if site_state is not None:
-        _require_newest(tx, site, site_state)
+        require_attempt(tx, action_id, group, asked.attempt)
+    if asked.site_state is not None:
+        _require_newest(tx, site, asked.site_state)
     op: int | None = tx.scalar(
         postgresql.insert(operation)
-        .values(**key, site=site, nodes=[], design_ref=design_ref, created=now, status=OperationStatus.INTENDED)
+        .values(**key, site=site, nodes=[], design_ref=asked.design_ref, created=now, status=OperationStatus.INTENDED)
         .on_conflict_do_nothing()
         .returning(operation.c.op)
     )
@@ -98,13 +125,14 @@ def claim(
         _note_found(tx, op, claimed, found)
         explain_pending(tx, action_id, phase, left)
     elif phase.is_of_nodes:
-        if again:
-            _try_again(tx, now, action_id, site, group, sorted(frozenset(again).intersection(nodes)))
+        if asked.again:
+            _try_again(tx, now, asked, sorted(frozenset(asked.again).intersection(nodes)))
         # A node that is asked whether it is ready was prepared and deployed.
         phases = (Phase.READY,) if phase is Phase.READY else GROUP_PHASES
         withhold(tx, now, action_id, phases, _left_out(tx, now, action_id, site, nodes))
-        claimed = _claim(tx, now, action_id, group, phase, op, nodes, found)
+        claimed = _claim(tx, now, asked, op, nodes)
     if phase.is_of_nodes:
+        digests = asked.digests or {}
         _note_digests(tx, op, {name: digests[name] for name in claimed if name in digests})
         if phase.is_node_step:
             wanted = planned_version(site, task.c.node, task.c.digest)
@@ -115,7 +143,7 @@ def claim(
         _touch_nodes(tx, now, site, op, owner, sorted(kept), {})
         undone = _removal() if phase is Phase.DESTROY else _NOT_DONE
         _touch_nodes(tx, now, site, op, owner, [name for name in claimed if name not in kept], undone)
-    left_out = sorted(frozenset(due).difference(claimed)) or None
+    left_out = sorted(frozenset(asked.due).difference(claimed)) or None
     values: dict[str, Any] = {"reference": reference_of(action_id, op), "nodes": claimed, "left_out": left_out}
     if phase.is_of_nodes and not claimed:
         values |= {"status": OperationStatus.COMPLETE, "ended": now, "over": now, "result": "nothing to do"}
@@ -124,8 +152,8 @@ def claim(
         EventKind.OPERATION_BEGUN,
         f"operation {op}: {phase}" + (f" of {len(claimed)} nodes" if phase.is_of_nodes else ""),
         group,
-        data={"op": op, "phase": phase, "attempt": attempt, "round": number}
-        | ({} if site_state is None else {"site_state": str(site_state)}),
+        data={"op": op, "phase": phase, "attempt": asked.attempt, "round": asked.number}
+        | ({} if asked.site_state is None else {"site_state": str(asked.site_state)}),
     )
     write_events(tx, now, site, action_id, [begun])
     return op
@@ -148,21 +176,13 @@ def _left_out(tx: Connection, now: datetime, action_id: str, site: str, nodes: l
     return left_out_nodes(tx, now, site, kind, nodes)
 
 
-def _claim(
-    tx: Connection,
-    now: datetime,
-    action_id: str,
-    group: str | None,
-    phase: Phase,
-    op: int,
-    nodes: list[str],
-    found: Mapping[str, str] | None,
-) -> list[str]:
+def _claim(tx: Connection, now: datetime, asked: Claim, op: int, nodes: list[str]) -> list[str]:
     """Take the nodes that are still eligible at this moment, and return them by name.
 
     A release has the nodes' prepare: nobody may prepare them meanwhile, and one that fails or is lost decides it.
     What the provisioner said of each before this operation is kept with it, in the same statement.
     """
+    action_id, phase, found = asked.action_id, asked.phase, asked.found
     before = task.alias("before")
     comes_after = {Phase.DEPLOY: Phase.PREPARE, Phase.READY: Phase.DEPLOY}.get(phase)
     eligible = [
@@ -191,19 +211,19 @@ def _claim(
     claimed = tx.scalars(
         update(task)
         .where(*eligible)
-        .values(op=op, owner_group=group, status=TaskStatus.PROCESSING, started=now, ended=None, error=None, held=None)
-        .values(found=condition)
+        .values(op=op, owner_group=asked.group, status=TaskStatus.PROCESSING, found=condition)
+        .values(started=now, ended=None, error=None, held=None)
         .returning(task.c.node)
     ).all()
     return sorted(claimed)
 
 
-def _try_again(tx: Connection, now: datetime, action_id: str, site: str, group: str | None, nodes: list[str]) -> None:
+def _try_again(tx: Connection, now: datetime, asked: Claim, nodes: list[str]) -> None:
     """Have nodes that failed wait for their phase again, each with one try more; what came of them is kept (rule 44).
 
     A node that failed to be deployed is prepared again first.
     """
-    these = (task.c.action_id == action_id, postgresql.among(task.c.node, nodes))
+    these = (task.c.action_id == asked.action_id, postgresql.among(task.c.node, nodes))
     failed = tx.execute(
         select(task.c.node, task.c.phase, task.c.op, task.c.error, task.c.tries).where(
             *these, task.c.phase.in_(GROUP_PHASES), task.c.status == TaskStatus.ERROR
@@ -225,13 +245,13 @@ def _try_again(tx: Connection, now: datetime, action_id: str, site: str, group: 
         NewEvent(
             EventKind.EARLIER_RESULT,
             f"try {row.tries} of {row.phase} failed: {row.error or 'no reason is known'}",
-            group,
+            asked.group,
             row.node,
             {"phase": row.phase, "op": row.op, "try": row.tries, "error": row.error},
         )
         for row in failed
     ]
-    write_events(tx, now, site, action_id, events)
+    write_events(tx, now, asked.site, asked.action_id, events)
 
 
 def _claim_for_step(

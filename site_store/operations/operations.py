@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, and_, case, delete, exists, func, or_, select, update
 
 from site_store.nodes.node_status import follow_operation
-from site_store.operations.claims import claim
+from site_store.operations.claims import Claim, claim
 from site_store.operations.operation_rows import (
     LIVE,
     UNFINISHED,
@@ -24,7 +24,6 @@ from site_store.records import Operation, OperationStatus
 from site_store.sql.database import Repository
 from site_store.sql.errors import StoreError
 from site_store.tables import action, node_question, operation, site_lock
-from strategy_lib.node_states.publication import Version
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 
@@ -95,49 +94,11 @@ class Operations(Repository):
         """
         return usual_times(self._database.read_once(lambda tx: tx.execute(newest_ended(site, phases)).all()))
 
-    def begin(
-        self,
-        action_id: str,
-        site: str,
-        group: str | None,
-        attempt: int,
-        phase: Phase,
-        nodes: Collection[str],
-        design_ref: str,
-        found: Mapping[str, str] | None = None,
-        digests: Mapping[str, str] | None = None,
-        *,
-        number: int = 0,
-        due: Collection[str] = (),
-        again: Collection[str] = (),
-        site_state: Version | None = None,
-    ) -> Operation:
+    def begin(self, asked: Claim) -> Operation:
         """Write down the intent to submit something to the provisioner, and claim the nodes for it.
 
         Asked again for the same action, group, attempt, phase and round, it returns the operation that there is,
-        whatever the other arguments. Of two that ask for one node at the same time, in whatever groups, exactly one
-        gets it.
-
-        Parameters
-        ----------
-        action_id, site : the action, which must hold this site.
-        group, attempt : the group and its attempt, which must be open; None and any number for a step without a group.
-        phase : what to do.
-        nodes : nodes to claim. For prepare only those are taken whose prepare is still pending; for deploy those that
-            are prepared and whose deploy is still pending, whichever group prepared them (rule 11); for ready those
-            that are deployed and still to be asked, whichever group deployed them (rule 58); for release the same as
-            for prepare, and those that are released become pending again; for a step of nodes those that an
-            earlier attempt of it has not done, and is not at. None for a step of the whole site.
-        design_ref : where the provisioner finds the design.
-        found : what the provisioner says of these nodes now (`strategy_lib.outcome.NodeCondition`); one that it does
-            not list is left out, and noted as not listed. None: its list was not read. A node that is deployed keeps
-            what it is done in until something proves otherwise.
-        digests : for new labels: the version of each node's design that has them. For a deploy the action's plan has
-            it.
-        number : its round: a group's attempt may have several operations of a phase (`Operation.round`).
-        due : nodes that were to be claimed; those that are not are kept as `left_out`.
-        again : of the nodes, those that failed before in this attempt: they are tried once more (rule 44).
-        site_state : the version of the states of the site's nodes that it was planned with; None: whichever it was.
+        whatever else is asked. Of two that ask for one node at the same time, in whatever groups, exactly one gets it.
 
         Returns
         -------
@@ -150,30 +111,7 @@ class Operations(Repository):
         StoreError : the action does not hold the site; the group's attempt has its verdict or was replaced.
         SiteStateChanged : a newer version of the states of nodes was published; nothing is claimed.
         """
-        wanted = sorted(frozenset(nodes))
-
-        def work(tx: Connection) -> Operation:
-            now = self._shared_now(tx)
-            op = claim(
-                tx,
-                now,
-                action_id,
-                site,
-                group,
-                attempt,
-                phase,
-                wanted,
-                design_ref,
-                found,
-                digests or {},
-                number,
-                due,
-                again,
-                site_state,
-            )
-            return read_operation(tx, op)
-
-        return self._database.write(work)
+        return self._database.write(lambda tx: read_operation(tx, claim(tx, self._shared_now(tx), asked)))
 
     def acquire_lease(self, op: int, owner: str, seconds: float, *, sending: bool = False) -> bool:
         """Ask for the right to submit an operation, so that of two processes only one does.

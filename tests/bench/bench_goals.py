@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from provisioner_client.protocol import ListedNode
 from site_engine.node_lists import keep_list
 from site_engine.plans.site_plans import MOST_EXPLAINED, plan_site
-from site_store import PlannedGroup, SiteStore
+from site_store import NewRevision, PlannedGroup, SiteStore
 from site_store.tables import node
 from strategy_lib import plan_update
 from strategy_lib.node_states.generated import NodeAvailability
@@ -163,7 +163,8 @@ def commit(store: SiteStore, nodes: int, changed_profiles: int) -> None:
     ]
     text = "".join(parts)
     store.revisions.commit(
-        SITE, {"design": f"# {changed_profiles}"}, [], text, "ann", digests=digests, groups=groups, buffer_version=None
+        NewRevision(SITE, {"design": f"# {changed_profiles}"}, [], text, "ann", digests=digests, groups=groups),
+        buffer_version=None,
     )
 
 

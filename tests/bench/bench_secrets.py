@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from design_rendering.reading.documents import load_documents
 from design_rendering.redaction import Redactor
 from design_rendering.rendering import design_text, render, secret_texts
-from site_store import RevisionSecrets, SiteStore
+from site_store import NewRevision, RevisionSecrets, SiteStore
 from tests.bench.bench_status import new_database
 from tests.support.large_sites import large_site, secret_documents, secret_of
 
@@ -48,7 +48,9 @@ def main() -> int:
         with SiteStore.open(url) as store:
             members = [("design", document) for document in documents]
             rendered = design_text(rendering)
-            store.revisions.commit("large", {"design": text}, members, rendered, "bench", hidden=RevisionSecrets(found))
+            store.revisions.commit(
+                NewRevision("large", {"design": text}, members, rendered, "bench", hidden=RevisionSecrets(found))
+            )
             secrets = measured("in a task: read the secrets", lambda: store.revisions.secrets("large", 1))
     assert secrets is not None
     redactor = measured("in a task: prepare", lambda: Redactor(secrets.texts))

@@ -24,7 +24,17 @@ from sqlalchemy import Connection, Insert, Integer, case, cast, func, insert, li
 
 from site_engine.trees.nodes import action_nodes, site_nodes
 from site_engine.trees.status_trees import ACTION_DEPTH, SITE_DEPTH, action_tree, site_tree, tree_to_dict
-from site_store import ActionRecord, GroupRecord, NodeQuery, OperationStatus, PlannedGroup, SiteStore
+from site_store import (
+    ActionRecord,
+    Claim,
+    GroupRecord,
+    NewAction,
+    NewPlan,
+    NodeQuery,
+    OperationStatus,
+    PlannedGroup,
+    SiteStore,
+)
 from site_store.sql.database import Database
 from site_store.sql.postgresql import names
 from site_store.status.counting import Counts
@@ -71,13 +81,13 @@ def fill(store: SiteStore, size: Size) -> ActionRecord:
     """Commit a site of this size and plan an action on it; every hundredth node is in trouble."""
     fill_site(store, size)
     every = [name for group in range(size.groups) for name in size.members(group)]
-    action = store.actions.ensure("deploy_site", f"{SITE}__run", "deploy_site", SITE, 1, {}, "ann")
+    action = store.actions.ensure("deploy_site", f"{SITE}__run", NewAction("deploy_site", SITE, 1, {}, "ann"))
     store.locks.acquire(action.id)
     planned = [
         PlannedGroup(Group(f"group-{group:04}", critical=group % 3 == 0), tuple(size.members(group)))
         for group in range(size.groups)
     ]
-    store.groups.save_plan(action.id, planned, (), dict.fromkeys(every, "2:a:b"))
+    store.groups.save_plan(action.id, NewPlan(planned, (), dict.fromkeys(every, "2:a:b")))
     for owner in ("airflow:deploy_site", "provisioner:slipway_provisioner"):
         store.owners.check_in(owner, 3600)
     return store.actions.get(action.id)
@@ -155,7 +165,9 @@ def fail_many(store: SiteStore) -> None:
 
 def submitted(store: SiteStore, record: GroupRecord, phase: Phase, nodes: list[str]) -> int:
     """Begin and submit an operation; return its number."""
-    begun = store.operations.begin(record.action_id, SITE, record.name, record.attempt, phase, nodes, "file:///d", None)
+    begun = store.operations.begin(
+        Claim(record.action_id, SITE, record.name, record.attempt, phase, nodes, "file:///d", None)
+    )
     assert store.operations.acquire_lease(begun.op, "me", 30, sending=True)
     store.operations.mark_submitted(begun.op, f"task-{begun.op}")
     return begun.op

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, Update
 
 from site_engine.controller.controller import NAME, USER
-from site_store import ActionState, SiteStore
+from site_store import ActionState, NewAction, SiteStore
 from site_store.actions.abort import CLOSE
 from site_store.sql.postgresql import database_time
 from site_store.tables import lease
@@ -18,7 +18,7 @@ from tests.e2e.running import RunningSlipway, wait_until
 
 def _over(slipway: RunningSlipway, store: SiteStore, site: str) -> str:
     """Let an action hold a site whose DAG run ends without a word to the store; return its id."""
-    action = store.actions.create(SOFTWARE_DAG, site, 1, {}, "ann", context_marker=None, exclusive=True)
+    action = store.actions.create(NewAction(SOFTWARE_DAG, site, 1, {}, "ann", context_marker=None), exclusive=True)
     store.locks.acquire(action.id)
     slipway.airflow.wait_for_dag(SOFTWARE_DAG)
     slipway.airflow.trigger(SOFTWARE_DAG, {"site": site, "revision": 1, "action": action.id}, action.run_id)

@@ -11,7 +11,7 @@ import requests
 
 from api_client.session import ApiError, ApiRefused, ApiSession
 from api_client.slipway import SlipwayClient
-from site_store import ActionState
+from site_store import ActionState, NewAction
 from strategy_lib.node import NodeState
 from tests.e2e.conftest import StartSimulator
 from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
@@ -130,7 +130,7 @@ def test_rule_24_the_lock_of_a_run_that_is_gone_is_taken_over(
     slipway.connect("gone", start_simulator().url)
     slipway.slipway.commit("gone", ONE)
     with slipway.open_store() as store:
-        lost = store.actions.ensure(DAG, "a-run-that-was-deleted", DAG, "gone", 1, {}, "tester")
+        lost = store.actions.ensure(DAG, "a-run-that-was-deleted", NewAction(DAG, "gone", 1, {}, "tester"))
         store.locks.acquire(lost.id)
         assert slipway.slipway.action(lost.id).state == "cancelled", "each reader sees that it does not run"
         store.locks.acquire(lost.id)

@@ -17,7 +17,7 @@ from site_engine import kinds
 from site_engine.errors import StepError
 from site_engine.kinds import ActionKind, Step
 from site_engine.trees.status_trees import action_tree
-from site_store import SiteStore
+from site_store import NewAction, SiteStore
 from slipway_airflow import site_dag
 from slipway_airflow.operators.base import SiteOperator
 from strategy_lib.status.words import Status
@@ -82,7 +82,7 @@ def statuses(store: SiteStore, action_id: str) -> dict[str, Status | None]:
 def test_a_new_step_has_its_status_without_code_for_it(new_step: Runs) -> None:
     new_step.commit(PLAIN)
     with SiteStore.open() as store:
-        planned = store.actions.create(NAME, "beta", 1, {}, "ann", context_marker=None, exclusive=True)
+        planned = store.actions.create(NewAction(NAME, "beta", 1, {}, "ann", context_marker=None), exclusive=True)
         assert statuses(store, planned.id)[STEP] is Status.PENDING, "from the creation of the action on"
     new_step.run(NAME)
     done = new_step.last_action()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from airflow.sdk import BaseNotifier
 
-from site_store import ActionState, SiteStore
+from site_store import ActionState, NewAction, NewRevision, SiteStore
 from tests.support.dag_runs import Runs
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ class FileNotifier(BaseNotifier):
 def written(store: SiteStore, notifier: dict[str, Any]) -> str:
     """Write a notification to a site with this notifier; return its id."""
     targets = {"targets": [{"name": "file", "notifier": notifier}]}
-    store.revisions.commit("alpha", {"a": "a: 1\n"}, [], "a: 1\n", "ann", notifications=targets)
-    action = store.actions.ensure("deploy_site", "run-1", "deploy_site", "alpha", 1, {}, "ann")
+    store.revisions.commit(NewRevision("alpha", {"a": "a: 1\n"}, [], "a: 1\n", "ann", notifications=targets))
+    action = store.actions.ensure("deploy_site", "run-1", NewAction("deploy_site", "alpha", 1, {}, "ann"))
     store.actions.close(action.id, ActionState.FAILED, "{{ conn.slipway_provisioner.host }} failed")
     return store.outbox.newest("alpha")[0].event_id
 

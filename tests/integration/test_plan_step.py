@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from site_store import ActionState, SiteStore
+from site_store import ActionState, AskedState, SiteStore
 from strategy_lib.node_states.generated import NodeAvailability
 from tests.support.dag_runs import Runs
 from tests.support.sites import document, group, node, site
@@ -82,7 +82,9 @@ def test_rule_51_nodes_out_of_use_are_in_the_reports_of_a_dry_run_and_of_the_run
     runs.commit(site(AB, [group("all", critical=False)]))
     why = "set to maintenance by ann: new disk"
     with SiteStore.open() as store:
-        store.user_states.change("alpha", ["a"], NodeAvailability.MAINTENANCE, "new disk", "ann", force=True)
+        store.user_states.change(
+            "alpha", ["a"], AskedState(NodeAvailability.MAINTENANCE, "new disk", force=True), "ann"
+        )
     for dry_run in (True, False):
         assert runs.run(dry_run=dry_run)[0] == "success"
         report = runs.last_report()

@@ -17,7 +17,7 @@ from site_engine.node_lists import last_list, read_list
 from site_engine.parameters import parse_parameters
 from site_engine.plans.plan import SitePlan
 from site_engine.plans.site_plans import plan_request, plan_site
-from site_store import ActionState
+from site_store import ActionState, AskedState
 from site_store.tables import node as node_table
 from strategy_lib.goals.change_words import ERASING, Deed
 from strategy_lib.node_states.generated import NodeAvailability
@@ -126,7 +126,9 @@ def everything(begin: Begin, runs: Runs, simulator: Simulator, tmp_path: Any) ->
     off = {"status": "error", "error": "drifted: power is off, since noon", "error_action": None}
     store._database.write(lambda tx: tx.execute(update(node_table).where(node_table.c.name == "dark").values(off)))
     for name, state in (("maintained", NodeAvailability.MAINTENANCE), ("retired", NodeAvailability.RETIRED)):
-        assert store.user_states.change("alpha", [name], state, "new disk", "ann", force=True).change.modified
+        assert store.user_states.change(
+            "alpha", [name], AskedState(state, "new disk", force=True), "ann"
+        ).change.modified
     return first
 
 

@@ -21,7 +21,7 @@ from provisioner_client.errors import ProvisionerRefused
 from provisioner_client.http_settings import RetryPolicy
 from site_engine.actions.finalization import finalize_action
 from site_engine.provisioners import ProvisionerConnection
-from site_store import ActionRecord, RevisionSecrets, SiteStore
+from site_store import ActionRecord, Claim, NewAction, NewRevision, RevisionSecrets, SiteStore
 from slipway_airflow import trigger_waits
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 from slipway_api.actions.creation import list_if_known
@@ -76,16 +76,16 @@ def store(store_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SiteStore
     monkeypatch.setattr(dependencies, "_provisioners", [OneProvisioner()])
     with SiteStore.open(store_url) as opened:
         hidden = RevisionSecrets(frozenset({SECRET}))
-        opened.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
+        opened.revisions.commit(NewRevision("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden))
         yield opened
 
 
 @pytest.fixture
 def waiting(store: SiteStore) -> tuple[ActionRecord, int]:
     """An action with a provisioner task that was not seen to be over; and its operation's number."""
-    action = store.actions.ensure("verify_site", "run", "verify_site", "alpha", 1, {}, "tester")
+    action = store.actions.ensure("verify_site", "run", NewAction("verify_site", "alpha", 1, {}, "tester"))
     store.locks.acquire(action.id)
-    begun = store.operations.begin(action.id, "alpha", None, 1, Phase.VERIFY_SITE, (), "http://design")
+    begun = store.operations.begin(Claim(action.id, "alpha", None, 1, Phase.VERIFY_SITE, (), "http://design"))
     store.operations.mark_submitted(begun.op, "t-1")
     return store.actions.get(action.id), begun.op
 

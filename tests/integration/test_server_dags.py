@@ -13,7 +13,7 @@ import yaml
 
 from provisioner_client.drydock.request_parts import marker_of
 from site_engine.groups import turns
-from site_store import ActionRecord, SiteStore
+from site_store import ActionRecord, NewRevision, SiteStore
 from slipway_airflow.operators import group as group_operator
 from slipway_airflow.operators import steps as node_step_operator
 from tests.support.dag_runs import Runs
@@ -193,7 +193,7 @@ def test_a_revision_that_could_not_be_rendered_is_refused_in_words(runs: Runs) -
     runs.commit(PLAIN)
     with SiteStore.open() as store:
         store.revisions.commit(
-            "alpha", {"design": "not: rendered\n"}, (), None, "tester", forced=True, problems=["no parent"]
+            NewRevision("alpha", {"design": "not: rendered\n"}, (), None, "tester", forced=True, problems=["no parent"])
         )
     assert runs.run()[0] == "failed"
     message = runs.last_report()["failed_steps"][0]["message"]

@@ -12,7 +12,7 @@ from design_rendering.reading.documents import load_documents
 from site_engine.kinds import DEPLOY_GROUP, KINDS, REPORT, kind_of, tasks_of
 from site_engine.operations.wait import StillRunning
 from site_engine.plans.planning import make_plan
-from site_store import ActionState, SiteStore, StepState
+from site_store import ActionState, NewAction, NewPlan, SiteStore, StepState
 from slipway_airflow.operators.steps import SiteStepsOperator
 from strategy_lib.phase import Phase
 from tests.support.dag_runs import Runs
@@ -78,10 +78,10 @@ def test_rule_24_a_task_whose_provisioner_was_killed_is_proven_dead_though_no_no
     store = first.store
     ended(first)
     assert runs.run(target_nodes=["a"])[0] == "success"
-    action = store.actions.ensure("deploy_site", "run-2", "deploy_site", "alpha", 1, {}, "tester")
+    action = store.actions.ensure("deploy_site", "run-2", NewAction("deploy_site", "alpha", 1, {}, "tester"))
     store.locks.acquire(action.id)
     design = read_design(load_documents(PLAIN, "site.yaml"))
-    store.groups.save_plan(action.id, make_plan(design.strategy, design.nodes).groups, (), design.digests)
+    store.groups.save_plan(action.id, NewPlan(make_plan(design.strategy, design.nodes).groups, (), design.digests))
     killed = replace(first, action=action, patience=0.3)
     simulator.script("b", "deploy", "stuck", attempt=1)
     killed.group("one")

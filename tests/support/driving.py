@@ -24,7 +24,7 @@ from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.parameters import ActionParameters, parse_parameters
 from site_engine.plans.planning import Known, make_plan, plan_action
 from site_engine.process import Clock
-from site_store import ActionRecord, ApprovalRecord, GroupRecord, SiteStore
+from site_store import ActionRecord, ApprovalRecord, GroupRecord, NewAction, NewPlan, SiteStore
 from strategy_lib.phase import Phase
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
@@ -155,7 +155,9 @@ def begin_with(store: SiteStore, folder: Path, connection: Connection, clock: Cl
         path = folder / f"{site}-{revision.number}.yaml"
         path.write_text(text)
         asked = ActionParameters(max_parallel_groups=places if places > 1 else None).to_record()
-        action = store.actions.ensure("deploy_site", run_id, "deploy_site", site, revision.number, asked, "tester")
+        action = store.actions.ensure(
+            "deploy_site", run_id, NewAction("deploy_site", site, revision.number, asked, "tester")
+        )
         store.locks.acquire(action.id)
         driving = Driving(store, store.actions.get(action.id), path.as_uri(), connection, clock)
         plan = make_plan(design.strategy, design.nodes, Known(edges=design.edges))
@@ -164,7 +166,7 @@ def begin_with(store: SiteStore, folder: Path, connection: Connection, clock: Cl
             conditions = {name: node.condition for name, node in driving.connect().nodes().items()}
             records = store.nodes.of_site(site)
             plan = plan_action(kind, parse_parameters(update, kind), design, design.strategy, records, conditions)
-        store.groups.save_plan(action.id, plan.groups, plan.done, design.digests, plan.other, plan.withheld)
+        store.groups.save_plan(action.id, NewPlan(plan.groups, plan.done, design.digests, plan.other, plan.withheld))
         return driving
 
     return begin

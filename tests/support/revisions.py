@@ -11,7 +11,7 @@ from design_rendering.redaction import secret_values
 from design_rendering.rendering import render
 from design_rendering.validation import exposed_secrets
 from site_engine.plans.planning import committed_groups, racks_of
-from site_store import CommittedObjects, RevisionRecord, RevisionSecrets, SiteStore
+from site_store import CommittedObjects, NewRevision, RevisionRecord, RevisionSecrets, SiteStore
 from strategy_lib.errors import StrategyLibError
 
 COLLECTION = "design"
@@ -28,17 +28,19 @@ def commit_design(
         # Only a substitution brings a secret into a group's name.
         exposed = exposed_secrets(render(read)) if "substitutions" in text else []
     except StrategyLibError:
-        return store.revisions.commit(site, {COLLECTION: text}, members, text, user)
+        return store.revisions.commit(NewRevision(site, {COLLECTION: text}, members, text, user))
     return store.revisions.commit(
-        site,
-        {COLLECTION: text},
-        members,
-        text,
-        user,
-        digests=design.digests,
-        groups=committed_groups(design),
-        racks=racks_of(design),
-        objects=CommittedObjects(design_objects(read, design.nodes)),
-        settings=design.settings.to_data(),
-        hidden=RevisionSecrets(frozenset(secret_values(read)), tuple(map(str, exposed))),
+        NewRevision(
+            site,
+            {COLLECTION: text},
+            members,
+            text,
+            user,
+            digests=design.digests,
+            groups=committed_groups(design),
+            racks=racks_of(design),
+            objects=CommittedObjects(design_objects(read, design.nodes)),
+            settings=design.settings.to_data(),
+            hidden=RevisionSecrets(frozenset(secret_values(read)), tuple(map(str, exposed))),
+        )
     )

@@ -31,6 +31,7 @@ from site_engine.parameters import (
 )
 from site_engine.plans.planning import strategy_of
 from site_engine.redaction import exposed_in
+from site_store import NewAction
 from slipway_airflow.operators.action import run_states
 from slipway_airflow.operators.base import SiteOperator, masked_token, skip_tasks
 from strategy_lib.strategy import strategy_to_data
@@ -85,16 +86,18 @@ class BeginActionOperator(SiteOperator):
         action = store.actions.ensure(
             ti.dag_id,
             ti.run_id,
-            self.kind,
-            str(params["site"]),
-            asked.revision,
-            asked.to_run_record(),
-            getattr(run, "triggering_user_name", None) or "airflow",
-            dry_run=asked.dry_run,
-            whole_site=asked.is_whole_site(kind),
-            steps=kind.planned_steps,
-            node_step=kind.node_step,
-            nodes=asked.target_nodes or (),
+            NewAction(
+                self.kind,
+                str(params["site"]),
+                asked.revision,
+                asked.to_run_record(),
+                getattr(run, "triggering_user_name", None) or "airflow",
+                dry_run=asked.dry_run,
+                whole_site=asked.is_whole_site(kind),
+                steps=kind.planned_steps,
+                node_step=kind.node_step,
+                nodes=asked.target_nodes or (),
+            ),
         )
         self._begin(store, context)
         unknown = unknown_parameters(run.conf or {}, known_in_run(kind))

@@ -20,6 +20,7 @@ from site_engine.parameters import parameters_of
 from site_engine.plans.planning import Plan, idle_groups, plan_action
 from site_engine.plans.releases import releases_of
 from site_engine.plans.site_rehearsals import simulate_plan
+from site_store import NewPlan
 from slipway_airflow.operators.base import SiteOperator, skip_tasks
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
@@ -112,8 +113,7 @@ class PlanGroupsOperator(SiteOperator):
         # A dry run judges no group: its report says what would become of each.
         idle = () if action.dry_run else idle_groups(plan.groups, plan.done, settled)
         _require_mappable(len(plan.groups) - len(idle))
-        store.groups.save_plan(
-            action.id,
+        new = NewPlan(
             plan.groups,
             plan.done,
             design.digests,
@@ -127,6 +127,7 @@ class PlanGroupsOperator(SiteOperator):
             # In an action that is carried out, new labels have rows already.
             step_nodes={Phase.DESTROY: plan.remove} | ({Phase.RELABEL: plan.relabel} if action.dry_run else {}),
         )
+        store.groups.save_plan(action.id, new)
         self._tell_idle(store, action, idle)
         # As it stands now: another try of this task may have been faster.
         mapped = store.groups.mapped(action.id, plan_key)

@@ -13,7 +13,7 @@ from site_engine.admission import busy_site, judge_design
 from site_engine.errors import AirflowApiError, AirflowRefused, SettingsError
 from site_engine.kinds import Override
 from site_engine.parameters import CONTINUE_ON_FAIL
-from site_store import ActionState, SiteBusy
+from site_store import ActionState, NewAction, SiteBusy
 from slipway_api.actions.dry_run import judged_plan
 from slipway_api.actions.request import (
     CheckedRequest,
@@ -95,13 +95,22 @@ def create(
             plan, in_spite = judged_plan(store, asked, validated.design, listed)
             overridden += in_spite
             notes = sentences_of(plan)
-    given = {
-        "user": caller.name,
-        "context_marker": request.context_marker,
-        "connection": None if connection is None else connection.id,
-        "run_id": run_id,
-    }
-    action = _write_down(store, airflow, asked, given)
+    parameters = asked.parameters
+    new = NewAction(
+        kind.name,
+        site,
+        asked.revision,
+        parameters.to_record(),
+        caller.name,
+        dry_run=parameters.dry_run,
+        whole_site=parameters.is_whole_site(kind),
+        context_marker=request.context_marker,
+        connection=None if connection is None else connection.id,
+        steps=kind.planned_steps,
+        node_step=kind.node_step,
+        nodes=parameters.target_nodes or (),
+    )
+    action = _write_down(store, airflow, new, run_id)
     if overridden:
         said = f"started by {caller.name} in spite of {overridden[0]['message']}"
         more = f", and {len(overridden) - 1} more" if len(overridden) > 1 else ""
@@ -160,31 +169,11 @@ def _judge(validated: Validated, asked: CheckedRequest) -> list[dict[str, Any]]:
     return [{**message, "error": False, "level": "Warning"} for message in errors]
 
 
-def _write_down(
-    store: SiteStore, airflow: AirflowClient, asked: CheckedRequest, given: Mapping[str, Any]
-) -> ActionRecord:
-    """Return the action's new row; the one that is on the site may turn out to be over (rule 24).
-
-    Parameters
-    ----------
-    given : what else `Actions.create` is told: who asks, and by which connection and run it is carried out.
-    """
-    kind, parameters = asked.kind, asked.parameters
+def _write_down(store: SiteStore, airflow: AirflowClient, new: NewAction, run_id: str | None) -> ActionRecord:
+    """Return the action's new row; the one that is on the site may turn out to be over (rule 24)."""
     for last in (False, True):
         try:
-            return store.actions.create(
-                kind.name,
-                asked.site,
-                asked.revision,
-                parameters.to_record(),
-                **given,
-                exclusive=not parameters.dry_run,
-                dry_run=parameters.dry_run,
-                whole_site=parameters.is_whole_site(kind),
-                steps=kind.planned_steps,
-                node_step=kind.node_step,
-                nodes=parameters.target_nodes or (),
-            )
+            return store.actions.create(new, exclusive=not new.dry_run, run_id=run_id)
         except SiteBusy as busy:
             if last or not is_over(store, airflow, busy.owner.action_id):
                 raise _busy(store, busy) from busy

@@ -16,7 +16,7 @@ from site_engine.plans.next_steps import FIRST, NextStep, next_step
 from site_engine.plans.planning import committed_groups, racks_of
 from site_engine.plans.site_plans import plan_site
 from site_engine.wishes import refuse_running_action
-from site_store import BufferChanged, RevisionRecord, SiteStore, Version
+from site_store import BufferChanged, NewRevision, RevisionRecord, SiteStore, Version
 from slipway_api.documents.reading import READ_ONCE
 from slipway_api.documents.revisions import LARGEST_NUMBER, Digest
 from slipway_api.documents.validation import Validated, validate
@@ -188,22 +188,24 @@ class _Making:
         overridden = [str(message["message"]) for message in validated.messages if message["error"]]
         try:
             revision = self.store.revisions.commit(
-                self.site,
-                texts,
-                validated.documents,
-                validated.text,
-                self.user,
+                NewRevision(
+                    self.site,
+                    texts,
+                    validated.documents,
+                    validated.text,
+                    self.user,
+                    forced=bool(overridden),
+                    problems=overridden,
+                    rollback_of=rollback_of,
+                    hidden=validated.secrets,
+                    digests=None if validated.design is None else validated.design.digests,
+                    groups=None if validated.design is None else committed_groups(validated.design),
+                    racks=None if validated.design is None else racks_of(validated.design),
+                    objects=validated.objects,
+                    notifications=None if validated.design is None else validated.design.notifications.to_data(),
+                    settings=None if validated.design is None else validated.design.settings.to_data(),
+                ),
                 buffer_version=self.version,
-                forced=bool(overridden),
-                problems=overridden,
-                rollback_of=rollback_of,
-                hidden=validated.secrets,
-                digests=None if validated.design is None else validated.design.digests,
-                groups=None if validated.design is None else committed_groups(validated.design),
-                racks=None if validated.design is None else racks_of(validated.design),
-                objects=validated.objects,
-                notifications=None if validated.design is None else validated.design.notifications.to_data(),
-                settings=None if validated.design is None else validated.design.settings.to_data(),
             )
         except BufferChanged as error:
             raise changed_meanwhile(error, self.store, self.site, self.if_match) from error

@@ -11,7 +11,8 @@ from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
-from site_engine.node_states.overrides import Override, named_nodes, not_published, set_states
+from site_engine.node_states.overrides import named_nodes, not_published, set_states
+from site_store import AskedState
 from site_store.nodes.node_versions import common_version, words_for
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers
@@ -163,7 +164,7 @@ async def _set(
     store: SiteStore, site: str, body: SetState, user: str, find: Callable[[], tuple[str, ...]], if_match: str | None
 ) -> JSONResponse:
     until = None if body.until is None else body.until.astimezone(UTC)
-    wanted = Override(
+    wanted = AskedState(
         NodeAvailability(body.user.state), body.user.reason.strip(), until, body.condition == "force", body.probe
     )
     if wanted.state is not NodeAvailability.UP and not wanted.reason:

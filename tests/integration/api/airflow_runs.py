@@ -11,7 +11,7 @@ from airflow.utils.session import create_session
 from sqlalchemy import update
 
 from site_engine.kinds import task_of
-from site_store import PlannedGroup, SiteStore
+from site_store import NewPlan, PlannedGroup, SiteStore
 from strategy_lib.strategy import Group, SuccessCriteria
 from tests.conftest import AIRFLOW_HOME
 from tests.support.revisions import commit_design
@@ -56,7 +56,9 @@ def plan(store: SiteStore, action_id: str) -> None:
         ),
         PlannedGroup(Group("compute", critical=False), ("n3",)),
     ]
-    store.groups.save_plan(action_id, groups, frozenset(), {name: wanted.get(name) or "digest" for name in names})
+    store.groups.save_plan(
+        action_id, NewPlan(groups, frozenset(), {name: wanted.get(name) or "digest" for name in names})
+    )
 
 
 def run_of(action_id: str, site_name: str = "default") -> str:

@@ -23,7 +23,7 @@ from site_engine.groups.approvals import (
 )
 from site_engine.groups.attempt import submitted
 from site_engine.kinds import STEP_WARNING
-from site_store import ApprovalAnswer, ApprovalRecord, GroupRecord
+from site_store import ApprovalAnswer, ApprovalRecord, Claim, GroupRecord
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving
 from tests.support.fake_clock import FakeClock
@@ -85,7 +85,7 @@ def test_rule_26_a_group_that_was_approved_has_submitted_nothing_yet(begin: Begi
     assert not submitted(driving.store, driving.action, "one"), "a pause holds it back"
     record = driving.store.groups.get(driving.action.id, "one")
     driving.store.operations.begin(
-        record.action_id, driving.action.site, "one", record.attempt, Phase.PREPARE, ["a"], "file:///design"
+        Claim(record.action_id, driving.action.site, "one", record.attempt, Phase.PREPARE, ["a"], "file:///design")
     )
     assert submitted(driving.store, driving.action, "one"), "it goes on"
 

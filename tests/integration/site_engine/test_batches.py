@@ -10,7 +10,7 @@ import pytest
 
 from site_engine.actions.reports import reported_node
 from site_engine.operations.wait import StillRunning
-from site_store import ActionState, ApprovalAnswer, ApprovalRecord, GroupRecord
+from site_store import ActionState, ApprovalAnswer, ApprovalRecord, AskedState, GroupRecord
 from strategy_lib import simulate
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.phase import GroupState, Phase, Reason
@@ -175,7 +175,9 @@ def test_rule_39_nodes_that_wait_for_others_are_in_their_batch_or_a_later_one(
 
 def test_rule_51_a_node_out_of_use_is_no_canary(begin: Begin, fake: FakeProvisioner) -> None:
     driving = begin(site(FIVE[:4], [{**BY_TWO, "canary": 1}]))
-    changed = driving.store.user_states.change("alpha", ["a"], NodeAvailability.MAINTENANCE, "disk", "ann", force=True)
+    changed = driving.store.user_states.change(
+        "alpha", ["a"], AskedState(NodeAvailability.MAINTENANCE, "disk", force=True), "ann"
+    )
     assert changed.change.modified
     assert finished(driving).state is GroupState.SUCCESS
     assert sent(fake) == ["prepare b", "deploy b", "prepare c d", "deploy c d"]

@@ -28,7 +28,7 @@ from site_engine.controller.controller import (
 from site_engine.controller.owner_jobs import OWNERS_EVERY, check_owners
 from site_engine.controller.upkeep import METRICS_EVERY, give_metrics
 from site_engine.errors import AccountRefused, AirflowApiError
-from site_store import ActionState, Lease, LeaseLost, SiteStore, StoreUnavailable
+from site_store import ActionState, Lease, LeaseLost, NewAction, SiteStore, StoreUnavailable
 from site_store.actions.abort import CLOSE
 from tests.support.stores import new_store
 
@@ -98,7 +98,7 @@ def counting(done: list[str], name: str, problem: Callable[[], str | None] = lam
 
 def run(store: SiteStore, site: str = "alpha") -> tuple[str, str]:
     """Let an action be at work on a site; return its id and that of its DAG run."""
-    action = store.actions.create("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
+    action = store.actions.create(NewAction("deploy_site", site, 1, {}, "ann", context_marker=None), exclusive=True)
     store.locks.acquire(action.id)
     return action.id, str(action.run_id)
 

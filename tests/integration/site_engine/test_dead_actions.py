@@ -32,7 +32,7 @@ from site_engine.monitoring.metrics import (
     QUEUE_SECONDS,
     Sample,
 )
-from site_store import ActionState, PlannedGroup, SiteStore, StepState
+from site_store import ActionState, Claim, NewAction, NewPlan, PlannedGroup, SiteStore, StepState
 from slipway_airflow.operators import action, base
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
@@ -63,13 +63,15 @@ def store(store_url: str, clock: Clock) -> Iterator[SiteStore]:
 
 def ask(store: SiteStore) -> str:
     """Ask for an action."""
-    return store.actions.create("deploy_site", "alpha", 1, {}, "tester", context_marker=None, exclusive=False).id
+    return store.actions.create(
+        NewAction("deploy_site", "alpha", 1, {}, "tester", context_marker=None), exclusive=False
+    ).id
 
 
 def ask_without_run(store: SiteStore) -> str:
     """Ask for an action that no DAG run carries out."""
     return store.actions.create(
-        "deploy_site", "alpha", 1, {}, "tester", context_marker=None, exclusive=False, has_run=False
+        NewAction("deploy_site", "alpha", 1, {}, "tester", context_marker=None), exclusive=False, has_run=False
     ).id
 
 
@@ -103,9 +105,11 @@ def test_an_action_that_is_closed_is_measured_once_with_the_groups_that_it_inter
     action_id = ask(store)
     store.locks.acquire(action_id)
     groups = [PlannedGroup(Group(name, critical=True), ("n1",)) for name in ("one", "two")]
-    store.groups.save_plan(action_id, groups, (), {})
+    store.groups.save_plan(action_id, NewPlan(groups, (), {}))
     opened = store.groups.open_attempt(action_id, "one", "6")
-    begun = store.operations.begin(action_id, "alpha", "one", opened.attempt, Phase.PREPARE, ["n1"], "file:///design")
+    begun = store.operations.begin(
+        Claim(action_id, "alpha", "one", opened.attempt, Phase.PREPARE, ["n1"], "file:///design")
+    )
     store.operations.mark_submitted(begun.op, "task-1")
     store.operations.mark_running(begun.op)
     assert close_without_report(store, action_id)
@@ -225,7 +229,7 @@ class Runs:
 def test_every_dead_action_of_all_sites_is_closed(store: SiteStore) -> None:
     sites = ("alpha", "beta", "gamma", "delta")
     made = {
-        site: store.actions.create("deploy_site", site, 1, {}, "ann", context_marker=None, exclusive=True)
+        site: store.actions.create(NewAction("deploy_site", site, 1, {}, "ann", context_marker=None), exclusive=True)
         for site in sites
     }
     for site in ("alpha", "beta", "gamma"):

@@ -10,7 +10,7 @@ from provisioner_client.designs import DesignSource
 from site_engine.actions.reports import reported_node
 from site_engine.kinds import STEP_WARNING
 from site_engine.operations.wait import StillRunning
-from site_store import ActionState, GroupRecord, StoreError
+from site_store import ActionState, Claim, GroupRecord, StoreError
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin
 from tests.support.fake_clock import FakeClock
@@ -284,7 +284,7 @@ def test_rule_12_what_was_never_sent_is_not_looked_for(begin: Begin, fake: FakeP
     driving.group("one")
     begun = driving.store.groups.open_attempt(driving.action.id, "two", "6")
     arguments = (driving.action.id, driving.action.site, "two", begun.attempt, Phase.PREPARE, ["b", "c"])
-    intended = driving.store.operations.begin(*arguments, driving.design_ref)
+    intended = driving.store.operations.begin(Claim(*arguments, driving.design_ref))
     assert driving.store.operations.acquire_lease(intended.op, "a process that died before it sent anything", 0.0)
     driving.group("two")
     assert driving.states() == {"a": "success", "b": "success", "c": "success"}
@@ -298,7 +298,7 @@ def test_rule_12_what_a_dead_process_may_have_sent_is_looked_for(
     driving = begin(site(ABC, [group("all")]))
     begun = driving.store.groups.open_attempt(driving.action.id, "all", "6")
     arguments = (driving.action.id, driving.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b", "c"])
-    intended = driving.store.operations.begin(*arguments, driving.design_ref)
+    intended = driving.store.operations.begin(Claim(*arguments, driving.design_ref))
     assert driving.store.operations.acquire_lease(
         intended.op, "a process that was killed while it sent", 0.0, sending=True
     )
@@ -316,7 +316,7 @@ def test_rule_24_what_a_stopped_action_never_sent_holds_nothing(begin: Begin, fa
     driving = begin(text)
     begun = driving.store.groups.open_attempt(driving.action.id, "all", "6")
     arguments = (driving.action.id, driving.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b", "c"])
-    intended = driving.store.operations.begin(*arguments, driving.design_ref)
+    intended = driving.store.operations.begin(Claim(*arguments, driving.design_ref))
     assert driving.store.operations.acquire_lease(
         intended.op, "a process that still had the right when its action was stopped", 600.0
     )
@@ -335,7 +335,7 @@ def test_rule_24_what_a_stopped_action_may_have_sent_is_waited_for_while_it_may_
     driving = begin(text)
     begun = driving.store.groups.open_attempt(driving.action.id, "all", "6")
     arguments = (driving.action.id, driving.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b", "c"])
-    intended = driving.store.operations.begin(*arguments, driving.design_ref)
+    intended = driving.store.operations.begin(Claim(*arguments, driving.design_ref))
     assert driving.store.operations.acquire_lease(
         intended.op, "a process that was killed while it sent", 0.0, sending=True
     )

@@ -15,7 +15,7 @@ from site_engine.controller.owner_jobs import CHANGES_EVERY, NEVER_SEEN, check_o
 from site_engine.errors import AccountRefused, AirflowApiError
 from site_engine.kinds import KINDS
 from site_engine.monitoring.owners import AIRFLOW_INTERVAL, airflow_owner, list_owners, provisioner_owner
-from site_store import ActionState, Lease, OutboxRecord, SiteStore
+from site_store import ActionState, Lease, NewAction, NewRevision, OutboxRecord, SiteStore
 from strategy_lib.parsing.notifications import Target
 from tests.support.stores import new_store
 
@@ -65,7 +65,7 @@ def clock() -> Clock:
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Iterator[SiteStore]:
     with new_store() as url, SiteStore.open(url, clock.now) as opened:
-        opened.revisions.commit(SITE, {"a": "a: 1\n"}, [], "a: 1\n", "ann", notifications=TARGETS)
+        opened.revisions.commit(NewRevision(SITE, {"a": "a: 1\n"}, [], "a: 1\n", "ann", notifications=TARGETS))
         yield opened
 
 
@@ -74,7 +74,7 @@ def leader(store: SiteStore, clock: Clock, *jobs: Job) -> Controller:
 
 
 def fail_an_action(store: SiteStore) -> str:
-    action = store.actions.ensure("deploy_site", "run-1", "deploy_site", SITE, 1, {}, "ann")
+    action = store.actions.ensure("deploy_site", "run-1", NewAction("deploy_site", SITE, 1, {}, "ann"))
     store.actions.close(action.id, ActionState.FAILED, "no")
     (event,) = store.outbox.newest(SITE)
     return event.event_id
@@ -151,7 +151,7 @@ def test_a_target_that_was_taken_out_gets_nothing_more(store: SiteStore, clock: 
     receivers.refuses = NotDelivered("no")
     controller = leader(store, clock, send_notifications(receivers))
     go_on(controller, clock, 5)
-    store.revisions.commit(SITE, {"a": "a: 2\n"}, [], "a: 2\n", "ann", notifications={"targets": []})
+    store.revisions.commit(NewRevision(SITE, {"a": "a: 2\n"}, [], "a: 2\n", "ann", notifications={"targets": []}))
     receivers.refuses = None
     go_on(controller, clock, 60)
     assert receivers.taken == []

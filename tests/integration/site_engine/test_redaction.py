@@ -18,7 +18,7 @@ from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskMessag
 from provisioner_client.redacting import NOT_SHOWN, RedactingProvisioner
 from site_engine.designs import read_revision
 from site_engine.redaction import RedactedLog, exposed_in, redact_for_action, redact_for_site, secrets_of
-from site_store import RevisionSecrets, SiteStore
+from site_store import NewAction, NewRevision, RevisionSecrets, SiteStore
 from site_store.designs.sites import Sites
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
@@ -39,7 +39,7 @@ def test_a_task_hides_the_secrets_of_its_actions_revision(store_url: str) -> Non
     secret = document("drydock/HostProfile/v1", "guarded", {"oob": {"credential": SECRET}})
     with SiteStore.open(store_url) as store:
         commit_design(store, "alpha", site([node("n1"), secret], [group("all")]))
-        action = store.actions.ensure("deploy_site", "run", "deploy_site", "alpha", None, {}, "tester")
+        action = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "alpha", None, {}, "tester"))
         real = cast(Provisioner, SimpleNamespace(task=lambda _, **__: talking_task(f"IPMI refuses {SECRET}")))
         task = RedactingProvisioner(real, redact_for_action(store, action)).task(TaskRef("t"))
     assert [message.text for message in task.messages] == ["IPMI refuses ***"]
@@ -50,7 +50,7 @@ def test_secrets_that_were_stored_with_a_revision_are_not_looked_for_again(
 ) -> None:
     with SiteStore.open(store_url) as store:
         hidden = RevisionSecrets(frozenset({SECRET}), ("exposed",))
-        revision = store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
+        revision = store.revisions.commit(NewRevision("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden))
 
         def never(*_: object) -> None:
             raise AssertionError("the documents were read for their secrets")
@@ -64,8 +64,10 @@ def test_secrets_are_those_of_the_actions_revision_or_of_the_sites_newest(store_
     with SiteStore.open(store_url) as store:
         for number, secret in enumerate((SECRET, INHERITED), 1):
             hidden = RevisionSecrets(frozenset({secret}))
-            store.revisions.commit("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
-        action = store.actions.ensure("deploy_site", "run", "deploy_site", "alpha", 1, {}, "tester")
+            store.revisions.commit(
+                NewRevision("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
+            )
+        action = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "alpha", 1, {}, "tester"))
         assert redact_for_action(store, action)(f"500: bad {SECRET}") == "500: bad ***"
         assert redact_for_site(store, "alpha")(f"500: bad {INHERITED}") == "500: bad ***"
         assert redact_for_site(store, "beta")("no revision, no secret") == "no revision, no secret"
@@ -76,7 +78,7 @@ def test_what_is_said_while_the_secrets_cannot_be_read_is_not_shown(store_url: s
         raise ProvisionerUnavailable(f"500: bad {SECRET}", status=500)
 
     with SiteStore.open(store_url) as store:
-        action = store.actions.ensure("deploy_site", "run", "deploy_site", "alpha", 1, {}, "tester")
+        action = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "alpha", 1, {}, "tester"))
         real = cast(Provisioner, SimpleNamespace(nodes=nodes))
         with pytest.raises(ProvisionerUnavailable) as raised:
             RedactingProvisioner(real, redact_for_action(store, action)).nodes()
@@ -103,7 +105,7 @@ def test_a_task_hides_what_its_rendered_design_does_not_show_to_be_secret(store_
     text = yaml.safe_dump_all(written)
     rendered = yaml.safe_dump_all([document("a/B/v1", "child", {"b": INHERITED, "a": SECRET})])
     with SiteStore.open(store_url) as store:
-        revision = store.revisions.commit("alpha", {"design": text}, (), rendered, "tester")
+        revision = store.revisions.commit(NewRevision("alpha", {"design": text}, (), rendered, "tester"))
         found = secrets_of(store, *read_revision(store, "alpha", revision.number))
     assert found >= {INHERITED, f"root:{SECRET}"}
     assert (SECRET in found) is not broken

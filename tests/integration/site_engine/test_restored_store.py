@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from provisioner_client.designs import DesignSource
+from site_store import Claim
 from strategy_lib.phase import Phase
 from tests.support.driving import Begin
 from tests.support.fake_provisioner import FakeProvisioner
@@ -20,7 +21,7 @@ def test_rule_55_what_may_have_been_sent_after_the_backup_is_looked_for(
     before = begin(TEXT)
     begun = before.store.groups.open_attempt(before.action.id, "all", "6")
     arguments = (before.action.id, before.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b"])
-    intended = before.store.operations.begin(*arguments, before.design_ref)
+    intended = before.store.operations.begin(Claim(*arguments, before.design_ref))
     # This is what the backup has. Only the provisioner knows whether the operation was sent after it.
     if sent:
         fake.script("b", "prepare", "stuck")

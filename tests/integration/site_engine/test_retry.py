@@ -10,7 +10,7 @@ import pytest
 from site_engine.actions.retry import RETRY, RetryRefused, Task, plan_retry, retry_action
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.kinds import kind_of, tasks_of
-from site_store import ActionState, NotFound, SiteStore, StepState
+from site_store import ActionState, AskedState, NewAction, NotFound, SiteStore, StepState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.phase import Phase
 from tests.support.driving import Begin, Driving
@@ -126,7 +126,7 @@ def test_a_group_of_an_action_that_goes_on_can_be_tried_again(begin: Begin, fake
 
 def test_a_step_that_failed_before_the_groups_goes_again_with_all_behind_it(store: SiteStore) -> None:
     commit_design(store, "alpha", site(NODES, GROUPS))
-    made = store.actions.create("deploy_site", "alpha", 1, {}, "ann", context_marker=None, exclusive=True)
+    made = store.actions.create(NewAction("deploy_site", "alpha", 1, {}, "ann", context_marker=None), exclusive=True)
     for name, state in (("acquire", StepState.SUCCESS), ("load_design", StepState.SUCCESS)):
         store.steps.begin(made.id, name, 1)
         store.steps.leave(made.id, name, 1, state)
@@ -145,7 +145,7 @@ def test_of_a_step_on_nodes_those_go_again_that_are_not_done(begin: Begin, fake:
     store = begun.store
     store.actions.close(begun.action.id, ActionState.CANCELLED, "stopped")
     targets = {"target_nodes": ["a", "b"]}
-    action = store.actions.ensure("destroy_nodes", "run-2", "destroy_nodes", "alpha", 1, targets, "ann")
+    action = store.actions.ensure("destroy_nodes", "run-2", NewAction("destroy_nodes", "alpha", 1, targets, "ann"))
     store.locks.acquire(action.id)
     driving = replace(begun, action=action)
     store.steps.begin(driving.action.id, "destroy_nodes", 1)
@@ -193,7 +193,7 @@ def test_who_asked_is_kept_unless_airflow_refuses(failed: Driving, error: Airflo
 
 def test_another_action_on_the_site_is_named(failed: Driving) -> None:
     other = failed.store.actions.create(
-        "deploy_site", failed.action.site, 1, {}, "bob", context_marker=None, exclusive=True
+        NewAction("deploy_site", failed.action.site, 1, {}, "bob", context_marker=None), exclusive=True
     )
     failed.store.locks.acquire(other.id)
     with pytest.raises(RetryRefused, match=other.id):
@@ -206,21 +206,25 @@ def test_an_action_that_succeeded_and_a_dry_run_have_nothing_to_try_again(begin:
     store.actions.close(driving.action.id, ActionState.SUCCESS, "success")
     with pytest.raises(RetryRefused, match="nothing of it has failed"):
         plan_retry(store, driving.action.id)
-    dry = store.actions.create("deploy_site", "alpha", 1, {}, "ann", context_marker=None, exclusive=False, dry_run=True)
+    dry = store.actions.create(
+        NewAction("deploy_site", "alpha", 1, {}, "ann", context_marker=None, dry_run=True), exclusive=False
+    )
     with pytest.raises(RetryRefused, match="a dry run: create it again"):
         plan_retry(store, dry.id)
 
 
 def test_rule_51_a_node_out_of_use_is_not_tried_again_and_with_no_other_nothing_is(failed: Driving) -> None:
     users = failed.store.user_states
-    assert users.change("alpha", ["b"], NodeAvailability.MAINTENANCE, "new disk", "ann", force=True).change.modified
+    asked = AskedState(NodeAvailability.MAINTENANCE, "new disk", force=True)
+    assert users.change("alpha", ["b"], asked, "ann").change.modified
     plan = plan_retry(failed.store, failed.action.id)
     assert ([group.nodes for group in plan.groups], plan.nodes) == ([(), ("c",), ("d",)], ("c", "d"))
     assert plan.left_out == {"b": "set to maintenance by ann: new disk"}
     assert plan.warnings == (
         "node b is set to maintenance by ann: new disk: `slipway set node-state b up --site alpha` comes first",
     )
-    assert users.change("alpha", ["c", "d"], NodeAvailability.RETIRED, "", "ann", force=True).change.modified
+    asked = AskedState(NodeAvailability.RETIRED, "", force=True)
+    assert users.change("alpha", ["c", "d"], asked, "ann").change.modified
     with pytest.raises(RetryRefused, match=r"nothing can be tried again: .*, and 2 more nodes are out of use: .* up "):
         plan_retry(failed.store, failed.action.id)
 

@@ -9,7 +9,7 @@ import pytest
 from site_engine.controller.controller import Controller
 from site_engine.controller.run_notes import NOTES_EVERY, note_runs
 from site_engine.errors import AirflowRefused
-from site_store import ActionRecord, ActionState, ApprovalAnswer, SiteStore
+from site_store import ActionRecord, ActionState, ApprovalAnswer, NewAction, SiteStore
 from strategy_lib.strategy import ApprovalMoment
 from tests.support.fake_clock import FakeClock
 
@@ -30,7 +30,7 @@ class Airflow:
 @pytest.fixture
 def ended(store: SiteStore) -> ActionRecord:
     """Return an action that has failed."""
-    made = store.actions.create("deploy_site", "alpha", 3, {}, "ann", context_marker=None, exclusive=True)
+    made = store.actions.create(NewAction("deploy_site", "alpha", 3, {}, "ann", context_marker=None), exclusive=True)
     store.actions.close(made.id, ActionState.FAILED, "critical group one failed")
     return made
 
@@ -67,9 +67,9 @@ def test_a_note_that_airflow_refuses_is_not_tried_again(
 
 def test_what_has_not_ended_or_has_no_run_is_not_noted(store: SiteStore, clock: FakeClock) -> None:
     airflow = Airflow()
-    store.actions.create("deploy_site", "alpha", 3, {}, "ann", context_marker=None, exclusive=True)
+    store.actions.create(NewAction("deploy_site", "alpha", 3, {}, "ann", context_marker=None), exclusive=True)
     alone = store.actions.create(
-        "deploy_site", "beta", 3, {}, "ann", context_marker=None, exclusive=True, has_run=False
+        NewAction("deploy_site", "beta", 3, {}, "ann", context_marker=None), exclusive=True, has_run=False
     )
     store.actions.close(alone.id, ActionState.SUCCESS, "done")
     look(store, airflow, clock)
@@ -78,7 +78,7 @@ def test_what_has_not_ended_or_has_no_run_is_not_noted(store: SiteStore, clock: 
 
 def test_whom_an_action_waits_for_is_its_note_until_he_answers(store: SiteStore, clock: FakeClock) -> None:
     airflow = Airflow()
-    made = store.actions.create("deploy_site", "alpha", 3, {}, "ann", context_marker=None, exclusive=True)
+    made = store.actions.create(NewAction("deploy_site", "alpha", 3, {}, "ann", context_marker=None), exclusive=True)
     asked = store.approvals.ask(made.id, "two racks", 1, ApprovalMoment.BEFORE, "Is it cabled?")
     look(store, airflow, clock, times=3)
     command = f"slipway approve action/{made.id} --group 'two racks'"

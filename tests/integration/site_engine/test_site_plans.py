@@ -22,7 +22,7 @@ from site_engine.plans.planning import plan_action
 from site_engine.plans.releases import releases_of
 from site_engine.plans.site_plans import plan_of_run, plan_request, plan_site
 from site_engine.plans.site_rehearsals import simulate_plan
-from site_store import ActionState, PlannedGroup, SiteStore
+from site_store import ActionState, AskedState, PlannedGroup, SiteStore
 from site_store.tables import node as node_table
 from strategy_lib.goals.change_words import Deed
 from strategy_lib.node import NodeState
@@ -364,12 +364,16 @@ def test_rule_51_nodes_out_of_use_are_named_beforehand_and_what_fails_by_them_is
     commit_design(store, "alpha", design("noble", strategy=strict))
     show(store, a=NodeCondition.READY, b=NodeCondition.READY)
     for name, state in (("a", NodeAvailability.MAINTENANCE), ("c", NodeAvailability.RETIRED)):
-        assert store.user_states.change("alpha", [name], state, "new disk", "ann", force=True).change.modified
+        assert store.user_states.change(
+            "alpha", [name], AskedState(state, "new disk", force=True), "ann"
+        ).change.modified
     plan = plan_site(store, "alpha")
     assert changes(plan) == {"a": ("change", False), "b": ("change", True), "d": ("add", False)}
     assert plan.nodes["a"].withheld == "set to maintenance by ann: new disk"
     assert "c" in plan.unchanged, "it is as wanted, and counts so (rule 15)"
     assert {one.name: one.failing for one in plan.groups} == {"one": "prepare_criteria", "two": None}
-    assert store.user_states.change("alpha", ["a"], NodeAvailability.UP, "", "ann", force=True).change.modified
+    assert store.user_states.change(
+        "alpha", ["a"], AskedState(NodeAvailability.UP, "", force=True), "ann"
+    ).change.modified
     again = plan_site(store, "alpha")
     assert (changes(again)["a"], again.groups[0].failing) == (("change", True), None)

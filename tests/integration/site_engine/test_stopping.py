@@ -15,7 +15,7 @@ from site_engine.operations import run as operation_run
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.process import STOP, Stopping
-from site_store import OperationStatus
+from site_store import Claim, OperationStatus
 from site_store.operations.operations import Operations
 from strategy_lib.phase import Phase
 from tests.support.driving import LOG, Begin, Driving
@@ -113,7 +113,7 @@ def test_a_task_that_is_told_while_it_waits_does_not_wait_on(
     operations = OperationRun(driving.store, driving.connect(), Clock(clock.now()), 60.0, LOG, stopping)
     driving.store.groups.open_attempt(driving.action.id, "all", "0")
     operation = driving.store.operations.begin(
-        driving.action.id, driving.action.site, "all", 1, Phase.PREPARE, ["a"], driving.design_ref
+        Claim(driving.action.id, driving.action.site, "all", 1, Phase.PREPARE, ["a"], driving.design_ref)
     )
     with pytest.raises(TaskStopped):
         operations.run(operation, PhaseTimes(0.05, 60.0, 60.0))
@@ -140,7 +140,7 @@ def test_the_end_of_a_step_stays_what_it_was(
     driving: Driving, phase: Phase, status: OperationStatus, result: str, said: str | None
 ) -> None:
     action = driving.action
-    operation = driving.store.operations.begin(action.id, action.site, None, 0, phase, (), driving.design_ref)
+    operation = driving.store.operations.begin(Claim(action.id, action.site, None, 0, phase, (), driving.design_ref))
     driving.store.operations.mark_submitted(operation.op, "task-1")
     driving.store.operations.finish(operation.op, status, result)
     request = SiteStepRequest(action.id, action.site, phase, 0, driving.design_ref, PhaseTimes(0.05, 60.0, 60.0))

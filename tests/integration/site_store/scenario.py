@@ -8,7 +8,17 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import select
 
-from site_store import ActionRecord, GroupRecord, Operation, OperationStatus, PlannedGroup, SiteStore
+from site_store import (
+    ActionRecord,
+    Claim,
+    GroupRecord,
+    NewAction,
+    NewPlan,
+    Operation,
+    OperationStatus,
+    PlannedGroup,
+    SiteStore,
+)
 from site_store.nodes.nodes import write_wanted
 from site_store.tables import event
 from strategy_lib.outcome import Outcome
@@ -59,7 +69,7 @@ class Scenario:
     clock: FakeClock
 
     def action(self, run_id: str = "run-1", site: str = SITE) -> ActionRecord:
-        return self.store.actions.ensure("deploy_site", run_id, "deploy_site", site, None, {}, "ann")
+        return self.store.actions.ensure("deploy_site", run_id, NewAction("deploy_site", site, None, {}, "ann"))
 
     def running(
         self,
@@ -72,7 +82,7 @@ class Scenario:
         action = self.action(run_id)
         self.store.locks.acquire(action.id)
         plan = [PlannedGroup(Group(name, critical=True), tuple(nodes)) for name, nodes in groups.items()]
-        self.store.groups.save_plan(action.id, plan, done, digests or {})
+        self.store.groups.save_plan(action.id, NewPlan(plan, done, digests or {}))
         return self.store.actions.get(action.id)
 
     def open(self, action: ActionRecord, group: str, key: str = "first") -> GroupRecord:
@@ -88,7 +98,7 @@ class Scenario:
     ) -> Operation:
         wanted = record.nodes if nodes is None else nodes
         return self.store.operations.begin(
-            record.action_id, site, record.name, record.attempt, phase, wanted, "file:///design", found
+            Claim(record.action_id, site, record.name, record.attempt, phase, wanted, "file:///design", found)
         )
 
     def submit(self, operation: Operation) -> Operation:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from site_store import SiteStore
+from site_store import NewRevision, SiteStore
 from slipway_airflow.operators.begin_action import BeginActionOperator
 from slipway_api.actions.view import created_view
 from tests.support.stores import new_store
@@ -31,7 +31,7 @@ def test_the_parameters_of_a_run_that_airflow_started_always_have_the_same_three
     ti = SimpleNamespace(dag_id="deploy_site", run_id="manual", task_id="acquire", try_number=1)
     context = {"ti": ti, "params": params, "dag_run": SimpleNamespace(conf={}, triggering_user_name="ann")}
     with new_store() as url, SiteStore.open(url) as store:
-        store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester")
+        store.revisions.commit(NewRevision("alpha", {"design": "a: 1"}, (), "a: 1", "tester"))
         BeginActionOperator(task_id="acquire", kind="deploy_site", steps=["acquire"]).run_step(
             cast(Any, context), store
         )

@@ -12,7 +12,7 @@ import pytest
 from site_engine.errors import TaskStopped
 from site_engine.operations.run import OperationRun
 from site_engine.process import STOP
-from site_store import SiteStore
+from site_store import NewAction, SiteStore
 from slipway_airflow import connections
 from slipway_airflow.operators.waiting import StepWork, WaitingOperator
 from tests.support.fake_clock import FakeClock
@@ -35,7 +35,7 @@ def run_step(url: str, worker_is: timedelta, work: Callable[[SiteStore, str, Ope
     clock = FakeClock(datetime.now(UTC) + worker_is)
     with SiteStore.open(url, clock.now) as store:
         commit_design(store, "alpha", "", [])
-        action = store.actions.ensure("deploy_site", "run-1", "deploy_site", "alpha", 1, {}, "tester")
+        action = store.actions.ensure("deploy_site", "run-1", NewAction("deploy_site", "alpha", 1, {}, "tester"))
         store.locks.acquire(action.id)
         store.actions.record_command(action.id, STOP, "ann")
         clock.sleep(8)

@@ -12,7 +12,7 @@ from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import ConnectionResult, DRCount, ErrorResponse, GetConnection, GetDRCount
 
 from site_engine.errors import ConnectionLookupFailed, SettingsError
-from site_store import ActionRecord, SiteStore
+from site_store import ActionRecord, NewAction, SiteStore
 from slipway_airflow import connections
 from slipway_airflow.connections import find_connection, find_for_site, for_action, for_site
 
@@ -149,7 +149,7 @@ def store(store_url: str) -> Iterator[SiteStore]:
 @pytest.fixture
 def action(store: SiteStore) -> ActionRecord:
     """Begin an action that was started in Airflow's pages: its connection is not decided."""
-    return store.actions.ensure("deploy_site", "manual__1", "deploy_site", "alpha", 1, {}, "tester")
+    return store.actions.ensure("deploy_site", "manual__1", NewAction("deploy_site", "alpha", 1, {}, "tester"))
 
 
 def test_the_first_task_decides_and_no_other_connection_is_used_then(

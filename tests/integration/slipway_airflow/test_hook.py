@@ -13,7 +13,7 @@ from provisioner_client.http_settings import RetryPolicy
 from provisioner_client.redacting import RedactingProvisioner
 from site_engine.operations.run import ActionClients
 from site_engine.operations.wait import ONE_LOOK, StillRunning
-from site_store import RevisionSecrets, SiteStore
+from site_store import Claim, NewAction, NewRevision, RevisionSecrets, SiteStore
 from slipway_airflow import connections
 from slipway_airflow.operators.waiting import StepWork, WaitingOperator
 from slipway_airflow.triggers import ProvisionerTaskTrigger
@@ -41,14 +41,15 @@ def test_another_action_is_asked_about_over_the_connection_that_it_uses(
 
     monkeypatch.setattr(connections, "find_connection", found)
     with SiteStore.open(store_url) as store:
-        store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester")
+        store.revisions.commit(NewRevision("alpha", {"design": "a: 1"}, (), "a: 1", "tester"))
         older, newer = (
-            store.actions.ensure("verify_site", run, "verify_site", "alpha", 1, {}, "tester") for run in ("one", "two")
+            store.actions.ensure("verify_site", run, NewAction("verify_site", "alpha", 1, {}, "tester"))
+            for run in ("one", "two")
         )
         store.actions.decide_connection(older.id, "slipway_provisioner")
         store.actions.decide_connection(newer.id, "slipway_provisioner_alpha")
         store.locks.acquire(older.id)
-        begun = store.operations.begin(older.id, "alpha", None, 1, Phase.VERIFY_SITE, (), "http://design")
+        begun = store.operations.begin(Claim(older.id, "alpha", None, 1, Phase.VERIFY_SITE, (), "http://design"))
         store.locks.release(older.id)
         store.locks.acquire(newer.id)
 
@@ -73,9 +74,13 @@ def test_the_words_about_another_action_are_hidden_by_its_own_secrets(store_url:
         actions = []
         for number, secret in enumerate(("hunter2-of-old", "hunter2-of-new"), 1):
             hidden = RevisionSecrets(frozenset({secret}))
-            store.revisions.commit("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
+            store.revisions.commit(
+                NewRevision("alpha", {"design": f"a: {number}"}, (), f"a: {number}", "tester", hidden=hidden)
+            )
             run = f"run-{number}"
-            actions.append(store.actions.ensure("verify_site", run, "verify_site", "alpha", number, {}, "tester"))
+            actions.append(
+                store.actions.ensure("verify_site", run, NewAction("verify_site", "alpha", number, {}, "tester"))
+            )
         here = connections.provisioner_connection(hook().connection)
         client = ActionClients(store, actions[1], here, connections.for_action).elsewhere(actions[0].id)
         assert isinstance(client, RedactingProvisioner)

@@ -15,7 +15,7 @@ from provisioner_client.redacting import Redact, RedactingProvisioner
 from provisioner_client.shared_lists import Shared
 from site_engine.provisioners import ProvisionerConnection
 from site_engine.shared_lists import SHORT_PATIENCE, StoreLists
-from site_store import RevisionSecrets, SiteStore
+from site_store import Claim, NewAction, NewRevision, RevisionSecrets, SiteStore
 from slipway_airflow import trigger_waits
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 from strategy_lib.phase import Phase
@@ -32,10 +32,10 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
 ) -> None:
     with SiteStore.open(store_url) as store:
         hidden = RevisionSecrets(frozenset({SECRET}))
-        store.revisions.commit("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden)
-        action = store.actions.ensure("verify_site", "run", "verify_site", "alpha", 1, {}, "tester")
+        store.revisions.commit(NewRevision("alpha", {"design": "a: 1"}, (), "a: 1", "tester", hidden=hidden))
+        action = store.actions.ensure("verify_site", "run", NewAction("verify_site", "alpha", 1, {}, "tester"))
         store.locks.acquire(action.id)
-        op = store.operations.begin(action.id, "alpha", None, 1, Phase.VERIFY_SITE, (), "http://design").op
+        op = store.operations.begin(Claim(action.id, "alpha", None, 1, Phase.VERIFY_SITE, (), "http://design")).op
         token = store.revisions.get("alpha", 1).design_token
     nothing = frozenset[str]()
     over = ProvisionerTask(

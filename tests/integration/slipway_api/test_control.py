@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from site_engine.errors import AirflowApiError
-from site_store import ActionState, SiteStore
+from site_store import ActionState, NewAction, SiteStore
 from slipway_api.actions.control import COMMANDS, give_command
 from slipway_api.http.api_errors import ApiError
 from tests.support.airflow_answers import airflow
@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> Iterator[SiteStore]:
 @pytest.fixture
 def running(store: SiteStore) -> str:
     """Return the id of an action that holds its site."""
-    action = store.actions.create("deploy_site", "alpha", 1, {}, "ann", context_marker=None, exclusive=True)
+    action = store.actions.create(NewAction("deploy_site", "alpha", 1, {}, "ann", context_marker=None), exclusive=True)
     store.locks.acquire(action.id)
     return action.id
 

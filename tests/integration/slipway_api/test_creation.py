@@ -12,7 +12,7 @@ import pytest
 
 from site_engine.errors import AirflowApiError
 from site_engine.node_lists import keep_list
-from site_store import ActionState, SiteStore
+from site_store import ActionState, NewAction, SiteStore
 from slipway_api.actions import creation
 from slipway_api.actions.creation import create
 from slipway_api.actions.dry_run import dry_run
@@ -42,7 +42,7 @@ def store(tmp_path: Path) -> Iterator[SiteStore]:
 
 @pytest.fixture
 def dead(store: SiteStore) -> str:
-    action = store.actions.create("deploy_site", "alpha", 3, {}, "ann", context_marker=None, exclusive=True)
+    action = store.actions.create(NewAction("deploy_site", "alpha", 3, {}, "ann", context_marker=None), exclusive=True)
     store.locks.acquire(action.id)
     return action.id
 

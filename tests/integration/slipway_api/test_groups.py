@@ -10,7 +10,7 @@ import pytest
 
 from site_engine.actions.dead_actions import action_for_display, close_without_report
 from site_engine.trees.status_trees import action_tree
-from site_store import ActionRecord, PlannedGroup, SiteStore
+from site_store import ActionRecord, NewPlan, PlannedGroup, SiteStore
 from site_store.operations.tasks import Tasks
 from slipway_api.actions.groups import action_nodes, shown_groups
 from slipway_api.actions.view import describe
@@ -74,7 +74,7 @@ def test_an_answer_is_of_one_moment_though_groups_appear_while_it_is_made(
     def plan_meanwhile(tasks: Tasks, action_id: str) -> Any:
         found = counted(tasks, action_id)
         plan = [PlannedGroup(Group("a", critical=True), ("n1",))]
-        site.store.groups.save_plan(action.id, plan, (), {})
+        site.store.groups.save_plan(action.id, NewPlan(plan, (), {}))
         return found
 
     monkeypatch.setattr(Tasks, "node_counts", plan_meanwhile)
@@ -92,7 +92,7 @@ def test_rule_28_a_blocked_group_whose_task_only_judges_it_is_not_said_to_be_pre
     site.store.locks.acquire(action.id)
     groups = [Group("a", critical=True), Group("b", critical=True, depends_on=("a",))]
     plan = [PlannedGroup(one, (f"n-{one.name}",)) for one in groups]
-    site.store.groups.save_plan(action.id, plan, (), {})
+    site.store.groups.save_plan(action.id, NewPlan(plan, (), {}))
     site.fail(site.open(action, "a"))
     site.open(action, "b")
     blocked = shown_groups(site.store, action)[1]

@@ -17,7 +17,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from site_engine.errors import UnknownNodes
-from site_engine.node_states.overrides import Override, named_nodes, set_states
+from site_engine.node_states.overrides import named_nodes, set_states
+from site_store import AskedState
 from slipway_api.http import airflow_access as access
 from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute
@@ -104,7 +105,7 @@ def _back(request: Request, site: str, state: NodeAvailability) -> Response:
     return RedirectResponse(f"{root}/ui/sites/{segment(site)}/states{query}", 303)
 
 
-def _read(store: SiteStore, site: str, given: Mapping[str, str]) -> tuple[tuple[str, ...], Override]:
+def _read(store: SiteStore, site: str, given: Mapping[str, str]) -> tuple[tuple[str, ...], AskedState]:
     """Return the nodes that are meant, and what is to be set. Raises `_NotSound` and `UnknownNodes`."""
     names = [line.strip() for line in given["nodes"].splitlines() if line.strip()]
     if not (names or given["group"] or given["rack"]):
@@ -120,7 +121,7 @@ def _read(store: SiteStore, site: str, given: Mapping[str, str]) -> tuple[tuple[
     nodes = named_nodes(store, site, _parted(store, site, names), given["group"] or None, given["rack"] or None)
     if not nodes:
         raise _NotSound("these are no nodes: name at least one")
-    return nodes, Override(state, given["reason"], until, force=given["force"] == "yes")
+    return nodes, AskedState(state, given["reason"], until, force=given["force"] == "yes")
 
 
 def _parted(store: SiteStore, site: str, lines: Sequence[str]) -> list[str]:
@@ -151,7 +152,7 @@ def _moment(text: str, now: datetime) -> datetime:
     return moment
 
 
-def _effects(store: SiteStore, site: str, wanted: Override) -> list[str]:
+def _effects(store: SiteStore, site: str, wanted: AskedState) -> list[str]:
     """Return in sentences what follows."""
     said = {
         _A.UP: ["Actions may work on these nodes again, from now on.", "Their crashes are forgotten."],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from site_store import ActionState, SiteStore, VersionChanged
+from site_store import ActionState, NewAction, SiteStore, VersionChanged
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
@@ -81,7 +81,7 @@ def test_stopping_what_ended_unseen_closes_it(
 
 
 def test_an_action_whose_run_may_be_on_its_way_is_not_lost(user: httpx.Client, store: SiteStore) -> None:
-    made = store.actions.create("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    made = store.actions.create(NewAction("deploy_site", "default", 1, {}, "op", context_marker=None), exclusive=True)
     answer = control(user, made.id, "stop")
     assert (answer.status_code, answer.json()["retry"]) == (409, True)
     assert store.actions.get(made.id).state is ActionState.PENDING

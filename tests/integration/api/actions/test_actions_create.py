@@ -14,7 +14,7 @@ import yaml
 from airflow.secrets.metastore import MetastoreBackend
 from sqlalchemy.exc import OperationalError
 
-from site_store import ActionState, SiteStore, Version
+from site_store import ActionState, NewRevision, SiteStore, Version
 from tests.integration.api.airflow_runs import ACTIONS, DESIGN, AirflowRuns, ask, commit, create
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
@@ -200,7 +200,7 @@ BROKEN = DESIGN.replace("minimum_successful_nodes: 2", "minimum_successful_nodes
 
 
 def test_a_revision_that_is_not_valid_is_refused_with_all_it_says(user: httpx.Client, store: SiteStore) -> None:
-    store.revisions.commit("default", {"design": BROKEN}, [], None, "tester", forced=True)
+    store.revisions.commit(NewRevision("default", {"design": BROKEN}, [], None, "tester", forced=True))
     answer = ask(user)
     assert answer.status_code == 400
     assert any("minimum_successful_nodes" in message for message in said(answer))

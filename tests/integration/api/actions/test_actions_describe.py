@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from site_engine.kinds import DEPLOY_GROUP_BESIDE, KINDS, VERDICT, kind_of, tasks_of
-from site_store import ActionState, SiteStore, StepState
+from site_store import ActionState, Claim, NewAction, SiteStore, StepState
 from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan, run_of
 from tests.support.lossy_proxy import LossyProxy
@@ -69,10 +69,10 @@ def test_an_action_that_was_started_in_airflows_pages_is_found_by_its_run(
     viewer: httpx.Client, user: httpx.Client, store: SiteStore
 ) -> None:
     run_id = "manual__2026-03-01T12:00:00.123456+00:00"
-    first = store.actions.ensure("deploy_site", run_id, "deploy_site", "default", 1, {}, "ann")
+    first = store.actions.ensure("deploy_site", run_id, NewAction("deploy_site", "default", 1, {}, "ann"))
     assert user.post(f"{ACTIONS}/{run_id}/control/pause").status_code == 202
     assert store.actions.get(first.id).paused is not None
-    second = store.actions.ensure("update_site", run_id, "update_site", "other", 1, {}, "ann")
+    second = store.actions.ensure("update_site", run_id, NewAction("update_site", "other", 1, {}, "ann"))
     ambiguous = viewer.get(f"{ACTIONS}/{run_id}")
     assert ambiguous.status_code == 409
     assert f"{first.id} (deploy_site), {second.id} (update_site)" in ambiguous.json()["message"]
@@ -152,7 +152,7 @@ def test_an_action_without_a_run_is_shown_by_the_store_alone(
 ) -> None:
     commit(store)
     made = store.actions.create(
-        "deploy_site", "default", 1, {}, "slipway", context_marker=None, exclusive=True, has_run=False
+        NewAction("deploy_site", "default", 1, {}, "slipway", context_marker=None), exclusive=True, has_run=False
     ).id
     plan(store, made)
     store.actions.mark_step(made, "plan_groups")
@@ -253,7 +253,9 @@ def test_nodes_in_trouble_are_named_and_with_the_highest_verbosity_all(
     (held,) = described(viewer, under_way)["nodes"]
     assert (held["name"], held["state"], held["message"]) == ("n3", "not_started", "held by provisioner task 7")
     store.tasks.explain_pending(under_way, Phase.PREPARE, ["n3"], None)
-    begun = store.operations.begin(under_way, "default", "control", 1, Phase.PREPARE, ["n1", "n2"], "file:///design")
+    begun = store.operations.begin(
+        Claim(under_way, "default", "control", 1, Phase.PREPARE, ["n1", "n2"], "file:///design")
+    )
     assert store.operations.acquire_lease(begun.op, "me", 30, sending=True)
     store.operations.mark_submitted(begun.op, "task")
     store.actions.close(under_way, ActionState.CANCELLED, "stopped")

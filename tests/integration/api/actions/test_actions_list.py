@@ -10,7 +10,7 @@ import httpx
 import pytest
 from sqlalchemy import Table, update
 
-from site_store import ActionState, SiteStore
+from site_store import ActionState, NewAction, SiteStore
 from site_store.tables import action, action_step, group_run
 from strategy_lib.phase import GroupState, Reason
 from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan
@@ -33,7 +33,7 @@ def over(store: SiteStore, count: int, site: str = "default", kind: str = "deplo
     """Store so many actions that are over; return their ids, newest first."""
     ids = []
     for _ in range(count):
-        made = store.actions.create(kind, site, 1, {}, "op", context_marker=None, exclusive=True)
+        made = store.actions.create(NewAction(kind, site, 1, {}, "op", context_marker=None), exclusive=True)
         store.actions.close(made.id, ActionState.SUCCESS, "every group succeeded")
         ids.append(made.id)
     return ids[::-1]
@@ -63,7 +63,7 @@ def test_rule_27_a_stored_state_that_nobody_knows_is_listed_as_undefined(
     user: httpx.Client, store: SiteStore, table: Table, shown: dict[str, Any]
 ) -> None:
     (good,) = over(store, 1)
-    made = store.actions.create("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    made = store.actions.create(NewAction("deploy_site", "default", 1, {}, "op", context_marker=None), exclusive=True)
     plan(store, made.id)
     store.steps.begin(made.id, "acquire", 1)
     this = (action.c.id if table is action else table.c.action_id) == made.id
@@ -80,7 +80,7 @@ def test_rule_27_a_stored_state_that_nobody_knows_is_listed_as_undefined(
 def test_rule_27_an_action_with_a_word_of_a_group_that_nobody_knows_is_described(
     user: httpx.Client, store: SiteStore, word: str
 ) -> None:
-    made = store.actions.create("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    made = store.actions.create(NewAction("deploy_site", "default", 1, {}, "op", context_marker=None), exclusive=True)
     plan(store, made.id)
     control = (group_run.c.action_id == made.id) & (group_run.c.name == "control")
     store._database.write(lambda tx: tx.execute(update(group_run).where(control).values({word: "bogus"})))
@@ -164,7 +164,7 @@ def test_an_action_whose_run_is_over_is_shown_as_over(
 
 
 def test_a_pending_action_without_a_run_is_over_after_two_minutes(user: httpx.Client, store: SiteStore) -> None:
-    made = store.actions.create("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    made = store.actions.create(NewAction("deploy_site", "default", 1, {}, "op", context_marker=None), exclusive=True)
     (young,) = listed(user)
     assert young["action_lifecycle"] == "Pending"
     earlier = datetime.now(UTC) - timedelta(seconds=121)

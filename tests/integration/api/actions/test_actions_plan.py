@@ -9,7 +9,7 @@ import httpx
 import pytest
 import requests
 
-from site_store import SiteStore
+from site_store import AskedState, SiteStore
 from strategy_lib.node_states.generated import NodeAvailability
 from tests.integration.api.airflow_runs import ACTIONS, DESIGN, commit
 from tests.integration.api.http.test_service import assert_failure
@@ -159,7 +159,8 @@ def test_rule_51_nodes_out_of_use_are_named_with_who_set_them_and_criteria_are_f
     user: httpx.Client, store: SiteStore
 ) -> None:
     users = store.user_states
-    assert users.change("default", ["n1"], NodeAvailability.MAINTENANCE, "new disk", "ann", force=True).change.modified
+    asked = AskedState(NodeAvailability.MAINTENANCE, "new disk", force=True)
+    assert users.change("default", ["n1"], asked, "ann").change.modified
     why = "set to maintenance by ann: new disk"
     found = planned(user, force=True)
     assert (did(found, "withhold"), did(found, "deploy"), found["verdict"]) == (["n1"], ["n2", "n3"], "failure")
@@ -180,7 +181,8 @@ def test_rule_51_a_named_node_out_of_use_is_refused_and_force_does_not_help(
     user: httpx.Client, store: SiteStore, path: str
 ) -> None:
     users = store.user_states
-    assert users.change("default", ["n3"], NodeAvailability.RETIRED, "moves out", "ann", force=True).change.modified
+    asked = AskedState(NodeAvailability.RETIRED, "moves out", force=True)
+    assert users.change("default", ["n3"], asked, "ann").change.modified
     for kind in ("redeploy_server", "deploy_site", "relabel_nodes"):
         parameters = {"target_nodes": "n2,n3", **({"force": True} if kind != "relabel_nodes" else {})}
         refused = user.post(path, json={"name": kind, "parameters": parameters})

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from site_engine.actions.finalization import finalize_action
-from site_store import ActionRecord, ActionState, SiteStore
+from site_store import ActionRecord, ActionState, NewAction, SiteStore
 from slipway_airflow import connections
 from slipway_api.actions.notes import notes_of_action
 from slipway_api.http import airflow_access as access
@@ -21,7 +21,7 @@ DETAILS = "/api/v1.0/notedetails"
 @pytest.fixture
 def action(store: SiteStore) -> ActionRecord:
     """Let things happen in an action: one of its own, one of a step, one of a group, one of a node."""
-    action = store.actions.ensure("deploy_site", "run-1", "deploy_site", "alpha", None, {}, "tester")
+    action = store.actions.ensure("deploy_site", "run-1", NewAction("deploy_site", "alpha", None, {}, "tester"))
     store.locks.acquire(action.id)
     store.events.add("alpha", "step_failed", "no design", action_id=action.id, data={"step": "load_design"})
     store.events.add("alpha", "outcome", "2 succeeded", action_id=action.id, group="racks", data={"op": 4})
@@ -75,7 +75,7 @@ def test_an_id_that_no_note_can_have(viewer: httpx.Client, note_id: str) -> None
 
 
 def test_behind_the_note_of_a_verdict_is_the_report(viewer: httpx.Client, store: SiteStore) -> None:
-    made = store.actions.create("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    made = store.actions.create(NewAction("deploy_site", "default", 1, {}, "op", context_marker=None), exclusive=True)
     assert_failure(viewer.get(f"{DETAILS}/{made.id}"), 404, "this action has no verdict yet")
     store.locks.acquire(made.id)
     report = finalize_action(store, made, {"load_design": "failed"}, logging.getLogger("test"), connections)
@@ -87,7 +87,7 @@ def test_behind_the_note_of_a_verdict_is_the_report(viewer: httpx.Client, store:
 
 
 def test_of_an_action_without_a_report_there_is_the_verdict(viewer: httpx.Client, store: SiteStore) -> None:
-    made = store.actions.create("deploy_site", "default", 1, {}, "op", context_marker=None, exclusive=True)
+    made = store.actions.create(NewAction("deploy_site", "default", 1, {}, "op", context_marker=None), exclusive=True)
     store.actions.close(made.id, ActionState.CANCELLED, "stopped by op before it began")
     assert viewer.get(f"{DETAILS}/{made.id}").text == "stopped by op before it began\n"
 
@@ -95,7 +95,7 @@ def test_of_an_action_without_a_report_there_is_the_verdict(viewer: httpx.Client
 def test_a_note_of_an_action_that_one_may_not_see(
     viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    action = store.actions.ensure("destroy_nodes", "run-2", "destroy_nodes", "alpha", None, {}, "tester")
+    action = store.actions.ensure("destroy_nodes", "run-2", NewAction("destroy_nodes", "alpha", None, {}, "tester"))
     store.locks.acquire(action.id)
     (note,) = notes_of_action(store, action.id, 1)
     monkeypatch.setattr(access.Caller, "may_read", lambda _, dag_id: dag_id == "deploy_site")

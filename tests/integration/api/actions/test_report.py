@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from site_engine.actions.finalization import finalize_action
-from site_store import ActionState, SiteStore
+from site_store import ActionState, NewAction, SiteStore
 from slipway_airflow import connections
 from slipway_api.actions.report import MOST_NODES, report_page
 from strategy_lib.node import NodeState
@@ -23,7 +23,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 @pytest.fixture
 def reported(store: SiteStore) -> str:
     """Return the id of an action that failed in a step, which said something hostile."""
-    action = store.actions.ensure("deploy_site", "manual__report", "deploy_site", "alpha", 3, {}, "tester")
+    action = store.actions.ensure("deploy_site", "manual__report", NewAction("deploy_site", "alpha", 3, {}, "tester"))
     store.events.add("alpha", "step_failed", HOSTILE, action_id=action.id, data={"step": "verify_site"})
     finalize_action(store, action, {"verify_site": "failed"}, logging.getLogger("test"), connections)
     return action.id
@@ -49,7 +49,7 @@ def test_by_the_id_of_the_run(viewer: httpx.Client, reported: str) -> None:
 
 
 def test_an_action_without_a_report_says_why(viewer: httpx.Client, store: SiteStore) -> None:
-    action = store.actions.ensure("deploy_site", "manual__none", "deploy_site", "alpha", 3, {}, "tester")
+    action = store.actions.ensure("deploy_site", "manual__none", NewAction("deploy_site", "alpha", 3, {}, "tester"))
     assert_failure(
         viewer.get(f"{ACTIONS}/{action.id}/report"), 404, f"action {action.id} has no report: it is not over"
     )

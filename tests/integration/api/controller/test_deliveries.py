@@ -17,7 +17,7 @@ from api_client.slipway import SlipwayClient
 from api_client.webhook import EVENT, SIGNATURE, TIMESTAMP, is_signed
 from site_engine.controller.controller import NAME
 from site_engine.controller.notifications import NotDelivered
-from site_store import ActionState, Lease, OutboxRecord, SiteStore
+from site_store import ActionState, Lease, NewAction, NewRevision, OutboxRecord, SiteStore
 from slipway_cli.controller import courier
 from strategy_lib.parsing.notifications import Target
 from tests.integration.api.conftest import PASSWORD
@@ -62,8 +62,8 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture
 def event(store: SiteStore) -> OutboxRecord:
     """A verdict that the site's target is to be told of."""
-    store.revisions.commit(SITE, {"a": "a: 1\n"}, [], "a: 1\n", "ann", notifications=TARGETS)
-    action = store.actions.ensure("deploy_site", "run-1", "deploy_site", SITE, 1, {}, "ann")
+    store.revisions.commit(NewRevision(SITE, {"a": "a: 1\n"}, [], "a: 1\n", "ann", notifications=TARGETS))
+    action = store.actions.ensure("deploy_site", "run-1", NewAction("deploy_site", SITE, 1, {}, "ann"))
     store.actions.close(action.id, ActionState.FAILED, "critical groups failed: control")
     return store.outbox.newest(SITE)[0]
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 import yaml
 
-from site_store import SiteStore
+from site_store import NewRevision, SiteStore
 from tests.support.configdocs import API, assert_failure, commit, put, said
 from tests.support.sites import document, group, node, site
 
@@ -129,7 +129,7 @@ def test_without_a_body(user: httpx.Client) -> None:
 def test_taking_a_collection_away(user: httpx.Client, store: SiteStore) -> None:
     refused = put(user, NETWORK, empty_collection="true")
     assert_failure(refused, 400)
-    store.revisions.commit("default", {"a": NETWORK}, [], NETWORK, "tester")
+    store.revisions.commit(NewRevision("default", {"a": NETWORK}, [], NETWORK, "tester"))
     answer = put(user, "", "a", empty_collection="True")
     assert answer.status_code == 201
     (entry,) = user.get(f"{API}/configdocs").json()
@@ -141,7 +141,7 @@ def test_taking_a_collection_away(user: httpx.Client, store: SiteStore) -> None:
 
 
 def test_what_is_the_same_as_committed_is_refused(user: httpx.Client, store: SiteStore) -> None:
-    store.revisions.commit("default", {"a": NETWORK}, [], NETWORK, "tester")
+    store.revisions.commit(NewRevision("default", {"a": NETWORK}, [], NETWORK, "tester"))
     answer = put(user, NETWORK, "a")
     assert_failure(answer, 400)
     assert "nothing to change" in answer.json()["message"]
@@ -209,7 +209,7 @@ def test_if_match(user: httpx.Client, store: SiteStore) -> None:
 
 
 def test_versions_of_collections(user: httpx.Client, store: SiteStore) -> None:
-    store.revisions.commit("default", {"same": NETWORK, "old": "a", "gone": "b"}, [], "x", "tester")
+    store.revisions.commit(NewRevision("default", {"same": NETWORK, "old": "a", "gone": "b"}, [], "x", "tester"))
     put(user, DESIGN, "old")
     put(user, "", "gone", empty_collection="true", buffermode="append")
     put(user, yaml.safe_dump(document("x/New/v1", "new", {})), "new", buffermode="append")
@@ -267,7 +267,7 @@ def test_versions_that_never_were(user: httpx.Client) -> None:
 
 
 def test_an_empty_buffer_is_no_version_to_read(user: httpx.Client, store: SiteStore) -> None:
-    store.revisions.commit("default", {"a": NETWORK}, [], NETWORK, "tester")
+    store.revisions.commit(NewRevision("default", {"a": NETWORK}, [], NETWORK, "tester"))
     answer = user.get(f"{API}/configdocs/a")
     assert_failure(answer, 404)
     assert "its buffer is empty" in answer.json()["message"]

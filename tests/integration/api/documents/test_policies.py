@@ -10,7 +10,7 @@ import pytest
 
 from design_rendering.reading.documents import Document
 from site_engine.extensions import ExtensionError, PolicySet, installed_policies
-from site_store import SiteStore
+from site_store import NewAction, SiteStore
 from tests.support.configdocs import API, commit, committed, put, said
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
@@ -76,7 +76,7 @@ def test_a_revision_is_shown_as_it_was_committed_whatever_policies_there_are_now
 
 def test_rule_42_a_running_action_commits_nothing(user: httpx.Client, store: SiteStore) -> None:
     put(user, DESIGN)
-    action = store.actions.ensure("deploy_site", "run", "deploy_site", "default", 1, {}, "ann")
+    action = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "default", 1, {}, "ann"))
     refused = user.post(f"{API}/commitconfigdocs", params={"caused-by": action.id})
     assert (refused.status_code, action.id in refused.json()["message"]) == (409, True)
     assert not store.buffers.get("default").is_empty

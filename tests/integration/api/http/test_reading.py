@@ -7,7 +7,7 @@ from typing import NoReturn
 import httpx
 import pytest
 
-from site_store import ActionState, SiteStore, StoreError
+from site_store import ActionState, Claim, SiteStore, StoreError
 from slipway_api.http.dependencies import open_store
 from strategy_lib.phase import Phase
 from tests.integration.api.airflow_runs import AirflowRuns, commit, create, plan, run_of
@@ -54,7 +54,7 @@ def dead(user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns) -> str
     made = str(create(user)["id"])
     plan(store, made)
     store.groups.open_attempt(made, "control", "first")
-    store.operations.begin(made, "default", "control", 1, Phase.PREPARE, ("n1",), "file:///d")
+    store.operations.begin(Claim(made, "default", "control", 1, Phase.PREPARE, ("n1",), "file:///d"))
     airflow_runs.end("deploy_site", made)
     return made
 

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection, update
 
 from site_engine.actions.finalization import finalize_action
-from site_store import SiteStore
+from site_store import NewAction, SiteStore
 from site_store.tables import node as node_table
 from slipway_airflow import connections
 from slipway_api.pages.actions import failures
@@ -149,7 +149,7 @@ def test_rule_31_the_nodes_of_a_step_that_is_in_no_group_are_named(
     driving = begin(DESIGN)
     assert "Nodes of" not in text_of(pages["viewer"].get(f"/actions/{driving.action.id}"))
     end(store, driving)
-    removal = store.actions.ensure("destroy_nodes", "run-9", "destroy_nodes", "alpha", 1, {}, "tester")
+    removal = store.actions.ensure("destroy_nodes", "run-9", NewAction("destroy_nodes", "alpha", 1, {}, "tester"))
     store.tasks.plan_step(removal.id, Phase.DESTROY, [f"n{number}" for number in range(100, 201)])
     said = text_of(pages["viewer"].get(f"/actions/{removal.id}"))
     listed = said[said.index("Nodes of destroy_nodes") :]
@@ -169,7 +169,9 @@ def test_rule_31_the_nodes_of_a_step_that_is_in_no_group_are_named(
 def test_older_actions_and_revisions_of_a_site_can_be_reached(pages: dict[str, httpx.Client], store: SiteStore) -> None:
     for number in range(1, 23):
         commit_design(store, "alpha", f"{DESIGN}# {number}\n")
-        store.actions.ensure("deploy_site", f"run-{number}", "deploy_site", "alpha", number, {}, f"user-{number:02}")
+        store.actions.ensure(
+            "deploy_site", f"run-{number}", NewAction("deploy_site", "alpha", number, {}, f"user-{number:02}")
+        )
     viewer = pages["viewer"]
     first = viewer.get("/sites/alpha").text
     assert ("user-22" in first, "user-02" in first) == (True, False)
@@ -294,7 +296,7 @@ def test_an_action_that_is_paused_before_its_plan_can_go_on_and_be_stopped(
     pages: dict[str, httpx.Client], store: SiteStore
 ) -> None:
     commit_design(store, "alpha", DESIGN)
-    made = store.actions.ensure("deploy_site", "run-1", "deploy_site", "alpha", 1, {}, "ann")
+    made = store.actions.ensure("deploy_site", "run-1", NewAction("deploy_site", "alpha", 1, {}, "ann"))
     store.locks.acquire(made.id)
     store.actions.set_paused(made.id, True)
     shown = pages["op"].get(f"/actions/{made.id}").text

@@ -10,7 +10,7 @@ from html import unescape
 import httpx
 import pytest
 
-from site_store import SiteStore
+from site_store import AskedState, SiteStore
 from slipway_api.pages import node_states
 from slipway_api.pages.forms import set_states
 from tests.integration.api.pages.conftest import UI, Open
@@ -102,7 +102,7 @@ def test_it_renews_itself_and_is_the_same_until_something_changes(pages: dict[st
     first = pages["viewer"].get(PATH, params=live)
     tag = {"If-None-Match": first.headers["ETag"]}
     assert pages["viewer"].get(PATH, params=live, headers=tag).status_code == 304
-    led.store.user_states.change("north", ["n3"], set_states._A.MAINTENANCE, "new disk", "anna", force=True)
+    led.store.user_states.change("north", ["n3"], AskedState(set_states._A.MAINTENANCE, "new disk", force=True), "anna")
     changed = pages["viewer"].get(PATH, params=live, headers=tag)
     assert (changed.status_code, "by anna" in changed.text) == (200, True)
     led.leader.look()

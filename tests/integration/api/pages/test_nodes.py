@@ -10,7 +10,7 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from site_store import SiteStore
+from site_store import AskedState, NewAction, SiteStore
 from site_store.status.leases import lease_of
 from site_store.tables import node as node_table
 from site_store.tables import revision
@@ -156,7 +156,9 @@ def test_nodes_that_are_not_up_have_their_published_and_their_user_state(
     said = {"a": (UP, ""), "b": (DOWN, "power <off>"), "c": (MAINTENANCE, "new disk")}
     views = {name: NodeMemory("Deployed", "on", NodeHistory(UP), PublishedState(*view)) for name, view in said.items()}
     store.site_views.remember(held, "states", views)
-    assert store.user_states.change("states", ["c"], MAINTENANCE, "new disk", "ann", force=True).change.modified
+    assert store.user_states.change(
+        "states", ["c"], AskedState(MAINTENANCE, "new disk", force=True), "ann"
+    ).change.modified
     shown = pages["viewer"].get("/sites/states/nodes").text
     tags = {
         name: re.findall(r'<span title="([^"]*)">(\w+)\s+<span class="badge a-(\w+)">', row)
@@ -179,7 +181,9 @@ def test_an_owner_that_owes_nothing_is_there(pages: dict[str, httpx.Client], sto
 def test_what_the_owners_page_leaves_out_is_counted(pages: dict[str, httpx.Client], store: SiteStore) -> None:
     for number in range(23):
         commit(store, f"s{number:02}")
-        action = store.actions.ensure("deploy_site", f"run-{number}", "deploy_site", f"s{number:02}", 1, {}, "tester")
+        action = store.actions.ensure(
+            "deploy_site", f"run-{number}", NewAction("deploy_site", f"s{number:02}", 1, {}, "tester")
+        )
         plan(store, action.id)
     shown = pages["viewer"].get("/owners").text.split("<tr>")
     assert (20, 20, 2) in [(row.count("/actions/"), row.count("/sites/"), row.count("and 3 more")) for row in shown]

@@ -11,7 +11,7 @@ import pytest
 from fastapi.routing import APIRoute
 from playwright.sync_api import Route
 
-from site_store import SiteStore
+from site_store import NewAction, SiteStore
 from slipway_api.http.kept import Kept
 from slipway_api.pages import live
 from slipway_api.pages import routes as pages_of_slipway
@@ -207,7 +207,7 @@ def test_a_run_of_another_dag_has_no_action(pages: dict[str, httpx.Client], dags
 def test_the_tab_of_a_run_leads_to_its_action(
     pages: dict[str, httpx.Client], store: SiteStore, airflow_runs: AirflowRuns
 ) -> None:
-    action = store.actions.ensure("deploy_site", "manual__tab", "deploy_site", "alpha", None, {}, "tester")
+    action = store.actions.ensure("deploy_site", "manual__tab", NewAction("deploy_site", "alpha", None, {}, "tester"))
     answer = pages["viewer"].get("/run", params={"dag_id": "deploy_site", "run_id": "manual__tab"})
     assert (answer.status_code, answer.headers["location"]) == (303, f"{UI}/actions/{action.id}")
 
@@ -215,7 +215,7 @@ def test_the_tab_of_a_run_leads_to_its_action(
 def test_the_link_of_a_task_leads_to_its_group_or_step(
     pages: dict[str, httpx.Client], store: SiteStore, airflow_runs: AirflowRuns
 ) -> None:
-    action = store.actions.ensure("deploy_site", "manual__link", "deploy_site", "alpha", None, {}, "tester")
+    action = store.actions.ensure("deploy_site", "manual__link", NewAction("deploy_site", "alpha", None, {}, "tester"))
     plan(store, action.id)
 
     def place(**task: str) -> str:

@@ -6,7 +6,7 @@ import httpx
 import pytest
 import requests
 
-from site_store import ActionState, SiteStore
+from site_store import ActionState, AskedState, NewAction, SiteStore
 from strategy_lib.node_states.generated import NodeAvailability
 from tests.integration.api.airflow_runs import DESIGN, commit
 from tests.integration.api.http.test_service import assert_failure
@@ -57,7 +57,7 @@ def test_a_key_that_a_body_cannot_have_is_refused_and_nothing_is_done(user: http
 
 def test_rule_42_a_running_action_asks_for_nothing_again(user: httpx.Client, store: SiteStore) -> None:
     commit(store)
-    action = store.actions.ensure("update_site", "run", "update_site", "default", 1, {}, "ann")
+    action = store.actions.ensure("update_site", "run", NewAction("update_site", "default", 1, {}, "ann"))
     refused = user.post(TOUCH, json={"nodes": ["n1"]}, params={"caused-by": action.id})
     assert_failure(refused, 409, f"action {action.id} (update_site of site default) is running")
     store.actions.close(action.id, ActionState.SUCCESS, "done")
@@ -89,7 +89,7 @@ def test_deployed_nodes_are_taken_over_and_others_are_named_with_the_reason(
 
 def test_rule_51_a_node_out_of_use_is_not_asked_for_again(user: httpx.Client, store: SiteStore) -> None:
     commit(store)
-    assert store.user_states.change("default", ["n2"], NodeAvailability.DOWN, "scrap", "ann", force=True)
+    assert store.user_states.change("default", ["n2"], AskedState(NodeAvailability.DOWN, "scrap", force=True), "ann")
     why = "node n2 is set to down by ann: scrap; `slipway set node-state n2 up --site default` comes first"
     assert_failure(user.post(TOUCH, json={"nodes": ["n1", "n2"]}), 409, why)
     assert {one.touched_by for one in store.nodes.of_site("default")} == {None}

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from site_engine.controller.controller import NAME
-from site_store import SiteStore
+from site_store import AskedState, SiteStore
 from site_store.nodes.ailing import AilingNode
 from strategy_lib.node_states.generated import NodeAvailability
 from tests.integration.api.airflow_runs import ACTIONS, DESIGN, AirflowRuns
@@ -90,7 +90,7 @@ def test_rule_57_nodes_are_powered_on_for_the_leader_as_far_as_the_provisioner_c
     said = "the settings of site default say `repair: observe`, which does not repair nodes"
     assert_failure(admin.post(REPAIR, json=body), 409, said)
     commit(store, connected, "on")
-    store.user_states.change("default", ["n2"], NodeAvailability.MAINTENANCE, "disk", "ann", force=True)
+    store.user_states.change("default", ["n2"], AskedState(NodeAvailability.MAINTENANCE, "disk", force=True), "ann")
     found = admin.post(REPAIR, json=body)
     assert found.status_code == 200, found.text
     assert found.json() == {

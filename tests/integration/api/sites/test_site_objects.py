@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from site_store import SiteStore
+from site_store import NewAction, SiteStore
 from tests.support.configdocs import API, committed
 from tests.support.sites import group, node, site
 
@@ -45,7 +45,7 @@ def test_objects_are_listed_with_what_they_use(user: httpx.Client) -> None:
 def test_who_asked_for_what_is_listed_newest_first(user: httpx.Client, store: SiteStore) -> None:
     committed(user, site([node("n1"), node("n2")], [group("all", ["n1", "n2"])]))
     user.post(f"{API}/sites/default/touch", json={"nodes": ["n2"]}).raise_for_status()
-    action = store.actions.ensure("deploy_site", "run", "deploy_site", "default", 1, {}, "ann")
+    action = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "default", 1, {}, "ann"))
     store.actions.record_command(action.id, "stop", "bob")
     (entries,) = pages(user, "/sites/default/audit")
     told = sorted((one["command"], one["user"], one["action"], tuple(one["nodes"])) for one in entries)

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from sqlalchemy import insert
 
-from site_store import OperationStatus, SiteStore
+from site_store import Claim, OperationStatus, SiteStore
 from site_store.tables import node, node_error
 from strategy_lib.outcome import Outcome
 from strategy_lib.parsing.schema_check import check_data
@@ -69,7 +69,9 @@ def test_rule_48_a_reader_gets_an_error_until_it_acknowledges_that_operation(
     action = str(create(user)["id"])
     plan(store, action)
     record = store.groups.open_attempt(action, "control", "1")
-    operation = store.operations.begin(action, SITE, "control", record.attempt, Phase.PREPARE, ["n1"], "file:///d")
+    operation = store.operations.begin(
+        Claim(action, SITE, "control", record.attempt, Phase.PREPARE, ["n1"], "file:///d")
+    )
     failed = Outcome(frozenset(), frozenset({"n1"}), frozenset(), notes={"n1": "no disk"})
     store.operations.record_outcome(operation.op, failed, status=OperationStatus.COMPLETE, result="failure")
     (first,) = viewer.get(REPORTS).json()["reports"]

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from site_store import SiteStore
+from site_store import NewAction, SiteStore
 from site_store.status.reporters import SHORTEST_PAUSE
 from tests.integration.api.airflow_runs import ACTIONS, commit, plan
 from tests.integration.api.http.test_service import assert_failure
@@ -73,14 +73,16 @@ def test_leaves_stand_below_entries_and_roll_up(user: httpx.Client, anonymous: h
 
 
 def test_leaves_of_an_action(user: httpx.Client, anonymous: httpx.Client, store: SiteStore) -> None:
-    action = store.actions.ensure("deploy_site", "manual__reported", "deploy_site", "default", 1, {}, "tester")
+    action = store.actions.ensure(
+        "deploy_site", "manual__reported", NewAction("deploy_site", "default", 1, {}, "tester")
+    )
     plan(store, action.id)
     token = make(user)["token"]
     places = ["", "acquire", "deploy_group/control", "deploy_group/control/deploy", "deploy_group/control/deploy/n1"]
     assert put(anonymous, token, *map(leaf, places), action_id=action.id).status_code == 200
     for place in ("deploy_group/nothing", "deploy_group/control/deploy/n3", "acquire/n1"):
         assert_failure(put(anonymous, token, leaf(place), action_id=action.id), 404, "the tree has no entry")
-    other = store.actions.ensure("deploy_site", "manual__other", "deploy_site", "north", 1, {}, "tester")
+    other = store.actions.ensure("deploy_site", "manual__other", NewAction("deploy_site", "north", 1, {}, "tester"))
     assert_failure(put(anonymous, token, leaf(), action_id=other.id), 403, "is not one of site default")
     assert_failure(put(anonymous, token, leaf(), action_id="0" * 26), 404, "there is no action")
 

@@ -11,7 +11,7 @@ import httpx
 import jsonschema_rs
 import pytest
 
-from site_store import ActionState, PlannedGroup, SiteStore
+from site_store import ActionState, NewAction, NewPlan, PlannedGroup, SiteStore
 from slipway_api.status.rendered import LARGEST
 from strategy_lib.strategy import Group
 from tests.conftest import ROOT
@@ -25,7 +25,7 @@ SITES = "/api/v1.0/sites"
 def action(store: SiteStore) -> str:
     """Return the id of an action that has its plan."""
     commit(store)
-    made = store.actions.ensure("deploy_site", "manual__tree", "deploy_site", "default", 1, {}, "tester")
+    made = store.actions.ensure("deploy_site", "manual__tree", NewAction("deploy_site", "default", 1, {}, "tester"))
     plan(store, made.id)
     return made.id
 
@@ -123,11 +123,11 @@ def test_a_wait_ends_without_a_change(viewer: httpx.Client, action: str) -> None
 
 @pytest.mark.endurance
 def test_a_large_tree_is_bounded_and_streamed_as_a_whole(viewer: httpx.Client, store: SiteStore) -> None:
-    made = store.actions.ensure("deploy_site", "manual__large", "deploy_site", "default", None, {}, "tester")
+    made = store.actions.ensure("deploy_site", "manual__large", NewAction("deploy_site", "default", None, {}, "tester"))
     store.locks.acquire(made.id)
     names = [f"a-node-with-a-rather-long-name-{i:05}" for i in range(3000)]
     groups = [PlannedGroup(Group(f"group-{i}", critical=True), tuple(names)) for i in range(2)]
-    store.groups.save_plan(made.id, groups, frozenset(), dict.fromkeys(names, "digest"))
+    store.groups.save_plan(made.id, NewPlan(groups, frozenset(), dict.fromkeys(names, "digest")))
     answer = viewer.get(f"{ACTIONS}/{made.id}/tree", params={"depth": "4"})
     assert len(answer.content) <= LARGEST
     whole = viewer.get(f"{ACTIONS}/{made.id}/tree", params={"depth": "all"})

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import Connection, insert
 
-from site_store import ActionRecord, OperationStatus, SiteStore
+from site_store import ActionRecord, Claim, NewAction, OperationStatus, SiteStore
 from site_store.status.reporters import NewLeaf
 from site_store.tables import node
 from strategy_lib.outcome import Outcome
@@ -47,12 +47,12 @@ VIEWS: dict[str, Sequence[str]] = {
 def action(store: SiteStore) -> ActionRecord:
     """Return an action on a site of which a node failed, one is in no group, and reporters have said something."""
     commit(store, SITE)
-    action = store.actions.ensure("deploy_site", RUN, "deploy_site", SITE, 1, {}, "tester")
+    action = store.actions.ensure("deploy_site", RUN, NewAction("deploy_site", SITE, 1, {}, "tester"))
     plan(store, action.id)
     store.owners.check_in("airflow:deploy_site", 60)
     attempt = store.groups.open_attempt(action.id, "control", "first").attempt
     nodes = ["n1", "n2"]
-    begun = store.operations.begin(action.id, SITE, "control", attempt, Phase.PREPARE, nodes, "file:///d", None)
+    begun = store.operations.begin(Claim(action.id, SITE, "control", attempt, Phase.PREPARE, nodes, "file:///d", None))
     assert store.operations.acquire_lease(begun.op, "me", 30, sending=True)
     failed = Outcome(frozenset({"n1"}), frozenset({"n2"}), frozenset(), notes={"n2": "no answer"})
     store.operations.record_outcome(begun.op, failed, status=OperationStatus.COMPLETE, result="failure")

@@ -32,7 +32,7 @@ from site_engine.parameters import parse_parameters
 from site_engine.plans.planning import plan_action, strategy_of
 from site_engine.process import SharedClock
 from site_engine.redaction import redact_for_action
-from site_store import ActionRecord, ActionState, ApprovalAnswer, ApprovalRecord, SiteStore
+from site_store import ActionRecord, ActionState, ApprovalAnswer, ApprovalRecord, NewAction, NewPlan, SiteStore
 from site_store.records import Lease, StepState
 from site_store.status.leases import lease_of
 from slipway_airflow import connections
@@ -213,7 +213,7 @@ class Scene:
         run = f"{name}__{uuid.uuid4()}"
         self.airflow.start(kind, run, site=name, **parameters)
         revision = parameters.get("revision") or self._revisions[name]
-        made = self.store.actions.ensure(kind, run, kind, name, revision, asked, "ann")
+        made = self.store.actions.ensure(kind, run, NewAction(kind, name, revision, asked, "ann"))
         self.store.locks.acquire(made.id)
         return self._driven(made)
 
@@ -240,13 +240,15 @@ class Scene:
         other = () if asked.target_nodes else plan.other
         self.store.groups.save_plan(
             driving.action.id,
-            plan.groups,
-            plan.done,
-            read.digests,
-            other,
-            plan.settled,
-            group_step=kind.group_step,
-            repairs=kind.repairs,
+            NewPlan(
+                plan.groups,
+                plan.done,
+                read.digests,
+                other,
+                plan.settled,
+                group_step=kind.group_step,
+                repairs=kind.repairs,
+            ),
         )
 
     def look(self, times: int = 1) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from site_store import ActionState, PlannedGroup, SiteStore
+from site_store import ActionState, Claim, NewAction, NewPlan, PlannedGroup, SiteStore
 from site_store.records import Lease, OperationStatus
 from site_store.status.leases import lease_of
 from strategy_lib.outcome import Outcome
@@ -29,7 +29,9 @@ def deploy(store: SiteStore, *names: str, failed: tuple[str, ...] = ()) -> None:
     """An action that deploys these nodes as they are wanted."""
     digests = {one.name: one.wanted_digest or "" for one in store.nodes.of_site(SITE)}
     revision = store.site_views.pulse(SITE).revision or None
-    action = store.actions.create("deploy_site", SITE, revision, {}, "ann", context_marker=None, exclusive=True)
+    action = store.actions.create(
+        NewAction("deploy_site", SITE, revision, {}, "ann", context_marker=None), exclusive=True
+    )
     carry_out(store, action.id, names, digests, failed)
 
 
@@ -45,11 +47,13 @@ def carry_out(
     """An action that was made deploys these nodes, for these digests."""
     store.locks.acquire(action_id)
     planned = PlannedGroup(Group("g", critical=True), tuple(names))
-    store.groups.save_plan(action_id, [planned], (), digests, repairs=repairs)
+    store.groups.save_plan(action_id, NewPlan([planned], (), digests, repairs=repairs))
     attempt = store.groups.open_attempt(action_id, "g", "first")
     for phase in (Phase.PREPARE, Phase.DEPLOY):
         found = dict.fromkeys(names, "ready")
-        operation = store.operations.begin(action_id, SITE, "g", attempt.attempt, phase, names, "file:///d", found)
+        operation = store.operations.begin(
+            Claim(action_id, SITE, "g", attempt.attempt, phase, names, "file:///d", found)
+        )
         store.operations.acquire_lease(operation.op, "me", 30, sending=True)
         store.operations.mark_submitted(operation.op, f"task-{operation.op}")
         bad = failed if phase is Phase.DEPLOY else ()

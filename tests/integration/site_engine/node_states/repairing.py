@@ -11,7 +11,7 @@ from site_engine.controller.repairs import REPAIR_KIND, Remedies, repair_site
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.trees.nodes import site_nodes
-from site_store import ActionState, SiteStore
+from site_store import ActionState, NewAction, SiteStore
 from site_store.records import Lease
 from tests.integration.site_engine.node_states.drifting import (
     NODES,
@@ -55,14 +55,8 @@ class Starter:
         if self.late:
             raise AirflowApiError("no answer for 25 s")
         made = self.store.actions.create(
-            REPAIR_KIND,
-            site,
-            revision,
-            {},
-            "slipway",
-            context_marker=None,
+            NewAction(REPAIR_KIND, site, revision, {}, "slipway", context_marker=None, whole_site=False),
             exclusive=True,
-            whole_site=False,
             run_id=run_id,
         )
         if self.lost:

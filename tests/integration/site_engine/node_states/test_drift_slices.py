@@ -9,7 +9,7 @@ import pytest
 
 from site_engine.node_states.checks import OK, OWN_CHECKS, NodeCheck
 from site_engine.node_states.drift_watch import DriftWatch
-from site_store import SiteStore
+from site_store import AskedState, SiteStore
 from site_store.records import Lease
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
@@ -98,7 +98,7 @@ def test_random_changes_are_judged_in_slices_as_if_all_were_looked_at_anew(tmp_p
                     commit(store, monitor=drawn < 0.23)
                 elif drawn < 0.35:
                     state = NodeAvailability.MAINTENANCE if drawn < 0.3 else NodeAvailability.UP
-                    store.user_states.change(SITE, [name], state, "disk", "ann", force=True)
+                    store.user_states.change(SITE, [name], AskedState(state, "disk", force=True), "ann")
             if drawn > 0.5:
                 said = {one: known for one, known in said.items() if one != name}
                 said |= {} if word is None else {name: word}

@@ -13,7 +13,7 @@ from site_engine.node_states.checks import OK, OWN_CHECKS, CheckedNode, Finding,
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.trees.nodes import site_nodes
 from site_engine.trees.status_trees import site_tree
-from site_store import LeaseLost, SiteStore
+from site_store import AskedState, LeaseLost, SiteStore
 from site_store.nodes.drifts import FoundDrift, JudgedNode
 from site_store.records import Lease
 from strategy_lib.node_states.generated import NodeAvailability
@@ -119,7 +119,7 @@ def test_rule_51_a_node_that_is_not_to_be_up_is_not_judged(
     store: SiteStore, clock: FakeClock, state: NodeAvailability
 ) -> None:
     watch, held = watched(store, clock)
-    assert store.user_states.change(SITE, ["n1"], state, "disk", "ann", force=True).change.modified
+    assert store.user_states.change(SITE, ["n1"], AskedState(state, "disk", force=True), "ann").change.modified
     for _ in range(3):
         lists(store, clock, n1=OFF, n2=ON)
         watch.look(held)
@@ -151,7 +151,9 @@ def test_rule_51_a_node_whose_user_state_has_ended_is_judged_again_though_nothin
 ) -> None:
     watch, held = watched(store, clock)
     until = clock() + timedelta(seconds=60)
-    store.user_states.change(SITE, ["n1"], NodeAvailability.MAINTENANCE, "disk", "ann", force=True, until=until)
+    store.user_states.change(
+        SITE, ["n1"], AskedState(NodeAvailability.MAINTENANCE, "disk", force=True, until=until), "ann"
+    )
     for seconds in range(0, 80, 5):
         lists(store, clock, n1=OFF, n2=ON)
         watch.look(held)

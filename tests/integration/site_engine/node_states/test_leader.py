@@ -10,7 +10,7 @@ import pytest
 from provisioner_client.protocol import ListedNode
 from site_engine.node_lists import keep_list
 from site_engine.node_states.leader import LONGEST_UNSEEN, SiteLeader
-from site_store import LeaseLost, SiteStore, StoreUnavailable
+from site_store import AskedState, LeaseLost, SiteStore, StoreUnavailable
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.outcome import NodeCondition
@@ -110,7 +110,7 @@ def test_what_an_administrator_sets_is_published(store: SiteStore, clock: FakeCl
     leader = leads(store)
     lists(store, n1=ON, n2=ON)
     leader.look()
-    change = store.user_states.change(SITE, ["n1"], NodeAvailability.MAINTENANCE, "new disk", "ann").change
+    change = store.user_states.change(SITE, ["n1"], AskedState(NodeAvailability.MAINTENANCE, "new disk"), "ann").change
     assert change.modified, change.objections
     assert leader.look() is not None
     assert body(store)["nodes"] == {"n1": {"state": "maintenance", "reason": "new disk"}, "n2": {"state": "up"}}
@@ -133,7 +133,7 @@ def test_a_flapping_node_is_set_down_by_the_controller_and_stays_so_over_leaders
     assert (record.state, record.reason) == ("down", "crashed 5 times, at most 4 are accepted")
     assert record.set_by == "the controller", "and no name of a process"
     assert states(store) == {"n1": "down"}
-    assert store.user_states.change(SITE, ["n1"], NodeAvailability.UP, "", "ann").change.modified
+    assert store.user_states.change(SITE, ["n1"], AskedState(NodeAvailability.UP, ""), "ann").change.modified
     clock.move(1)
     leader.look()
     assert states(store) == {"n1": "up"}

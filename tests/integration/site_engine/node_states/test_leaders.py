@@ -14,7 +14,7 @@ import pytest
 from site_engine.errors import EngineError
 from site_engine.node_states.leaders import LEASE_SECONDS, SiteLeaders
 from site_engine.node_states.polls import BACK_OFF, LONGEST_REST, POLL_SECONDS, Round
-from site_store import Lease, SiteStore, StoreUnavailable, ValueRefused
+from site_store import AskedState, Lease, SiteStore, StoreUnavailable, ValueRefused
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import Version
@@ -311,7 +311,7 @@ def test_what_a_person_has_set_is_looked_at_though_the_provisioner_rests(here: S
     for _ in range(6):
         here.look(leaders, 1)
     lists = len(here.lists)
-    here.store.user_states.change(SITE, ["n1"], NodeAvailability.MAINTENANCE, "a disk", "ann", force=True)
+    here.store.user_states.change(SITE, ["n1"], AskedState(NodeAvailability.MAINTENANCE, "a disk", force=True), "ann")
     here.look(leaders, 1)
     assert len(here.lists) == lists + 1
     here.look(leaders, 6)

@@ -7,7 +7,7 @@ import pytest
 from site_engine.errors import AirflowApiError
 from site_engine.trees.nodes import site_nodes
 from site_engine.trees.status_trees import site_tree
-from site_store import PlannedGroup, SiteStore
+from site_store import Claim, NewAction, NewPlan, PlannedGroup, SiteStore
 from site_store.nodes.ailing import RepairResult
 from strategy_lib.node_states.repair import repair_run_id
 from strategy_lib.phase import Phase
@@ -119,11 +119,11 @@ def test_what_is_under_way_by_an_action_is_not_taken_for_powered_on(store: SiteS
     scene = Scene(store, clock, repair="on")
     scene.goes_dark("n1")
     scene.look()
-    action = store.actions.create("deploy_site", SITE, None, {}, "ann", context_marker=None, exclusive=True)
+    action = store.actions.create(NewAction("deploy_site", SITE, None, {}, "ann", context_marker=None), exclusive=True)
     store.locks.acquire(action.id)
-    store.groups.save_plan(action.id, [PlannedGroup(Group("g", critical=True), ("n1",))], (), {})
+    store.groups.save_plan(action.id, NewPlan([PlannedGroup(Group("g", critical=True), ("n1",))], (), {}))
     attempt = store.groups.open_attempt(action.id, "g", "first").attempt
-    store.operations.begin(action.id, SITE, "g", attempt, Phase.PREPARE, ["n1"], "file:///d", {"n1": "ready"})
+    store.operations.begin(Claim(action.id, SITE, "g", attempt, Phase.PREPARE, ["n1"], "file:///d", {"n1": "ready"}))
     clock.move(601)
     scene.look()
     scene.see(n1=ON, n2=ON)

@@ -11,7 +11,7 @@ import yaml
 
 from site_engine.controller.repairs import Remedies, repair_site
 from site_engine.errors import AirflowApiError, AirflowRefused
-from site_store import ActionState, SiteStore
+from site_store import ActionState, AskedState, SiteStore
 from site_store.nodes.ailing import RepairResult
 from site_store.nodes.repair_switches import ALL_SITES
 from strategy_lib.node_states.generated import NodeAvailability
@@ -196,7 +196,7 @@ def test_one_remediation_per_drift_also_with_two_controllers(store: SiteStore, c
 def test_rule_51_nodes_that_are_not_to_be_up_are_not_repaired(store: SiteStore, clock: FakeClock) -> None:
     scene = Scene(store, clock, repair="on")
     scene.see(n1=READY, n2=ON)
-    store.user_states.change(SITE, ["n1"], NodeAvailability.MAINTENANCE, "disk", "ann", force=True)
+    store.user_states.change(SITE, ["n1"], AskedState(NodeAvailability.MAINTENANCE, "disk", force=True), "ann")
     assert scene.look() == []
 
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection, String, cast, func, or_, select
 
 from site_engine.node_states.drift_watch import DriftWatch
-from site_store import ActionState, BufferMode, LeaseLost, SiteStore
+from site_store import ActionState, BufferMode, LeaseLost, NewAction, SiteStore
 from site_store.designs.site_stops import SiteInUse
 from site_store.nodes.drifts import FoundDrift
 from site_store.status.leases import lease_of
@@ -91,7 +91,7 @@ def test_no_table_has_a_row_of_a_site_that_was_taken_away(store: SiteStore, cloc
     held = store.leases.take("controller", "me", 3600)
     assert held is not None
     store.counts.merge(held)
-    other = store.actions.ensure("deploy_site", "run", "deploy_site", "second", 1, {}, "ann")
+    other = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "second", 1, {}, "ann"))
     store.actions.decide_connection(other.id, "shared")
     store.actions.close(other.id, ActionState.SUCCESS, "done")
     calls = {CallKey("get", "ok", 0): CallCount(1, 0.1)}
@@ -113,7 +113,7 @@ def test_no_table_has_a_row_of_a_site_that_was_taken_away(store: SiteStore, cloc
     with pytest.raises(SiteInUse, match="is watched"):
         store.site_stops.remove_site(SITE)
     store.site_stops.put(SITE, WHY)
-    running = store.actions.create("deploy_site", SITE, 1, {}, "ann", context_marker=None, exclusive=True)
+    running = store.actions.create(NewAction("deploy_site", SITE, 1, {}, "ann", context_marker=None), exclusive=True)
     with pytest.raises(SiteInUse, match=f"action {running.id} of site {SITE} is open"):
         store.site_stops.remove_site(SITE)
     store.actions.close(running.id, ActionState.CANCELLED, "over")

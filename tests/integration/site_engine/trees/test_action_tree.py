@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from site_engine.trees.status_trees import action_tree, tree_to_dict
-from site_store import PlannedGroup
+from site_store import NewPlan, PlannedGroup
 from strategy_lib.parsing.schema_check import check_data
 from strategy_lib.phase import Phase, Reason
 from strategy_lib.strategy import Group
@@ -67,7 +67,7 @@ def test_groups_that_stand_alike_say_each_for_which_group_it_waits(site: Scenari
     site.store.locks.acquire(action.id)
     chain = [Group(name, critical=True, depends_on=after) for name, after in (("a", ()), ("b", ("a",)), ("c", ("b",)))]
     plan = [PlannedGroup(group, (f"n-{group.name}",)) for group in chain]
-    site.store.groups.save_plan(action.id, plan, (), {})
+    site.store.groups.save_plan(action.id, NewPlan(plan, (), {}))
     stage = child(tree_to_dict(action_tree(site.store, action.id))["root"], "deploy_group")
     assert child(stage, "b", "prepare")["messages"] == child(stage, "b", "deploy")["messages"] == ["waits for group a"]
     assert child(stage, "c", "prepare")["messages"] == child(stage, "c", "deploy")["messages"] == ["waits for group b"]
@@ -83,7 +83,7 @@ def test_groups_that_wait_for_the_same_have_each_their_own_name_and_place(site: 
         Group("d", critical=False),
     ]
     plan = [PlannedGroup(group, (f"n-{group.name}",)) for group in groups]
-    site.store.groups.save_plan(action.id, plan, (), {})
+    site.store.groups.save_plan(action.id, NewPlan(plan, (), {}))
     stage = child(tree_to_dict(action_tree(site.store, action.id))["root"], "deploy_group")
     found = [(one["name"], one["group"]["position"], one["group"]["critical"]) for one in stage["children"]]
     assert found == [("a", 0, True), ("b", 1, False), ("c", 2, True), ("d", 3, False)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_store import ActionRecord, OperationStatus, PlannedGroup
+from site_store import ActionRecord, Claim, NewPlan, OperationStatus, PlannedGroup
 from site_store.tables import site_group
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group, Share
@@ -19,7 +19,7 @@ def planned(site: Scenario, definition: Group) -> ActionRecord:
     """An action with a group of four nodes, of which nobody has begun one."""
     action = site.action()
     site.store.locks.acquire(action.id)
-    site.store.groups.save_plan(action.id, [PlannedGroup(definition, NODES)], (), {})
+    site.store.groups.save_plan(action.id, NewPlan([PlannedGroup(definition, NODES)], (), {}))
     owned(site, action)
     return action
 
@@ -83,7 +83,7 @@ def test_rule_59_a_tree_counts_the_batches_of_the_present_attempt(site: Scenario
     operations = site.store.operations
     for number, name in enumerate(("n1", "n2")):
         for phase in (Phase.PREPARE, Phase.DEPLOY):
-            begun = operations.begin(action.id, SITE, "g", 1, phase, [name], "file:///design", number=number)
+            begun = operations.begin(Claim(action.id, SITE, "g", 1, phase, [name], "file:///design", number=number))
             site.submit(begun)
             operations.record_outcome(begun.op, outcome([name]), status=OperationStatus.COMPLETE, result="success")
     assert said() == "batch 2 of about 4; in batches of at most 1 node, 1 canary first"

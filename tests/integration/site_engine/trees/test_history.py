@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from site_engine.trees.nodes import node_history
 from site_engine.trees.status_trees import site_tree, tree_to_dict
-from site_store import PlannedGroup, tables
+from site_store import NewAction, NewPlan, PlannedGroup, tables
 from strategy_lib.strategy import Group
 from tests.integration.site_engine.trees.tree_scenario import PROVISIONER, change, child, commit
 from tests.integration.site_store.scenario import SITE, Scenario
@@ -28,10 +28,10 @@ def test_rule_30_a_node_that_names_nobody_has_the_owner_that_is_expected(site: S
 def test_a_dry_run_makes_no_error_of_a_node_that_it_would_not_submit(site: Scenario) -> None:
     commit(site, 1, {"n1": "a", "n2": "a"}, one=["n1", "n2"])
     made = site.store.actions.create(
-        "update_site", SITE, 1, {}, "ann", context_marker=None, exclusive=False, dry_run=True
+        NewAction("update_site", SITE, 1, {}, "ann", context_marker=None, dry_run=True), exclusive=False
     )
     group = PlannedGroup(Group("one", critical=True), ("n1", "n2"))
-    site.store.groups.save_plan(made.id, [group], (), {"n1": "a", "n2": "a"}, (), {"n1": "design changed"})
+    site.store.groups.save_plan(made.id, NewPlan([group], (), {"n1": "a", "n2": "a"}, (), {"n1": "design changed"}))
     for name, said in (("n1", "it would not be submitted: design changed"), ("n2", "a dry run submits nothing")):
         found = node_history(site.store, SITE, name)
         assert found is not None

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, event
 
 from site_engine.trees.status_trees import action_tree, site_tree, site_trees, tree_to_dict
-from site_store import ActionState, StepState, tables
+from site_store import ActionState, Claim, NewAction, StepState, tables
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
 from tests.integration.site_engine.trees.tree_scenario import change, child, commit, group, tree
@@ -94,11 +94,15 @@ def test_what_had_to_be_fixed_is_said_at_every_depth(site: Scenario) -> None:
 def test_what_had_to_be_fixed_in_a_step_on_nodes_is_said_at_every_depth(site: Scenario) -> None:
     targets = {"target_nodes": ["n1"]}
     store = site.store
-    action = store.actions.ensure("destroy_nodes", "run", "destroy_nodes", SITE, 1, targets, "ann", whole_site=False)
+    action = store.actions.ensure(
+        "destroy_nodes", "run", NewAction("destroy_nodes", SITE, 1, targets, "ann", whole_site=False)
+    )
     store.locks.acquire(action.id)
     for attempt, came in ((1, outcome((), ["n1"], notes={"n1": "disk is locked"})), (2, outcome(["n1"]))):
         store.steps.begin(action.id, "destroy_nodes", attempt)
-        begun = store.operations.begin(action.id, SITE, None, attempt, Phase.DESTROY, ["n1"], "file:///design", None)
+        begun = store.operations.begin(
+            Claim(action.id, SITE, None, attempt, Phase.DESTROY, ["n1"], "file:///design", None)
+        )
         site.submit(begun)
         store.operations.record_outcome(begun.op, came, status=begun.status.COMPLETE, result="done")
         store.steps.leave(action.id, "destroy_nodes", attempt, StepState.SUCCESS)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from site_engine.trees.nodes import node_history
-from site_store import ActionRecord, GroupRecord, OperationStatus, PlannedGroup
+from site_store import ActionRecord, GroupRecord, NewPlan, OperationStatus, PlannedGroup
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group, Ready
 from tests.integration.site_engine.trees.tree_scenario import AIRFLOW, child, group, tree
@@ -24,7 +24,7 @@ def planned(site: Scenario, **groups: Sequence[str]) -> ActionRecord:
         PlannedGroup(Group(name, critical=True, ready=Ready(60) if name == "asks" else None), tuple(nodes))
         for name, nodes in groups.items()
     ]
-    site.store.groups.save_plan(action.id, plan, (), {})
+    site.store.groups.save_plan(action.id, NewPlan(plan, (), {}))
     return action
 
 

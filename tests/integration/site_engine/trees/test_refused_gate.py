@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from site_store import ApprovalAnswer, PlannedGroup
+from site_store import ApprovalAnswer, NewPlan, PlannedGroup
 from strategy_lib.phase import Reason
 from strategy_lib.strategy import ApprovalMoment, Group
 from tests.integration.site_engine.trees.tree_scenario import group, tree
@@ -13,7 +13,7 @@ def test_rule_28_the_blame_of_a_refused_gate_names_who_refused_and_why(site: Sce
     action = site.action()
     site.store.locks.acquire(action.id)
     one, two = Group("one", critical=True), Group("two", critical=True, depends_on=("one",))
-    site.store.groups.save_plan(action.id, [PlannedGroup(one, ("n1",)), PlannedGroup(two, ("n2",))], (), {})
+    site.store.groups.save_plan(action.id, NewPlan([PlannedGroup(one, ("n1",)), PlannedGroup(two, ("n2",))], (), {}))
     opened = site.open(action, "one")
     asked = site.store.approvals.ask(action.id, "one", 1, ApprovalMoment.BEFORE, "Go?")
     site.store.approvals.answer(asked, ApprovalAnswer.REFUSED, "ann", "not tonight")

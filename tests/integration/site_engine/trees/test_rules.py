@@ -11,7 +11,7 @@ import pytest
 import site_engine.trees
 from site_engine.trees import status_trees, tree_stream
 from site_engine.trees.status_trees import action_tree, site_tree
-from site_store import ActionState, OperationStatus, PlannedGroup, StepState
+from site_store import ActionState, NewPlan, OperationStatus, PlannedGroup, StepState
 from site_store.tables import action_step, node, task
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.status.words import Status
@@ -121,7 +121,7 @@ def test_rule_28_from_the_stored_to_the_shown(site: Scenario) -> None:
     ]
     action = site.action()
     site.store.locks.acquire(action.id)
-    site.store.groups.save_plan(action.id, plan, ["wanted"], {})
+    site.store.groups.save_plan(action.id, NewPlan(plan, ["wanted"], {}))
     opened = site.open(action, "one")
     operation = site.submit(site.begin(opened, Phase.PREPARE))
     root = tree(site, action)
@@ -159,7 +159,7 @@ def test_rule_28_a_blocked_group_is_blocked_also_when_its_task_has_judged_it_and
     ]
     action = site.action()
     site.store.locks.acquire(action.id)
-    site.store.groups.save_plan(action.id, groups, [], {})
+    site.store.groups.save_plan(action.id, NewPlan(groups, [], {}))
     site.fail(site.open(action, "one"), Reason.DEPLOY_CRITERIA)
     site.fail(site.open(action, "two"), Reason.DEPENDENCY)
     site.store.actions.close(action.id, ActionState.FAILED, "critical groups one, two failed")
@@ -273,7 +273,7 @@ def test_rule_35_a_node_that_is_blocked_has_the_time_at_which_that_was_decided(s
     site.store.locks.acquire(action.id)
     groups = (Group("one", critical=True), Group("two", critical=True, depends_on=("one",)))
     plan = [PlannedGroup(each, (node_name,)) for each, node_name in zip(groups, ("n1", "n2"), strict=True)]
-    site.store.groups.save_plan(action.id, plan, (), {})
+    site.store.groups.save_plan(action.id, NewPlan(plan, (), {}))
     opened = site.open(action, "one")
     site.clock.move(5)
     site.fail(opened)

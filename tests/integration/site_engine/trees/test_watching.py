@@ -9,6 +9,7 @@ from site_engine.monitoring.owners import OwnerView, list_owners
 from site_engine.trees.metric_samples import read_samples
 from site_engine.trees.nodes import node_history, site_nodes
 from site_engine.trees.status_trees import site_tree, site_trees, tree_to_dict
+from site_store import NewRevision
 from site_store.node_table.node_facts import NodeQuery
 from site_store.status.leases import lease_of
 from site_store.tables import node
@@ -101,7 +102,7 @@ def _controller(site: Scenario) -> OwnerView:
 
 def _two_sites(site: Scenario) -> None:
     commit(site, 1, {"n1": "d1"}, one=["n1"])
-    site.store.revisions.commit("second", {"design": "x"}, [], "x", "ann")
+    site.store.revisions.commit(NewRevision("second", {"design": "x"}, [], "x", "ann"))
     for name in (SITE, "second"):
         site.store.provisioner_lists.save(name, "drydock", {})
 
@@ -204,7 +205,7 @@ def test_rule_30_each_of_several_sites_is_watched_for_itself(site: Scenario) -> 
     commit(site, 1, {"n1": "d1"}, one=["n1"])
     site.clock.move(30)
     for name in ("second", "third"):
-        site.store.revisions.commit(name, {"design": "x"}, [], "x", "ann")
+        site.store.revisions.commit(NewRevision(name, {"design": "x"}, [], "x", "ann"))
     site.store.provisioner_lists.save("second", "drydock", {})
     site.clock.move(40)
     names = [SITE, "second", "third"]

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, update
 
 from site_engine.trees.status_trees import action_tree, site_tree, tree_to_dict
-from site_store import ActionRecord, OperationStatus
+from site_store import ActionRecord, Claim, NewAction, OperationStatus
 from site_store.tables import revision, site_group, site_group_node, task
 from site_store.tables import site as site_table
 from strategy_lib.parsing.schema_check import check_data
@@ -78,12 +78,12 @@ def destroying(site: Scenario, *, done: bool = True) -> ActionRecord:
     store = site.store
     targets = {"target_nodes": ["n1", "n2"]}
     action = store.actions.ensure(
-        "destroy_nodes", "destroy", "destroy_nodes", SITE, 1, targets, "ann", whole_site=False
+        "destroy_nodes", "destroy", NewAction("destroy_nodes", SITE, 1, targets, "ann", whole_site=False)
     )
     store.locks.acquire(action.id)
     store.actions.decide_connection(action.id, "drydock")
     store.steps.begin(action.id, "destroy_nodes", 1)
-    begun = store.operations.begin(action.id, SITE, None, 1, Phase.DESTROY, ["n1", "n2"], "file:///design", None)
+    begun = store.operations.begin(Claim(action.id, SITE, None, 1, Phase.DESTROY, ["n1", "n2"], "file:///design", None))
     site.submit(begun)
     if done:
         came = outcome(["n1"], ["n2"], notes={"n2": "disk is locked"})

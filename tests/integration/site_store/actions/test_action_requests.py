@@ -12,6 +12,7 @@ from site_store import (
     ActionState,
     EventNotFound,
     LockOwner,
+    NewAction,
     NotFound,
     SiteBusy,
     SiteStore,
@@ -25,7 +26,8 @@ def create(
 ) -> ActionRecord:
     site.clock.move(1)
     return site.store.actions.create(
-        "deploy_site", name, 3, parameters, "ann", context_marker="marker", exclusive=exclusive, dry_run=dry_run
+        NewAction("deploy_site", name, 3, parameters, "ann", context_marker="marker", dry_run=dry_run),
+        exclusive=exclusive,
     )
 
 
@@ -36,7 +38,7 @@ def test_an_action_is_there_before_its_run_which_then_finds_it(site: Scenario) -
     assert (made.parameters, made.created, made.started) == ({"force": True}, site.clock.time, None)
     assert site.store.actions.get(made.id) == made
     # The run begins: whatever it was told, the row is the one that was made for it.
-    found = site.store.actions.ensure(made.dag_id, str(made.run_id), "other", "south", None, {}, "airflow")
+    found = site.store.actions.ensure(made.dag_id, str(made.run_id), NewAction("other", "south", None, {}, "airflow"))
     assert found == made
     site.store.locks.acquire(made.id)
     assert site.store.actions.get(made.id).state is ActionState.RUNNING

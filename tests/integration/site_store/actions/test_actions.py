@@ -12,6 +12,8 @@ from site_store import (
     ActionRecord,
     ActionState,
     LockOwner,
+    NewAction,
+    NewPlan,
     NotFound,
     OperationStatus,
     SiteBusy,
@@ -27,9 +29,9 @@ from tests.support.revisions import commit_design
 
 def test_an_action_is_made_once_for_each_dag_run(site: Scenario) -> None:
     store = site.store
-    first = store.actions.ensure("deploy_site", "run-1", "deploy_site", SITE, None, {"force": False}, "ann")
-    again = store.actions.ensure("deploy_site", "run-1", "update_site", "south", 7, {"force": True}, "bob")
-    other = store.actions.ensure("update_site", "run-1", "update_site", SITE, None, {}, "ann")
+    first = store.actions.ensure("deploy_site", "run-1", NewAction("deploy_site", SITE, None, {"force": False}, "ann"))
+    again = store.actions.ensure("deploy_site", "run-1", NewAction("update_site", "south", 7, {"force": True}, "bob"))
+    other = store.actions.ensure("update_site", "run-1", NewAction("update_site", SITE, None, {}, "ann"))
     assert again == first
     assert first.state is ActionState.PENDING
     assert other.id != first.id
@@ -42,7 +44,7 @@ def test_an_action_is_made_once_for_each_dag_run(site: Scenario) -> None:
 
 def test_an_action_without_a_revision_means_the_newest_at_its_start(store: SiteStore) -> None:
     def revision_of(run_id: str, number: int | None = None) -> int | None:
-        return store.actions.ensure("d", run_id, "deploy_site", SITE, number, {}, "ann").revision
+        return store.actions.ensure("d", run_id, NewAction("deploy_site", SITE, number, {}, "ann")).revision
 
     assert revision_of("before") is None
     commit_design(store, SITE, "a: 1", [])
@@ -69,7 +71,7 @@ def test_an_action_without_a_run_holds_its_site_like_any_other(site: Scenario) -
 
     def create(name: str = SITE) -> ActionRecord:
         return store.actions.create(
-            "deploy_site", name, 3, {}, "ann", context_marker=None, exclusive=True, has_run=False
+            NewAction("deploy_site", name, 3, {}, "ann", context_marker=None), exclusive=True, has_run=False
         )
 
     first, other = create(), create("south")
@@ -237,7 +239,7 @@ def test_only_who_asks_for_the_report_reads_it(site: Scenario) -> None:
             *(one.action for one in site.store.actions.newest()),
             site.store.actions.of_run(action.dag_id, str(action.run_id)),
             site.store.reports.facts(action.id).action,
-            site.store.actions.ensure(action.dag_id, str(action.run_id), "", SITE, 1, {}, ""),
+            site.store.actions.ensure(action.dag_id, str(action.run_id), NewAction("", SITE, 1, {}, "")),
         ]
     finally:
         event.remove(engine, "before_cursor_execute", note)
@@ -256,7 +258,7 @@ def test_unknown_actions_are_named(store: SiteStore) -> None:
         lambda: store.actions.close("X", ActionState.FAILED, ""),
         lambda: store.reports.save("X", {}),
         lambda: store.reports.get("X"),
-        lambda: store.groups.save_plan("X", [], [], {}),
+        lambda: store.groups.save_plan("X", NewPlan([], [], {})),
         lambda: store.reports.facts("X"),
     )
     for call in calls:

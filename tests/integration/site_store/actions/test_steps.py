@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from sqlalchemy import select
 
-from site_store import PlannedGroup, StepState
+from site_store import NewAction, NewPlan, PlannedGroup, StepState
 from site_store.tables import action_step
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import Phase
@@ -64,16 +64,18 @@ def _rows(site: Scenario, action_id: str) -> list[tuple[str, str, str, str | Non
 
 def test_rule_31_steps_and_tasks_of_nodes_stand_there_as_pending_with_their_owners(site: Scenario) -> None:
     made = site.store.actions.create(
-        "redeploy_server",
-        SITE,
-        1,
-        {},
-        "ann",
-        context_marker=None,
+        NewAction(
+            "redeploy_server",
+            SITE,
+            1,
+            {},
+            "ann",
+            context_marker=None,
+            steps={"acquire": 0, "destroy_nodes": 1, "report": 3},
+            node_step=Phase.DESTROY,
+            nodes=["n2", "n1"],
+        ),
         exclusive=True,
-        steps={"acquire": 0, "destroy_nodes": 1, "report": 3},
-        node_step=Phase.DESTROY,
-        nodes=["n2", "n1"],
     )
     owner = "airflow:redeploy_server"
     planned = [
@@ -89,7 +91,7 @@ def test_rule_31_steps_and_tasks_of_nodes_stand_there_as_pending_with_their_owne
         ("n2", TaskStatus.PENDING, "provisioner:slipway_provisioner", True),
     ]
     groups = [PlannedGroup(Group(name, critical=True), ("n1",)) for name in ("a", "b")]
-    site.store.groups.save_plan(made.id, groups, (), {}, group_step=("deploy_group", 2))
+    site.store.groups.save_plan(made.id, NewPlan(groups, (), {}, group_step=("deploy_group", 2)))
     assert _rows(site, made.id)[2:4] == [
         ("deploy_group", "a", "pending", owner, 2),
         ("deploy_group", "b", "pending", owner, 2),
@@ -103,29 +105,31 @@ def test_what_was_begun_before_it_was_planned_stays_and_gets_its_place(site: Sce
     first = site.action()
     site.store.steps.begin(first.id, "acquire", 1)
     site.store.actions.ensure(
-        "deploy_site", "run-1", "deploy_site", SITE, None, {}, "ann", steps={"acquire": 0, "report": 1}
+        "deploy_site", "run-1", NewAction("deploy_site", SITE, None, {}, "ann", steps={"acquire": 0, "report": 1})
     )
     rows = [(name, state, place) for name, _, state, _, place in _rows(site, first.id)]
     assert rows == [("acquire", "running", 0), ("report", "pending", 1)]
     site.store.actions.ensure(
-        "deploy_site", "run-1", "deploy_site", SITE, None, {}, "ann", steps={"acquire": 0, "report": 1}
+        "deploy_site", "run-1", NewAction("deploy_site", SITE, None, {}, "ann", steps={"acquire": 0, "report": 1})
     )
     assert len(_rows(site, first.id)) == 2
 
 
 def test_a_dry_run_plans_its_steps_and_nothing_of_its_nodes(site: Scenario) -> None:
     made = site.store.actions.create(
-        "destroy_nodes",
-        SITE,
-        1,
-        {},
-        "ann",
-        context_marker=None,
+        NewAction(
+            "destroy_nodes",
+            SITE,
+            1,
+            {},
+            "ann",
+            context_marker=None,
+            dry_run=True,
+            steps={"destroy_nodes": 0},
+            node_step=Phase.DESTROY,
+            nodes=["n1"],
+        ),
         exclusive=False,
-        dry_run=True,
-        steps={"destroy_nodes": 0},
-        node_step=Phase.DESTROY,
-        nodes=["n1"],
     )
     assert len(_rows(site, made.id)) == 1
     assert site.store.tasks.of_step(made.id, Phase.DESTROY) == []

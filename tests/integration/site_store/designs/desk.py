@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import func, select
 
 from design_rendering.reading.documents import load_documents
-from site_store import BufferMode, BufferRecord, RevisionRecord, SiteStore, Version
+from site_store import BufferMode, BufferRecord, NewRevision, RevisionRecord, SiteStore, Version
 from site_store.tables import content, document
 from tests.integration.site_store.scenario import SITE
 
@@ -54,7 +54,9 @@ class Desk:
 
     def commit_texts(self, texts: Mapping[str, str], rendered: str | None = "rendered", **more: Any) -> RevisionRecord:
         documents = [(name, document) for name, text in texts.items() for document in load_documents(text)]
-        return self.store.revisions.commit(SITE, texts, documents, rendered, self.user, **more)
+        version = more.pop("buffer_version", None)
+        new = NewRevision(SITE, texts, documents, rendered, self.user, **more)
+        return self.store.revisions.commit(new, buffer_version=version)
 
     def save(self, texts: Mapping[str, str]) -> RevisionRecord:
         """Put these collections into the buffer and commit them; each commit is rendered as what it holds."""

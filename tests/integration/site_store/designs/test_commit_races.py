@@ -17,6 +17,7 @@ from site_store import (
     BufferEmpty,
     BufferMode,
     BufferNotEmpty,
+    NewAction,
     RevisionRecord,
     SiteBusy,
     SiteStore,
@@ -125,7 +126,9 @@ def _bring(store: SiteStore, name: str, times: int) -> None:
 def test_of_many_who_ask_for_an_action_on_a_site_one_gets_it(site: Scenario, stores: list[SiteStore]) -> None:
     def ask(each: SiteStore) -> str:
         try:
-            return each.actions.create("deploy_site", SITE, 1, {}, "ann", context_marker=None, exclusive=True).id
+            return each.actions.create(
+                NewAction("deploy_site", SITE, 1, {}, "ann", context_marker=None), exclusive=True
+            ).id
         except SiteBusy as busy:
             return busy.owner.action_id
 

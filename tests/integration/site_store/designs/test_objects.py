@@ -6,7 +6,7 @@ import pytest
 
 from design_rendering.kinds.objects import DesignObject, ObjectKey
 from design_rendering.reading.documents import load_documents
-from site_store import CommittedObjects, ObjectChange, SiteStore
+from site_store import CommittedObjects, NewRevision, ObjectChange, SiteStore
 from site_store.designs.objects import write_objects
 from tests.support.revisions import commit_design
 
@@ -92,5 +92,7 @@ def test_nodes_of_a_design_that_cannot_be_read_keep_their_objects(store: SiteSto
     commit_design(store, SITE, DESIGN)
     before = _versions(store)
     text = "a: 1\n"
-    store.revisions.commit(SITE, {"design": text}, [("design", one) for one in load_documents("")], text, "ann")
+    store.revisions.commit(
+        NewRevision(SITE, {"design": text}, [("design", one) for one in load_documents("")], text, "ann")
+    )
     assert _versions(store) == before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, func, select
 
-from site_store import PlannedGroup, SiteStore, ValueRefused
+from site_store import NewRevision, PlannedGroup, SiteStore, ValueRefused
 from site_store.designs.site_groups import write_site_groups
 from site_store.tables import status_count
 from strategy_lib.strategy import Group
@@ -60,7 +60,7 @@ def test_a_commit_brings_its_groups_and_racks_and_the_next_one_its_own(store: Si
 def test_a_group_whose_name_cannot_be_stored_refuses_the_commit(store: SiteStore) -> None:
     bad = [PlannedGroup(Group("a\0", critical=True), ())]
     try:
-        store.revisions.commit(SITE, {"a": "a: 1\n"}, [], "a: 1\n", "ann", digests={}, groups=bad)
+        store.revisions.commit(NewRevision(SITE, {"a": "a: 1\n"}, [], "a: 1\n", "ann", digests={}, groups=bad))
     except ValueRefused:
         assert store.sites.committed() == []
     else:

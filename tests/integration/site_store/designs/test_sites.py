@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_store import ActionState, RevisionNotFound, SiteStore, Version
+from site_store import ActionState, NewAction, RevisionNotFound, SiteStore, Version
 from tests.integration.site_store.designs.desk import Desk, written, yaml
 from tests.integration.site_store.scenario import SITE, FakeClock
 
@@ -42,7 +42,7 @@ class Doer:
         self.clock.move(1)
         self.made += 1
         action = self.store.actions.ensure(
-            kind, f"run-{self.made}", kind, site, number, {}, "ann", dry_run=dry_run, whole_site=whole_site
+            kind, f"run-{self.made}", NewAction(kind, site, number, {}, "ann", dry_run=dry_run, whole_site=whole_site)
         )
         if take:
             self.store.locks.acquire(action.id)

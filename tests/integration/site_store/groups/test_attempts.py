@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_store import ActionState, GroupRecord, NotFound, OperationStatus, SiteStore, StoreError
+from site_store import ActionState, Claim, GroupRecord, NotFound, OperationStatus, SiteStore, StoreError
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import CriterionResult
@@ -68,7 +68,7 @@ def test_rule_23_a_group_that_succeeded_returns_at_once(site: Scenario) -> None:
     for key in ("k1", "k2"):
         assert site.open(action, "a", key) == before
     with pytest.raises(StoreError, match="attempt"):
-        site.store.operations.begin(action.id, SITE, "a", 2, Phase.PREPARE, ["n1"], "x")
+        site.store.operations.begin(Claim(action.id, SITE, "a", 2, Phase.PREPARE, ["n1"], "x"))
 
 
 def test_rule_23_a_failed_group_repeated_by_airflow_stays_failed(site: Scenario) -> None:

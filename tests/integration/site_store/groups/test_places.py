@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from site_engine.groups.turns import place_taker
-from site_store import GroupTurn, OperationStatus, PlaceTaken, PlannedGroup, SiteStore, StepState
+from site_store import GroupTurn, NewPlan, OperationStatus, PlaceTaken, PlannedGroup, SiteStore, StepState
 from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase
@@ -66,7 +66,7 @@ def test_what_decides_turns_is_read_without_nodes(site: Scenario) -> None:
         PlannedGroup(Group("two", critical=True), ("n2",), plan),
         PlannedGroup(Group("three", critical=True, depends_on=("two",)), ("n3",)),
     ]
-    site.store.groups.save_plan(action.id, groups, (), {})
+    site.store.groups.save_plan(action.id, NewPlan(groups, (), {}))
     found = site.store.groups.turns(action.id)
     assert [(turn.name, turn.position, turn.map_index, set(turn.after), set(turn.depends_on)) for turn in found] == [
         ("one", 0, 0, set(), set()),
@@ -144,7 +144,7 @@ def test_rule_58_a_node_that_another_group_asks_is_in_its_hands(site: Scenario) 
     action = site.action()
     site.store.locks.acquire(action.id)
     groups = [PlannedGroup(Group(name, critical=True, ready=Ready(60)), ("n1",)) for name in ("a", "b")]
-    site.store.groups.save_plan(action.id, groups, (), {})
+    site.store.groups.save_plan(action.id, NewPlan(groups, (), {}))
     a = site.open(action, "a")
     site.open(action, "b")
     site.do(a, Phase.PREPARE)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from provisioner_client.protocol import ListedNode
-from site_store import SiteStore
+from site_store import AskedState, SiteStore
 from site_store.status.events import EventKind
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
@@ -35,7 +35,7 @@ class Interfering(FakeProvisioner):
         if self.left:
             self.left -= 1
             state = NodeAvailability.UP if self.left % 2 else NodeAvailability.MAINTENANCE
-            change = self.store.user_states.change("alpha", ["b"], state, "new disk", "ann", force=True)
+            change = self.store.user_states.change("alpha", ["b"], AskedState(state, "new disk", force=True), "ann")
             assert change.change.modified
             self.store.site_views.publish(self.held, "alpha", {"nodes": {}}, PublishedState(NodeAvailability.UP), {})
         return super().nodes()

@@ -8,7 +8,7 @@ from operator import attrgetter
 import pytest
 from sqlalchemy import event, text
 
-from site_store import ActionState, GroupStanding, IdleGroup, NotFound, PlannedGroup, SiteStore, StepState
+from site_store import ActionState, GroupStanding, IdleGroup, NewPlan, NotFound, PlannedGroup, SiteStore, StepState
 from site_store.status.events import EventKind
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase, Reason
@@ -42,7 +42,7 @@ def test_a_plan_comes_back_as_it_was(site: Scenario) -> None:
         PlannedGroup(GROUP, ()),
         PlannedGroup(Group("z", True), ("n1",)),
     ]
-    assert site.store.groups.save_plan(action.id, planned, [], {}) is True
+    assert site.store.groups.save_plan(action.id, NewPlan(planned, [], {})) is True
     records = site.store.groups.of_action(action.id)
     assert [(r.name, r.position, r.critical, r.nodes) for r in records] == [
         ("control", 0, True, ("n1", "n2")),
@@ -85,7 +85,7 @@ def test_a_group_with_nothing_to_submit_is_judged_with_the_plan_and_mapped_once_
         IdleGroup("blocked", GroupState.FAILURE, Reason.DEPENDENCY, (), {"not_started": 1}),
     ]
     assert store.groups.save_plan(
-        made.id, plan, ["n-good"], {}, group_step=("deploy_group", 6), idle=idle, plan_key="plan 20"
+        made.id, NewPlan(plan, ["n-good"], {}, group_step=("deploy_group", 6), idle=idle, plan_key="plan 20")
     )
     records = {record.name: record for record in store.groups.of_action(made.id)}
     assert {name: (record.map_index, record.state) for name, record in records.items()} == {
@@ -119,7 +119,7 @@ def test_a_group_with_nothing_to_submit_is_judged_with_the_plan_and_mapped_once_
 def test_a_plan_that_exists_stays(site: Scenario, first: list[str]) -> None:
     action = site.running({name: ["n1"] for name in first})
     other = [PlannedGroup(Group("other", critical=True), ("n9",))]
-    assert site.store.groups.save_plan(action.id, other, ["n9"], {}) is False
+    assert site.store.groups.save_plan(action.id, NewPlan(other, ["n9"], {})) is False
     assert [group.name for group in site.store.groups.of_action(action.id)] == first
     assert "n9" not in site.states(action)
 
@@ -136,7 +136,7 @@ def test_rule_20_the_report_knows_every_node_and_its_groups(site: Scenario) -> N
     action = site.action()
     site.store.locks.acquire(action.id)
     planned = [PlannedGroup(Group("b", True), ("n1", "n2")), PlannedGroup(Group("a", True), ("n1",))]
-    site.store.groups.save_plan(action.id, planned, [], {"n1": "d1"}, other_nodes=["alone", "n1"])
+    site.store.groups.save_plan(action.id, NewPlan(planned, [], {"n1": "d1"}, other=["alone", "n1"]))
     record = site.open(action, "b")
     site.clock.move(10)
     operation = site.do(record, Phase.PREPARE, outcome(["n1"], ["n2"], notes={"n2": "no power", "n7": "not sent"}))
@@ -208,7 +208,7 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
         event.listen(engine, "before_cursor_execute", count)
         taken = {}
         try:
-            site.store.groups.save_plan(action.id, plan, names[:1], dict.fromkeys(names, "d"))
+            site.store.groups.save_plan(action.id, NewPlan(plan, names[:1], dict.fromkeys(names, "d")))
             taken["save_plan"] = measured()
             record = site.open(action, "g0")
             taken["open_attempt"] = measured()
@@ -246,7 +246,7 @@ def test_a_large_action_after_small_ones_is_read_in_time(site: Scenario) -> None
     action = site.action("large")
     site.store.locks.acquire(action.id)
     plan = [PlannedGroup(Group(f"g{number}", True), tuple(names)) for number in range(30)]
-    site.store.groups.save_plan(action.id, plan, (), dict.fromkeys(names, "d"))
+    site.store.groups.save_plan(action.id, NewPlan(plan, (), dict.fromkeys(names, "d")))
     record = site.open(action, "g0")
     counts = site.store.tasks.node_counts(action.id)
     assert [states[NodeState.NOT_STARTED] for states in counts.values()] == [300] * 30

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from site_store import ActionRecord, GroupRecord, OperationStatus, PlannedGroup, Readiness
+from site_store import ActionRecord, GroupRecord, NewPlan, OperationStatus, PlannedGroup, Readiness
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group, Ready
@@ -15,7 +15,7 @@ def planned(site: Scenario, done: frozenset[str] = frozenset()) -> tuple[ActionR
     site.store.locks.acquire(action.id)
     groups = [Group("asks", critical=True, ready=Ready(60)), Group("plain", critical=True)]
     plan = [PlannedGroup(groups[0], ("n1", "n2", "n3")), PlannedGroup(groups[1], ("n3", "n4"))]
-    site.store.groups.save_plan(action.id, plan, done, {"n1": "d1"})
+    site.store.groups.save_plan(action.id, NewPlan(plan, done, {"n1": "d1"}))
     return action, site.open(action, "asks")
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from site_store import LeaseLost, Operation, SiteStateChanged, SiteStore
+from site_store import Claim, LeaseLost, Operation, SiteStateChanged, SiteStore
 from site_store.records import Lease
 from site_store.status.events import EventKind, NewEvent
 from site_store.status.leases import lease_of
@@ -158,7 +158,7 @@ def test_rule_54_a_claim_that_was_planned_with_an_older_version_is_told_to_plan_
 
     def begin(version: Version) -> Operation:
         facts = (action.id, SITE, "a", record.attempt, Phase.PREPARE, ["n1", "n2"], "file:///design")
-        return store.operations.begin(*facts, site_state=version)
+        return store.operations.begin(Claim(*facts, site_state=version))
 
     with pytest.raises(SiteStateChanged, match=f"version {newest} .* planned with 0.0: plan again") as told:
         begin(planned_with)

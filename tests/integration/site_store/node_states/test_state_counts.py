@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from site_engine.monitoring.metrics import to_text
 from site_engine.trees.metric_samples import read_samples
-from site_store import SiteStore
+from site_store import AskedState, SiteStore
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
@@ -30,8 +30,8 @@ def test_nodes_by_their_three_states_with_leader_version_and_age(store: SiteStor
     store.site_views.remember(held, SITE, seen)
     newest = store.site_views.publish(held, SITE, {"nodes": {}}, PublishedState(UP), {}).version
     until = clock() + timedelta(seconds=30)
-    store.user_states.change(SITE, ["n1"], MAINTENANCE, "disk", "ann", force=True, until=until)
-    store.user_states.change(SITE, ["n3", "not seen yet"], DOWN, "scrap", "ann", force=True)
+    store.user_states.change(SITE, ["n1"], AskedState(MAINTENANCE, "disk", force=True, until=until), "ann")
+    store.user_states.change(SITE, ["n3", "not seen yet"], AskedState(DOWN, "scrap", force=True), "ann")
     clock.move(20)
     counts = store.state_counts.read()[SITE]
     assert (+counts.reported, counts.crashes) == ({UP: 1, DOWN: 1}, 3)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from site_store import SiteStore, ValueRefused
+from site_store import AskedState, SiteStore, ValueRefused
 from site_store.node_table.state_query import STATE_COLUMNS, UNSEEN, StateQuery
 from site_store.node_table.state_table import StatePage
 from site_store.records import Lease
@@ -45,7 +45,7 @@ def held(store: SiteStore) -> Lease:
     }
     store.site_views.remember(held, SITE, known)
     until = store.now() + timedelta(hours=1)
-    store.user_states.change(SITE, ["n3"], _A.MAINTENANCE, "new disk", "Anna", until=until, force=True)
+    store.user_states.change(SITE, ["n3"], AskedState(_A.MAINTENANCE, "new disk", until=until, force=True), "Anna")
     return held
 
 
@@ -188,7 +188,7 @@ def test_the_token_is_another_one_after_every_change(store: SiteStore, held: Lea
     assert token(store) == tokens[0]
     store.site_views.remember(held, SITE, {"n1": seen(_A.UP, _A.UP, crashes=1)})
     tokens.append(token(store))
-    store.user_states.change(SITE, ["n1"], _A.RETIRED, "moves", "Anna")
+    store.user_states.change(SITE, ["n1"], AskedState(_A.RETIRED, "moves"), "Anna")
     tokens.append(token(store))
     store.site_views.publish(held, SITE, {"nodes": {}}, PublishedState(_A.UP), {})
     tokens.append(token(store))

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from site_store import ActionState, SiteStore
+from site_store import ActionState, AskedState, Claim, NewAction, SiteStore
 from site_store.nodes.user_states import write_by_controller
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
@@ -41,7 +41,7 @@ def led(store: SiteStore, **reported: NodeAvailability) -> None:
 
 
 def forced(store: SiteStore, state: NodeAvailability, *nodes: str, reason: str = "broken", kind: bool = True) -> None:
-    assert store.user_states.change(SITE, nodes, state, reason, "ann", force=kind).change.modified
+    assert store.user_states.change(SITE, nodes, AskedState(state, reason, force=kind), "ann").change.modified
 
 
 def test_rule_54_a_node_that_is_set_is_claimed_by_nobody_though_nothing_is_published(
@@ -75,9 +75,9 @@ def test_rule_51_retired_and_down_nodes_can_be_destroyed_and_nodes_in_maintenanc
     forced(store, DOWN, "n2")
     forced(store, MAINTENANCE, "n3")
     for kind, expected in (("destroy_nodes", ("n1", "n2")), ("redeploy_server", ())):
-        action = store.actions.ensure(kind, f"run-{kind}", kind, SITE, None, {}, "ann")
+        action = store.actions.ensure(kind, f"run-{kind}", NewAction(kind, SITE, None, {}, "ann"))
         store.locks.acquire(action.id)
-        begun = store.operations.begin(action.id, SITE, None, 1, Phase.DESTROY, NAMES, "file:///design")
+        begun = store.operations.begin(Claim(action.id, SITE, None, 1, Phase.DESTROY, NAMES, "file:///design"))
         assert begun.nodes == expected
         why = {name: task.error for name, task in store.tasks.of_step(action.id, Phase.DESTROY) if task.error}
         assert why["n3"] == "set to maintenance by ann: broken", "its report says why"
@@ -89,7 +89,7 @@ def test_a_state_ends_by_itself_and_setting_up_ends_it_at_once(
     store: SiteStore, site: Scenario, clock: FakeClock
 ) -> None:
     until = clock() + timedelta(hours=1)
-    store.user_states.change(SITE, ["n1"], MAINTENANCE, "disk", "ann", until=until, force=True)
+    store.user_states.change(SITE, ["n1"], AskedState(MAINTENANCE, "disk", until=until, force=True), "ann")
     forced(store, MAINTENANCE, "n2")
     assert set(store.user_states.in_force(SITE)) == {"n1", "n2"}
     clock.move(3600)
@@ -109,28 +109,30 @@ def test_rule_52_safe_changes_are_judged_by_what_the_store_knows(store: SiteStor
         region=SITE,
     )
     commit_design(store, SITE, text)
-    nobody = store.user_states.change(SITE, ["n1"], MAINTENANCE, "disk", "ann").change
+    nobody = store.user_states.change(SITE, ["n1"], AskedState(MAINTENANCE, "disk"), "ann").change
     assert not nobody.modified
     assert "no controller has seen all nodes yet" in nobody.objections
-    assert store.user_states.change(SITE, ["n1"], RETIRED, "old", "ann").change.modified, "always allowed"
+    assert store.user_states.change(SITE, ["n1"], AskedState(RETIRED, "old"), "ann").change.modified, "always allowed"
     forced(store, UP, "n1")
     led(store, n1=UP, n2=UP, n3=UP)
     store.provisioner_lists.save(SITE, "c", {name: {"status": "Deployed", "power": "on"} for name in NAMES})
     action = site.running({"g": list(NAMES)}, digests=dict.fromkeys(NAMES, "d"))
     record = site.open(action, "g")
     begun = site.begin(record, Phase.PREPARE)
-    busy = store.user_states.change(SITE, ["n1"], MAINTENANCE, "disk", "ann").change
+    busy = store.user_states.change(SITE, ["n1"], AskedState(MAINTENANCE, "disk"), "ann").change
     assert f"n1: action {action.id} works on it" in busy.objections
     store.operations.record_outcome(begun.op, outcome(begun.nodes))
     site.do(record, Phase.DEPLOY)
     store.actions.close(action.id, ActionState.SUCCESS, "")
-    short = store.user_states.change(SITE, ["n1"], MAINTENANCE, "disk", "ann").change
+    short = store.user_states.change(SITE, ["n1"], AskedState(MAINTENANCE, "disk"), "ann").change
     assert short.objections == ("critical group g: minimum_successful_nodes needs 3, 2 would be",)
     assert not short.modified
     assert store.user_states.in_force(SITE) == {}
-    probe = store.user_states.change(SITE, ["n1"], MAINTENANCE, "disk", "ann", force=True, probe=True).change
+    probe = store.user_states.change(
+        SITE, ["n1"], AskedState(MAINTENANCE, "disk", force=True, probe=True), "ann"
+    ).change
     assert (probe.modified, store.user_states.in_force(SITE)) == (True, {})
-    deployed = store.user_states.change(SITE, ["n1"], DOWN, "", "ann").change
+    deployed = store.user_states.change(SITE, ["n1"], AskedState(DOWN, ""), "ann").change
     assert deployed.objections == (
         "n1: it is up, and only a retired node is set down",
         "n1: something is deployed on it",
@@ -144,7 +146,7 @@ def test_a_new_leader_that_has_published_nothing_yet_refuses_safe_changes(store:
     want(store, 1, {"n1": "d"})
     assert (
         "no controller has seen all nodes yet"
-        in store.user_states.change(SITE, ["n1"], UP, "", "ann").change.objections
+        in store.user_states.change(SITE, ["n1"], AskedState(UP, ""), "ann").change.objections
     )
 
 
@@ -169,7 +171,9 @@ def test_what_the_controller_sets_never_replaces_what_a_person_took_out_of_use(
 def test_a_plan_reads_what_each_kind_of_action_leaves_out_and_who_set_it(store: SiteStore, clock: FakeClock) -> None:
     want(store, 1, dict.fromkeys(NAMES, "d"))
     forced(store, RETIRED, "n1", reason="moves out")
-    store.user_states.change(SITE, ["n2"], MAINTENANCE, "", "bob", until=clock() + timedelta(hours=1), force=True)
+    store.user_states.change(
+        SITE, ["n2"], AskedState(MAINTENANCE, "", until=clock() + timedelta(hours=1), force=True), "bob"
+    )
     assert store.user_states.left_out(SITE, "update_site") == {
         "n1": "set to retired by ann: moves out",
         "n2": "set to maintenance by bob",

@@ -7,7 +7,7 @@ from itertools import permutations, product
 
 import pytest
 
-from site_store import ActionState, OperationStatus, SiteStore
+from site_store import ActionState, Claim, NewAction, OperationStatus, SiteStore
 from site_store.nodes.node_errors import NodeErrorRecord
 from site_store.nodes.tries import jitter_of
 from strategy_lib.goals.node_errors import ErrorCode, ReportState, Standing
@@ -347,10 +347,10 @@ def test_rule_46_new_labels_mend_no_failed_deploy_and_end_what_failed_as_labels(
         store.actions.close(record.action_id, ActionState.SUCCESS, "")
 
     def relabel(run: str, failing: bool = False) -> None:
-        action = store.actions.ensure("relabel_nodes", run, "relabel_nodes", SITE, None, {}, "ann")
+        action = store.actions.ensure("relabel_nodes", run, NewAction("relabel_nodes", SITE, None, {}, "ann"))
         store.locks.acquire(action.id)
         found = {"n1": "deployed"}
-        begun = store.operations.begin(action.id, SITE, None, 1, Phase.RELABEL, ["n1"], "file:///d", found)
+        begun = store.operations.begin(Claim(action.id, SITE, None, 1, Phase.RELABEL, ["n1"], "file:///d", found))
         result = failed(store, "n1", "no label") if failing else outcome(["n1"])
         store.operations.record_outcome(begun.op, result)
         store.actions.close(action.id, ActionState.SUCCESS, "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from site_store import ActionState, OperationStatus, SiteStore
+from site_store import ActionState, Claim, OperationStatus, SiteStore
 from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
@@ -71,7 +71,7 @@ def test_a_step_that_destroys_leaves_nodes_deleted_and_a_closed_action_leaves_no
 ) -> None:
     want(store, 1, {"n1": "x"})
     ran = site.running({"a": ["n3"]})
-    step = store.operations.begin(ran.id, SITE, None, 1, Phase.DESTROY, ["n1", "n2"], "file:///design")
+    step = store.operations.begin(Claim(ran.id, SITE, None, 1, Phase.DESTROY, ["n1", "n2"], "file:///design"))
     site.submit(step)
     assert _standings(store)["n2"] == "processing"
     store.operations.record_outcome(step.op, outcome(["n1", "n2"]), status=OperationStatus.COMPLETE)

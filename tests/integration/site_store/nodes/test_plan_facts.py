@@ -10,7 +10,7 @@ import yaml
 from sqlalchemy import update
 
 from site_engine.node_lists import keep_list
-from site_store import PlannedGroup, SiteStore
+from site_store import AskedState, PlannedGroup, SiteStore
 from site_store.designs.site_groups import write_site_groups
 from site_store.tables import node
 from site_store.trees.plan_facts import TIMED
@@ -50,7 +50,9 @@ def test_it_is_what_each_of_them_says_alone(site: Scenario, clock: FakeClock) ->
         site.do(record, phase)
     until = clock() + timedelta(hours=1)
     for name, ends in (("c", until), ("d", None)):
-        store.user_states.change(SITE, [name], NodeAvailability.MAINTENANCE, "", "ann", until=ends, force=True)
+        store.user_states.change(
+            SITE, [name], AskedState(NodeAvailability.MAINTENANCE, "", until=ends, force=True), "ann"
+        )
     for later in (False, True):
         with counted_statements(store) as statements:
             facts = store.plan_facts.get(SITE, "update_site")
@@ -82,7 +84,11 @@ def test_by_the_clock_of_the_database_what_has_ended_is_over(url: str) -> None:
         for name, minutes in (("a", 60), ("b", -1)):
             until = store.now() + timedelta(minutes=minutes)
             store.user_states.change(
-                SITE, [name], NodeAvailability.MAINTENANCE, "", "ann", until=until, force=True, most_groups=9
+                SITE,
+                [name],
+                AskedState(NodeAvailability.MAINTENANCE, "", until=until, force=True),
+                "ann",
+                most_groups=9,
             )
         assert list(store.user_states.left_out(SITE, "update_site")) == ["a"]
         assert list(store.plan_facts.get(SITE, "update_site").out_of_use) == ["a"]

@@ -6,7 +6,7 @@ import pytest
 
 from design_rendering.kinds.digests import VERSION
 from site_engine.plans.differences import node_difference
-from site_store import ActionState, OperationStatus, SiteBusy, SiteStore
+from site_store import ActionState, Claim, NewAction, OperationStatus, SiteBusy, SiteStore
 from strategy_lib.goals.node_errors import Standing
 from strategy_lib.goals.update import Change
 from strategy_lib.outcome import NodeCondition, Outcome
@@ -57,10 +57,10 @@ def test_rule_37_what_is_asked_for_again_is_dirty_until_it_was_done_for_that_ver
 
 def relabel(site: Scenario, digest: str) -> None:
     """Give the node the labels of a digest, as `relabel_nodes` does with the nodes that it names."""
-    action = site.store.actions.ensure("relabel_nodes", "labels", "relabel_nodes", SITE, 2, {}, "ann")
+    action = site.store.actions.ensure("relabel_nodes", "labels", NewAction("relabel_nodes", SITE, 2, {}, "ann"))
     site.store.locks.acquire(action.id)
     begun = site.store.operations.begin(
-        action.id, SITE, None, 1, Phase.RELABEL, ["n1"], "file:///d", {"n1": "deployed"}, {"n1": digest}
+        Claim(action.id, SITE, None, 1, Phase.RELABEL, ["n1"], "file:///d", {"n1": "deployed"}, {"n1": digest})
     )
     site.store.operations.record_outcome(begun.op, outcome(["n1"]))
     site.store.actions.close(action.id, ActionState.SUCCESS, "done")

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection as Transaction
 from sqlalchemy import update
 
-from site_store import LockOwner, OperationStatus, PlannedGroup, SiteBusy, SiteStore
+from site_store import LockOwner, NewAction, NewPlan, OperationStatus, PlannedGroup, SiteBusy, SiteStore
 from site_store.tables import task
 from strategy_lib.node import NodeState
 from strategy_lib.phase import SUBMITTED_PHASES, Phase
@@ -130,7 +130,10 @@ def test_one_plan_of_many(site: Scenario, stores: list[SiteStore]) -> None:
     action = site.action()
     plans = [[PlannedGroup(Group(f"g{number}", critical=True), (f"n{number}",))] for number in range(CALLERS)]
     saved = at_once(
-        [partial(store.groups.save_plan, action.id, plan, [], {}) for store, plan in zip(stores, plans, strict=True)]
+        [
+            partial(store.groups.save_plan, action.id, NewPlan(plan, [], {}))
+            for store, plan in zip(stores, plans, strict=True)
+        ]
     )
     assert sorted(saved) == [False] * (CALLERS - 1) + [True]
     assert [group.name for group in site.store.groups.of_action(action.id)] == [f"g{saved.index(True)}"]
@@ -144,7 +147,7 @@ def test_counts_read_while_others_write_are_of_one_moment(site: Scenario, stores
 
     def write() -> list[dict[str, int]]:
         try:
-            site.store.groups.save_plan(action.id, [PlannedGroup(Group("a", critical=True), nodes)], [], {})
+            site.store.groups.save_plan(action.id, NewPlan([PlannedGroup(Group("a", critical=True), nodes)], [], {}))
             record = site.open(action, "a")
             site.do(record, Phase.PREPARE)
             site.do(record, Phase.DEPLOY)
@@ -168,7 +171,8 @@ def test_counts_read_while_others_write_are_of_one_moment(site: Scenario, stores
 
 
 def test_one_action_and_one_revision_of_many(site: Scenario, stores: list[SiteStore]) -> None:
-    actions = at_once([partial(store.actions.ensure, "d", "r", "deploy_site", SITE, 1, {}, "ann") for store in stores])
+    asked = NewAction("deploy_site", SITE, 1, {}, "ann")
+    actions = at_once([partial(store.actions.ensure, "d", "r", asked) for store in stores])
     assert len({action.id for action in actions}) == 1
     same = at_once([partial(commit_design, store, SITE, "a: 1", []) for store in stores])
     assert [(r.number, r.created) for r in same].count((1, True)) == 1

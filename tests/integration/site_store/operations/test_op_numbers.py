@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from site_store import SiteStore
+from site_store import Claim, SiteStore
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, Scenario
 
@@ -27,7 +27,7 @@ def take(url: str, action_id: str, first: int, number: int) -> list[list[int]]:
 
 
 def begin(store: SiteStore, action_id: str, attempt: int) -> int:
-    return store.operations.begin(action_id, SITE, None, attempt, Phase.VERIFY_SITE, (), "file:///d").op
+    return store.operations.begin(Claim(action_id, SITE, None, attempt, Phase.VERIFY_SITE, (), "file:///d")).op
 
 
 @pytest.mark.parametrize(

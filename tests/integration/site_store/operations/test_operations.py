@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
-from site_store import ActionState, OperationStatus, SiteStore, StoreError, ValueRefused
+from site_store import ActionState, Claim, NewAction, OperationStatus, SiteStore, StoreError, ValueRefused
 from site_store.tables import operation as operation_table
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, Scenario, outcome
@@ -55,8 +55,8 @@ def test_rule_18_with_nothing_to_claim_an_operation_is_complete_at_once(site: Sc
 
 def test_steps_of_the_whole_site_have_operations_too(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
-    operation = site.store.operations.begin(action.id, SITE, None, 1, Phase.VERIFY_SITE, [], "x")
-    again = site.store.operations.begin(action.id, SITE, None, 1, Phase.VERIFY_SITE, [], "another address")
+    operation = site.store.operations.begin(Claim(action.id, SITE, None, 1, Phase.VERIFY_SITE, [], "x"))
+    again = site.store.operations.begin(Claim(action.id, SITE, None, 1, Phase.VERIFY_SITE, [], "another address"))
     assert operation == again
     assert (operation.phase, operation.status, operation.nodes) == (
         Phase.VERIFY_SITE,
@@ -73,9 +73,9 @@ def test_steps_of_the_whole_site_have_operations_too(site: Scenario) -> None:
 
 def test_an_operation_without_a_group_is_there_once_in_the_database_too(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
-    operation = site.store.operations.begin(action.id, SITE, None, 1, Phase.VERIFY_SITE, [], "x")
+    operation = site.store.operations.begin(Claim(action.id, SITE, None, 1, Phase.VERIFY_SITE, [], "x"))
     assert operation.group is None
-    cleared = site.store.operations.begin(action.id, SITE, None, 2, Phase.VERIFY_SITE, [], "x")
+    cleared = site.store.operations.begin(Claim(action.id, SITE, None, 2, Phase.VERIFY_SITE, [], "x"))
     assert cleared.op > operation.op
     again = update(operation_table).where(operation_table.c.op == cleared.op).values(attempt=1)
     # What two that begin it at the same moment run into.
@@ -85,7 +85,7 @@ def test_an_operation_without_a_group_is_there_once_in_the_database_too(site: Sc
 
 def test_nodes_are_claimed_without_a_group(site: Scenario) -> None:
     action = site.running({"a": ["n1", "n2"]})
-    operation = site.store.operations.begin(action.id, SITE, None, 1, Phase.PREPARE, ["n1"], "x")
+    operation = site.store.operations.begin(Claim(action.id, SITE, None, 1, Phase.PREPARE, ["n1"], "x"))
     assert operation.nodes == ("n1",)
     assert site.begin(site.open(action, "a"), Phase.PREPARE).nodes == ("n2",)
     tasks = {one.node: one.prepare.owner_group for one in site.store.tasks.of_nodes(action.id)}
@@ -133,10 +133,12 @@ def test_rule_14_the_clock_starts_when_the_provisioner_starts(site: Scenario) ->
 def test_rule_13_a_newer_operation_that_runs_over_the_same_connection_overtakes_an_older_one(site: Scenario) -> None:
     operations, found = site.store.operations, []
     for name, connection in (("north", "shared"), ("south", "shared"), ("west", "own")):
-        action = site.store.actions.ensure("deploy_site", f"run-{name}", "deploy_site", name, None, {}, "ann")
+        action = site.store.actions.ensure(
+            "deploy_site", f"run-{name}", NewAction("deploy_site", name, None, {}, "ann")
+        )
         site.store.locks.acquire(action.id)
         site.store.actions.decide_connection(action.id, connection)
-        begun = operations.begin(action.id, name, None, 1, Phase.VERIFY_SITE, [], "x")
+        begun = operations.begin(Claim(action.id, name, None, 1, Phase.VERIFY_SITE, [], "x"))
         found.append(site.submit(begun).op)
     first, second, third = found
     operations.mark_running(first)
@@ -192,7 +194,7 @@ def test_what_was_seen_over_stays_over(site: Scenario, first: str, second: str, 
 
 def test_rule_24_an_orphaned_step_of_the_site_holds_no_node(site: Scenario) -> None:
     first = site.running({"a": ["n1"]})
-    step = site.submit(site.store.operations.begin(first.id, SITE, None, 1, Phase.VERIFY_SITE, [], "x"))
+    step = site.submit(site.store.operations.begin(Claim(first.id, SITE, None, 1, Phase.VERIFY_SITE, [], "x")))
     lost = site.submit(site.begin(site.open(first, "a"), Phase.PREPARE))
     site.store.actions.close(first.id, ActionState.CANCELLED, "killed")
     assert [item.op for item in site.store.operations.unfinished(SITE, ["n1"])] == [lost.op]

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from site_store import ActionRecord, ActionState, Operation, OperationStatus, PlannedGroup, StoreError
+from site_store import ActionRecord, ActionState, Claim, NewPlan, Operation, OperationStatus, PlannedGroup, StoreError
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
@@ -21,7 +21,7 @@ def begin(
     phase: Phase = DESTROY,
     attempt: int = 0,
 ) -> Operation:
-    return site.store.operations.begin(action.id, SITE, None, attempt, phase, nodes, "file:///design")
+    return site.store.operations.begin(Claim(action.id, SITE, None, attempt, phase, nodes, "file:///design"))
 
 
 def tasks(site: Scenario, action: ActionRecord, phase: Phase = DESTROY) -> dict[str, str]:
@@ -117,7 +117,7 @@ def test_a_destroyed_node_is_prepared_and_deployed_in_the_same_action(site: Scen
     operation = begin(site, action, ["n1"])
     site.store.operations.record_outcome(operation.op, outcome(["n1"]), status=OperationStatus.COMPLETE)
     site.store.groups.save_plan(
-        action.id, [PlannedGroup(Group("target-group", critical=True), ("n1",))], [], {"n1": "d1"}
+        action.id, NewPlan([PlannedGroup(Group("target-group", critical=True), ("n1",))], [], {"n1": "d1"})
     )
     assert site.states(action) == {"n1": "not_started"}
     record = site.open(action, "target-group")

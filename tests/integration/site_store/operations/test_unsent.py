@@ -6,7 +6,7 @@ import pytest
 
 from site_engine.trees.nodes import node_history
 from site_engine.trees.status_trees import action_tree, tree_to_dict
-from site_store import ActionRecord, ActionState, IdleGroup, PlannedGroup
+from site_store import ActionRecord, ActionState, IdleGroup, NewAction, NewPlan, PlannedGroup
 from site_store.nodes.node_errors import NodeErrorRecord
 from strategy_lib.goals.node_errors import ErrorCode, Standing
 from strategy_lib.phase import GroupState, Phase, Reason
@@ -22,7 +22,7 @@ def errors(site: Scenario, name: str) -> list[NodeErrorRecord]:
 
 def planned(site: Scenario, run_id: str = "run-1", revision: int | None = None) -> ActionRecord:
     """An action that holds its site, and has no plan yet."""
-    action = site.store.actions.ensure("deploy_site", run_id, "deploy_site", SITE, revision, {}, "ann")
+    action = site.store.actions.ensure("deploy_site", run_id, NewAction("deploy_site", SITE, revision, {}, "ann"))
     site.store.locks.acquire(action.id)
     return action
 
@@ -79,7 +79,7 @@ def test_a_node_of_a_blocked_group_that_has_no_task_has_one_as_well(site: Scenar
         IdleGroup("two", GroupState.FAILURE, Reason.DEPENDENCY, (), {}),
         IdleGroup("three", GroupState.FAILURE, Reason.DEPENDENCY, (), {}),
     ]
-    site.store.groups.save_plan(action.id, groups, (), DESIGN, idle=idle)
+    site.store.groups.save_plan(action.id, NewPlan(groups, (), DESIGN, idle=idle))
     for name in ("n2", "n3"):
         assert [one.error.text for one in errors(site, name)] == ["blocked by one: deploy_criteria"]
 
@@ -89,11 +89,13 @@ def test_a_node_that_is_withheld_has_an_error_of_the_code_policy_but_in_a_dry_ru
     site: Scenario, dry_run: bool
 ) -> None:
     want(site.store, 1, DESIGN)
-    action = site.store.actions.ensure("deploy_site", "run-1", "deploy_site", SITE, None, {}, "ann", dry_run=dry_run)
+    action = site.store.actions.ensure(
+        "deploy_site", "run-1", NewAction("deploy_site", SITE, None, {}, "ann", dry_run=dry_run)
+    )
     site.store.locks.acquire(action.id)
     groups = [PlannedGroup(Group("one", critical=True), ("n1", "n2"))]
     why = "design changed, needs redeploy"
-    site.store.groups.save_plan(action.id, groups, (), DESIGN, withheld={"n1": why})
+    site.store.groups.save_plan(action.id, NewPlan(groups, (), DESIGN, withheld={"n1": why}))
     found = [(one.error.code, one.error.text) for one in errors(site, "n1")]
     assert found == ([] if dry_run else [(ErrorCode.POLICY, why)])
     assert errors(site, "n2") == []
@@ -101,7 +103,7 @@ def test_a_node_that_is_withheld_has_an_error_of_the_code_policy_but_in_a_dry_ru
 
 def test_rule_35_what_is_as_wanted_has_the_number_of_the_operation_that_it_was_done_by(site: Scenario) -> None:
     want(site.store, 1, DESIGN)
-    site.store.actions.ensure("deploy_site", "run-1", "deploy_site", SITE, 1, {}, "ann")
+    site.store.actions.ensure("deploy_site", "run-1", NewAction("deploy_site", SITE, 1, {}, "ann"))
     first = site.running({"one": ["n1"]}, digests=DESIGN)
     record = site.open(first, "one")
     site.do(record, Phase.PREPARE)
@@ -145,7 +147,9 @@ def test_rule_46_an_error_of_the_version_that_is_wanted_is_shown_whatever_revisi
         ("r2", "b", 2, "pending", Standing.SUPERSEDED),
     ):
         action = planned(site, run, revision=1)
-        site.store.groups.save_plan(action.id, [PlannedGroup(Group("one", critical=True), ("n1",))], (), {"n1": digest})
+        site.store.groups.save_plan(
+            action.id, NewPlan([PlannedGroup(Group("one", critical=True), ("n1",))], (), {"n1": digest})
+        )
         site.do(site.open(action, "one"), Phase.PREPARE, outcome(failed=["n1"]))
         newest = errors(site, "n1")[0]
         assert (newest.error.wanted_version, newest.standing) == (version, judged)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from site_store import SiteStore, StoreError, StoreNotConfigured, StoreUnavailable
+from site_store import NewAction, SiteStore, StoreError, StoreNotConfigured, StoreUnavailable
 from site_store.sql.address import describe, resolve
 from tests.support.stores import server
 
@@ -86,6 +86,6 @@ def test_a_wrong_password_is_not_repeated() -> None:
 
 def test_what_the_database_refuses_is_not_repeated_either(store: SiteStore) -> None:
     with pytest.raises(StoreError) as caught:
-        store.actions.ensure("d", "r", f"{SECRET}\0", "north", 1, {}, "ann")
+        store.actions.ensure("d", "r", NewAction(f"{SECRET}\0", "north", 1, {}, "ann"))
     assert not isinstance(caught.value, StoreUnavailable)
     assert SECRET not in "".join(traceback.format_exception(caught.value))

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from sqlalchemy import Connection, text
 
 import site_store
-from site_store import PlannedGroup, SchemaNotCurrent, SiteStore
+from site_store import NewAction, NewPlan, PlannedGroup, SchemaNotCurrent, SiteStore
 from site_store.__main__ import main
 from site_store.sql.address import resolve
 from site_store.sql.database import Database
@@ -103,9 +103,9 @@ def test_the_command_to_verify_names_what_is_wrong_and_counts_it_anew(url: str) 
     run = CliRunner().invoke
     assert "0 counts compared, all are right" in run(main, ["verify", "--url", url]).output
     with SiteStore.open(url) as store:
-        action = store.actions.ensure("deploy_site", "run", "deploy_site", "north", None, {}, "ann")
+        action = store.actions.ensure("deploy_site", "run", NewAction("deploy_site", "north", None, {}, "ann"))
         groups = [PlannedGroup(Group("a", critical=True), ("n1",))]
-        store.groups.save_plan(action.id, groups, [], {})
+        store.groups.save_plan(action.id, NewPlan(groups, [], {}))
         wrong = text("UPDATE status_count SET records = 5 WHERE group_name = 'a' AND phase = 'deploy'")
         store._database.write(lambda tx: tx.execute(wrong))
     found = run(main, ["verify", "--url", url])

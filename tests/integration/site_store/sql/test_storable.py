@@ -7,7 +7,7 @@ import string
 
 import pytest
 
-from site_store import LONGEST_NAME, PlannedGroup, SiteStore, ValueRefused
+from site_store import LONGEST_NAME, NewPlan, NewRevision, PlannedGroup, SiteStore, ValueRefused
 from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import SITE, Scenario, want
 
@@ -33,9 +33,11 @@ def test_a_longer_one_is_refused_before_anything_is_written(site: Scenario, name
     action = site.action()
     for group, nodes, other in ((name, ["n1"], []), ("g", [name], []), ("g", ["n1"], [name])):
         with pytest.raises(ValueRefused, match=name[:40].replace("\0", ".*")):
-            site.store.groups.save_plan(action.id, [PlannedGroup(Group(group, True), tuple(nodes))], [], {}, other)
+            site.store.groups.save_plan(
+                action.id, NewPlan([PlannedGroup(Group(group, True), tuple(nodes))], [], {}, other)
+            )
     with pytest.raises(ValueRefused):
-        site.store.revisions.commit(SITE, {"a": "x"}, [], "x", "ann", digests={name: "d"})
+        site.store.revisions.commit(NewRevision(SITE, {"a": "x"}, [], "x", "ann", digests={name: "d"}))
     assert site.store.groups.of_action(action.id) == []
     assert site.store.nodes.of_site(SITE) == []
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from site_engine.monitoring.metrics import GROUP_SECONDS, to_text
 from site_engine.trees.metric_samples import read_samples
-from site_store import ActionState, CallCount, CallKey, SiteStore
+from site_store import ActionState, CallCount, CallKey, NewAction, SiteStore
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.integration.site_store.designs.desk import Desk, yaml
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, want
@@ -34,7 +34,7 @@ def test_what_ended_is_counted_by_how_and_a_dry_run_is_not(store: SiteStore, sit
     action = site.running({"a": ["n1"]})
     site.fail(site.open(action, "a"), Reason.PREPARE_CRITERIA)
     store.actions.close(action.id, ActionState.FAILED, "no")
-    dry = store.actions.ensure("deploy_site", "dry", "deploy_site", SITE, None, {}, "ann", dry_run=True)
+    dry = store.actions.ensure("deploy_site", "dry", NewAction("deploy_site", SITE, None, {}, "ann", dry_run=True))
     store.actions.close(dry.id, ActionState.SUCCESS, "nothing")
     facts = store.metrics.read(GROUP_SECONDS.bounds)
     assert facts.ended == {(SITE, "deploy_site", "failed"): 1}

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from site_store import ActionState, EventNotFound, Lease, LeaseLost, SiteStore
+from site_store import ActionState, EventNotFound, Lease, LeaseLost, NewAction, SiteStore
 from site_store.status.outbox import write_notification
 from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.phase import GroupState, Reason
@@ -61,7 +61,7 @@ def test_another_verdict_is_news(store: SiteStore, site: Scenario) -> None:
 
 
 def test_a_dry_run_is_told_to_nobody(store: SiteStore, site: Scenario) -> None:
-    action = store.actions.ensure("deploy_site", "dry", "deploy_site", SITE, None, {}, "ann", dry_run=True)
+    action = store.actions.ensure("deploy_site", "dry", NewAction("deploy_site", SITE, None, {}, "ann", dry_run=True))
     store.actions.close(action.id, ActionState.SUCCESS, "nothing was done")
     assert kinds(store) == []
 

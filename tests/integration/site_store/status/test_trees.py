@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection, event, insert, update
 
 from site_engine.trees.action import action_header
-from site_store import ActionState, NodeQuery, NotFound, PlannedGroup, SiteStore, ValueRefused
+from site_store import ActionState, NewAction, NewPlan, NodeQuery, NotFound, PlannedGroup, SiteStore, ValueRefused
 from site_store.tables import action as action_table
 from site_store.tables import approval, node, revision, site_group, site_group_node, task
 from site_store.tables import site as site_table
@@ -96,8 +96,10 @@ def test_earlier_successes_of_the_whole_site_say_how_long_an_action_takes(site: 
         assert store.actions.close(earlier.id, ActionState.SUCCESS, "done")
         store.locks.release(earlier.id)
         clock.move(1)
-    targeted = store.actions.ensure("deploy_site", "few", "deploy_site", SITE, 1, {}, "ann", whole_site=False)
-    other = store.actions.ensure("update_site", "update", "update_site", SITE, 1, {}, "ann")
+    targeted = store.actions.ensure(
+        "deploy_site", "few", NewAction("deploy_site", SITE, 1, {}, "ann", whole_site=False)
+    )
+    other = store.actions.ensure("update_site", "update", NewAction("update_site", SITE, 1, {}, "ann"))
     for aside in (targeted, other):
         store.locks.acquire(aside.id)
         clock.move(2)
@@ -383,6 +385,6 @@ def test_rule_59_a_group_says_how_it_goes_in_batches(site: Scenario) -> None:
         Group("b", critical=True, max_in_flight=Share(40)),
         Group("c", critical=True),
     ]
-    site.store.groups.save_plan(action.id, [PlannedGroup(each, ("n1",)) for each in groups], (), {})
+    site.store.groups.save_plan(action.id, NewPlan([PlannedGroup(each, ("n1",)) for each in groups], (), {}))
     found = [(one.max_in_flight, one.canary) for one in site.store.trees.action(action.id).groups]
     assert found == [(Share(10, is_percent=True), Share(2)), (Share(40), None), (None, None)]
