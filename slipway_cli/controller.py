@@ -13,9 +13,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -24,9 +25,24 @@ from api_client.airflow_health import AirflowHealth
 from api_client.session import ApiSession, RequestRefused
 from api_client.slipway import SlipwayClient
 from provisioner_client.finite_range import FiniteRange
+from provisioner_client.node_agent.asking import read_site_key
+from provisioner_client.node_agent.listener import AgentListener
 from provisioner_client.private_files import read_private
+from site_engine.controller.controller import Controller, Job, close_dead_actions, pause_after
+from site_engine.controller.follow import Followed, follow_unfinished
+from site_engine.controller.notifications import NotDelivered, Send, report_nodes, send_notifications
+from site_engine.controller.owner_jobs import check_owners, check_provisioners, watch_owners
+from site_engine.controller.repairs import Remedies, repair_nodes
+from site_engine.controller.run_notes import note_runs
+from site_engine.controller.upkeep import forget_events, forget_notifications, give_metrics, merge_counts
+from site_engine.controller.watcher_job import tell_watchers
+from site_engine.extensions import check_installed, installed_checks, installed_watchers
+from site_engine.node_states.leaders import SiteLeaders
+from site_engine.process import process_identity
+from site_store import Lease, OutboxRecord, SiteStore, StoreError, StoreNotConfigured
 from slipway_cli.options import examples
 from strategy_lib.parsing.node_networks import NodeNetworks
+from strategy_lib.parsing.notifications import Target, Webhook
 from strategy_lib.settings import (
     SLIPWAY_NODE_NETWORKS,
     SLIPWAY_NODE_PROXY,
@@ -34,16 +50,6 @@ from strategy_lib.settings import (
     SLIPWAY_SERVICE_PASSWORD_FILE,
     SLIPWAY_SERVICE_USER,
 )
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from provisioner_client.node_agent.listener import AgentListener
-    from site_engine.controller.controller import Job
-    from site_engine.controller.notifications import Send
-    from site_engine.node_states.leaders import SiteLeaders
-    from site_store import Lease, OutboxRecord, SiteStore
-    from strategy_lib.parsing.notifications import Target
 
 log = logging.getLogger("slipway.controller")
 
@@ -134,11 +140,6 @@ def controller(url: str, lease: float) -> None:
             pass
         log.info("Stopped.")
         return
-    # Only now: other commands need no database.
-    from site_engine.controller.controller import Controller
-    from site_engine.extensions import check_installed
-    from site_engine.process import process_identity
-
     check_installed()
     store = _open(stopped, lease * _IDLE_SHARE)
     if store is None:
@@ -198,11 +199,6 @@ def _site_leaders(
     store: SiteStore, url: str, account: ServiceAccount, sessions: contextlib.ExitStack, owner: str, lease: float
 ) -> tuple[SiteLeaders, AgentListener]:
     """Return what leads sites beside the other jobs, and what asks their nodes for it."""
-    from provisioner_client.node_agent.asking import read_site_key
-    from provisioner_client.node_agent.listener import AgentListener
-    from site_engine.extensions import installed_checks
-    from site_engine.node_states.leaders import SiteLeaders
-
     # One for each question that may be under way: sessions are not for several threads.
     here = threading.local()
 
@@ -220,9 +216,6 @@ def _site_leaders(
 
 def _open(stopped: StopSignal, idle_seconds: float) -> SiteStore | None:
     """Return the store, once it can be opened; None when told to stop before."""
-    from site_engine.controller.controller import pause_after
-    from site_store import SiteStore, StoreError, StoreNotConfigured
-
     failures = 0
     while True:
         try:
@@ -249,9 +242,6 @@ def run_id_of(event: OutboxRecord, target: str) -> str:
 def courier(airflow: AirflowClient, slipway: SlipwayClient) -> Send:
     """Return what sends one notification to one target: webhooks by Slipway's API, notifiers by a run of a DAG."""
 
-    from site_engine.controller.notifications import NotDelivered
-    from strategy_lib.parsing.notifications import Webhook
-
     def send(event: OutboxRecord, target: Target, held: Lease) -> None:
         try:
             if isinstance(target.way, Webhook):
@@ -270,16 +260,6 @@ def courier(airflow: AirflowClient, slipway: SlipwayClient) -> Send:
 
 
 def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> list[Job]:
-    from site_engine.controller.controller import close_dead_actions
-    from site_engine.controller.follow import Followed, follow_unfinished
-    from site_engine.controller.notifications import report_nodes, send_notifications
-    from site_engine.controller.owner_jobs import check_owners, check_provisioners, watch_owners
-    from site_engine.controller.repairs import Remedies, repair_nodes
-    from site_engine.controller.run_notes import note_runs
-    from site_engine.controller.upkeep import forget_events, forget_notifications, give_metrics, merge_counts
-    from site_engine.controller.watcher_job import tell_watchers
-    from site_engine.extensions import installed_watchers
-
     def session(answer: float) -> ApiSession:
         return sessions.enter_context(contextlib.closing(ApiSession(url, account.user, account.password, answer)))
 

@@ -16,7 +16,7 @@ def test_rule_42_a_bad_registration_is_refused_at_the_start(command: str, monkey
     def refuse() -> None:
         raise ExtensionError(SAID)
 
-    monkeypatch.setattr("site_engine.extensions.check_installed", refuse)
+    monkeypatch.setattr("slipway_cli.controller.check_installed", refuse)
     monkeypatch.setattr("slipway_cli.up.check_installed", refuse)
     monkeypatch.setattr("slipway_cli.controller.StopSignal", lambda: None)
     monkeypatch.setenv("SLIPWAY_SERVICE_USER", "service")
