@@ -194,13 +194,6 @@ class TestWhichStrategy:
         assert "would not use this strategy" in slipway("plan", path, "--graph", "dot").stderr
         assert "would not use this strategy" in slipway("simulate", path, "-o", "json").stderr
 
-    def test_rule_22_a_configuration_that_names_none_is_what_to_mend(self, slipway: Slipway, write: Write) -> None:
-        configuration = CONFIGURATION.replace("deployment_strategy: %s", "deploy_timeout: 60")
-        path = write("s.yaml", "---\n".join([STRATEGY % "mine", NODE]) + configuration)
-        result = slipway("plan", path, "--strategy", "mine")
-        mended = "add `physical_provisioner: {deployment_strategy: mine}` to the deployment configuration, or name the"
-        assert mended in result.stdout
-
     @pytest.mark.parametrize(
         ("name", "more"),
         [

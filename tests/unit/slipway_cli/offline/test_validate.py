@@ -130,34 +130,10 @@ def test_a_file_that_cannot_be_read_makes_nothing_else_seem_missing(slipway: Sli
     assert not any(words in result.stdout for words in ("there is no", "no group", "would not use"))
 
 
-def test_files_that_cannot_be_rendered_are_not_valid(slipway: Slipway, write: Write) -> None:
-    text = (
-        "schema: armada/Chart/v1\nmetadata:\n  name: c\n  layeringDefinition: {layer: global}\n"
-        "  substitutions:\n  - {src: {schema: a/B/v1, name: b, path: .x}, dest: {path: x}}\ndata: {}\n"
-    )
-    result = slipway("validate", write("chart.yaml", text))
-    assert (result.exit_code, "must begin with a dot" in result.stdout) == (1, True)
-
-
 def test_a_configuration_by_itself_may_name_a_strategy_in_another_file(slipway: Slipway, write: Write) -> None:
     path = write("configuration.yaml", CONFIGURATION % "strict")
     assert slipway("validate", path).exit_code == 0
     assert slipway("validate", path, "--strict").exit_code == 1
-
-
-def test_rule_22_a_strategy_that_a_deployment_would_pass_by_is_a_warning(slipway: Slipway, write: Write) -> None:
-    passed_by = "a deployment would not use this strategy"
-    assert passed_by in slipway("validate", write("site.yaml", "---\n".join([LAX, NODE]))).stdout
-    assert passed_by not in slipway("validate", write("draft.yaml", LAX)).stdout
-    configured = "---\n".join([CONFIGURATION % "lax", LAX, NODE])
-    assert passed_by not in slipway("validate", write("configured.yaml", configured)).stdout
-
-
-def test_a_strategy_without_groups_is_a_warning(slipway: Slipway, write: Write) -> None:
-    path = write("s.yaml", "schema: shipyard/DeploymentStrategy/v1\nmetadata: {name: none}\ndata:\n  groups: []\n")
-    result = slipway("validate", path)
-    assert result.exit_code == 0
-    assert f"{path}:4: $.data.groups: there are no groups: nothing would be deployed" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -199,11 +175,6 @@ def test_equal_warnings_of_several_files_are_one_with_the_names_of_all(slipway: 
     assert f"{paths[0]}:1: " in found[0]
     data = json.loads(slipway("validate", *paths, "-o", "json").stdout)
     assert len([one for one in data["warnings"] if "no known kind" in one["message"]]) == 3
-
-
-def test_two_strategies_of_one_name_are_an_error(slipway: Slipway, write: Write) -> None:
-    result = slipway("validate", write("one.yaml", LAX), write("two.yaml", LAX))
-    assert (result.exit_code, "there is already a" in result.stdout) == (1, True)
 
 
 def test_files_with_nothing_to_check_are_not_called_good_silently(slipway: Slipway, write: Write) -> None:

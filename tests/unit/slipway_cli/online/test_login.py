@@ -144,16 +144,6 @@ def test_a_file_that_others_can_read_is_refused_with_words(
     assert not tokens.exists()
 
 
-def test_a_token_goes_to_its_own_server_only(
-    slipway: Slipway, wire: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    accept(wire)
-    slipway("login", "-u", "admin", stdin=PASSWORD)
-    monkeypatch.setenv("SLIPWAY_URL", "http://127.0.0.1:2")
-    result = slipway("get", "actions")
-    assert (result.exit_code, "not logged in at http://127.0.0.1:2" in result.stderr) == (1, True)
-
-
 def test_logging_out_forgets_this_server_only(
     slipway: Slipway, wire: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch, tokens: Path
 ) -> None:

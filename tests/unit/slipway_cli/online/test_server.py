@@ -130,13 +130,6 @@ def test_the_servers_own_words(slipway: Slipway, server: Server, status: int, me
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"Error: {told}\n")
 
 
-def test_all_messages_are_told_and_then_the_sum(slipway: Slipway, server: Server) -> None:
-    messages = [{"message": "odd", "error": False, "level": "Warning"}, {"message": "bad"}, {"message": "worse"}]
-    server.refuse("GET", "/actions", 400, "two are wrong", *messages)
-    result = slipway("get", "actions")
-    assert result.stderr == "2 errors:\n  bad\n  worse\n1 warning:\n  odd\nError: two are wrong\n"
-
-
 def test_programs_get_the_refusal_as_data(slipway: Slipway, server: Server) -> None:
     server.refuse("GET", "/actions", 400, "wrong", {"message": "bad"}, {"message": "worse"})
     for options, read in (

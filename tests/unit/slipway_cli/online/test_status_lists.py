@@ -135,10 +135,6 @@ def test_sites_on_several_pages(slipway: Slipway, server: Server) -> None:
     server.on("GET", "/sites", [listed_site("b")])
     assert [line.split()[0] for line in slipway("get", "sites").stdout.splitlines()[2:]] == ["a", "b"]
     assert server.request.params["after"] == "a"
-
-
-def test_programs_get_all_sites(slipway: Slipway, server: Server) -> None:
-    more = {"Link": '</slipway/api/v1.0/sites?after=a>; rel="next"'}
     server.on("GET", "/sites", [listed_site("a")], headers=more)
     server.on("GET", "/sites", [listed_site("b")])
     assert json.loads(slipway("get", "sites", "-o", "json").stdout) == [listed_site("a"), listed_site("b")]
@@ -342,15 +338,3 @@ def test_a_node_that_nothing_is_stored_of_any_more(slipway: Slipway, server: Ser
     lines = slipway("describe", "node", "n1").stdout.splitlines()
     assert lines[0] == "n1 of site default"
     assert lines[-1] == "older actions are left out: see --limit"
-
-
-@pytest.mark.parametrize("width", ["40", "60", "80"])
-def test_on_a_narrow_terminal_nothing_is_lost(
-    slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch, width: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", width)
-    server.on("GET", "/sites", [listed_site("lab-7")])
-    text = "".join(slipway("get", "sites").stdout.split())
-    assert f"action/{ID}" in text
-    assert "criticalgroupafailed" in text
-    assert "processing" in text
