@@ -9,7 +9,7 @@ import pytest
 from strategy_lib.deployment import Deployment
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GROUP_PHASES, Finished, GroupState, Phase, Reason, Step, Verdict
+from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step, Verdict
 from strategy_lib.strategy import Group, SuccessCriteria
 from strategy_lib.verdict import GroupCounts, counts_of, verdict_on
 
@@ -73,25 +73,6 @@ def test_rule_08_next_gives_the_same_step_until_it_is_recorded() -> None:
         deployment.record(prepare("a", "n1"), ["n1"], [])
 
 
-def test_rule_09_a_failed_group_fails_all_its_descendants_once() -> None:
-    groups = [group("a", percent=100), group("b", "a"), group("c", "a"), group("d", "b", "c"), group("e")]
-    deployment = Deployment(groups, {name: [f"n-{name}"] for name in "abcde"})
-    sent = run(deployment, failing={Phase.PREPARE: ["n-a"]})
-    assert sent == [
-        prepare("a", "n-a"),
-        prepare("e", "n-e"),
-        deploy("e", "n-e"),
-    ]
-    assert [(view.name, view.state, view.reason) for view in deployment.groups] == [
-        ("a", GroupState.FAILURE, Reason.PREPARE_CRITERIA),
-        ("b", GroupState.FAILURE, Reason.DEPENDENCY),
-        ("c", GroupState.FAILURE, Reason.DEPENDENCY),
-        ("d", GroupState.FAILURE, Reason.DEPENDENCY),
-        ("e", GroupState.SUCCESS, None),
-    ]
-    assert deployment.state_of("n-d") is NodeState.NOT_STARTED
-
-
 def test_rule_10_states_of_a_node_on_its_way() -> None:
     deployment = Deployment([group("a")], {"a": ["n1"]})
     seen = [deployment.state_of("n1")]
@@ -113,23 +94,6 @@ def test_rule_11_only_nodes_that_are_not_started_or_prepared_at_that_moment_are_
     ]
 
 
-def test_rule_11_a_group_that_is_never_processed_claims_nothing() -> None:
-    groups = [group("a", percent=100), group("b", "a"), group("c")]
-    deployment = Deployment(groups, {"a": ["n1"], "b": ["n2"], "c": ["n2"]})
-    sent = run(deployment, failing={Phase.PREPARE: ["n1"]})
-    assert sent[1:] == [prepare("c", "n2"), deploy("c", "n2")]
-
-
-def test_rule_12_no_node_is_sent_twice_for_one_phase() -> None:
-    groups = [group("a"), group("b"), group("c")]
-    deployment = Deployment(groups, {"a": ["n1", "n2"], "b": ["n2", "n3"], "c": ["n1", "n2", "n3"]})
-    sent = run(deployment, failing={Phase.DEPLOY: ["n2"]}, lost={Phase.PREPARE: ["n3"]})
-    for phase in GROUP_PHASES:
-        names = [name for step in sent if step.phase is phase for name in step.nodes]
-        assert len(names) == len(set(names))
-    assert deployment.state_of("n3") is NodeState.UNKNOWN
-
-
 def test_rule_13_failed_wins_silence_is_unknown_strangers_are_ignored() -> None:
     deployment = Deployment([group("a")], {"a": ["n1", "n2", "n3"]})
     step = deployment.next()
@@ -137,27 +101,6 @@ def test_rule_13_failed_wins_silence_is_unknown_strangers_are_ignored() -> None:
     deployment.record(step, ["n1", "n2", "stranger"], ["n2", "other"])
     assert [deployment.state_of(name) for name in ("n1", "n2", "n3")] == ["prepared", "failure", "unknown"]
     assert deployment.state_of("stranger") is NodeState.NOT_STARTED
-
-
-def test_rule_14_after_a_timeout_the_criteria_decide() -> None:
-    forgiving = Deployment([group("a", percent=50)], {"a": ["n1", "n2"]})
-    assert run(forgiving, lost={Phase.PREPARE: ["n2"]}) == [
-        prepare("a", "n1", "n2"),
-        deploy("a", "n1"),
-    ]
-    assert forgiving.verdict is Verdict.SUCCESS
-    strict = Deployment([group("a", percent=51)], {"a": ["n1", "n2"]})
-    run(strict, lost={Phase.PREPARE: ["n2"]})
-    assert strict.group("a").reason is Reason.PREPARE_CRITERIA
-
-
-def test_rule_15_criteria_count_all_nodes_of_each_group_that_processed_them() -> None:
-    groups = [group("a"), group("b", percent=67)]
-    deployment = Deployment(groups, {"a": ["n1", "n2"], "b": ["n1", "n2", "n3"]})
-    run(deployment, failing={Phase.DEPLOY: ["n1"]})
-    view = deployment.group("b")
-    # n1 failed when a deployed it: for b it was not prepared, whatever it had been before.
-    assert (view.reason, [result.actual for result in view.failed_criteria]) == (Reason.PREPARE_CRITERIA, ["2/3"])
 
 
 def test_rule_15_prepare_counts_later_states_that_prove_it() -> None:
@@ -168,47 +111,6 @@ def test_rule_15_prepare_counts_later_states_that_prove_it() -> None:
         (Phase.PREPARE, 3),
         (Phase.DEPLOY, 3),
     ]
-
-
-def test_rule_17_a_group_without_nodes_is_judged_without_a_step() -> None:
-    groups = [group("a", percent=100), group("b", minimum_successful_nodes=1), group("c", maximum_failed_nodes=0)]
-    deployment = Deployment(groups, {"a": [], "b": []})
-    assert deployment.next() == Finished()
-    assert [view.state for view in deployment.groups] == ["success", "failure", "success"]
-    assert deployment.group("b").reason is Reason.PREPARE_CRITERIA
-
-
-def test_rule_18_prepare_criteria_not_met_skips_deploy_and_leaves_nodes_prepared() -> None:
-    deployment = Deployment([group("a", maximum_failed_nodes=0)], {"a": ["n1", "n2"]})
-    assert run(deployment, failing={Phase.PREPARE: ["n2"]}) == [prepare("a", "n1", "n2")]
-    assert deployment.state_of("n1") is NodeState.PREPARED
-    failed = deployment.group("a").failed_criteria
-    assert [(result.phase, result.needed, result.actual) for result in failed] == [(Phase.PREPARE, 0, 1)]
-
-
-@pytest.mark.parametrize("percent", [0, None])
-def test_rule_18_met_but_nobody_prepared_lets_the_deploy_criteria_decide(percent: int | None) -> None:
-    deployment = Deployment([group("a", percent=percent)], {"a": ["n1"]})
-    assert run(deployment, failing={Phase.PREPARE: ["n1"]}) == [prepare("a", "n1")]
-    view = deployment.group("a")
-    assert view.state is GroupState.SUCCESS
-    assert [result.phase for result in view.criteria] == ([Phase.PREPARE, Phase.DEPLOY] if percent == 0 else [])
-
-
-def test_rule_19_all_eligible_groups_run_even_when_a_critical_one_has_failed() -> None:
-    groups = [group("a", percent=100), group("b", critical=False)]
-    deployment = Deployment(groups, {"a": ["n1"], "b": ["n2"]})
-    sent = run(deployment, failing={Phase.DEPLOY: ["n1"]})
-    assert sent[-1] == deploy("b", "n2")
-    assert deployment.group("a").reason is Reason.DEPLOY_CRITERIA
-    assert (deployment.verdict, verdict_on(deployment.groups).critical) == (Verdict.FAILURE, ("a",))
-
-
-def test_rule_19_only_non_critical_failures_are_a_success() -> None:
-    groups = [group("a", critical=False, percent=100), group("b", "a", critical=False)]
-    deployment = Deployment(groups, {"a": ["n1"], "b": ["n2"]})
-    run(deployment, failing={Phase.DEPLOY: ["n1"]})
-    assert (deployment.verdict, verdict_on(deployment.groups).critical) == (Verdict.SUCCESS, ())
 
 
 def test_rule_19_there_is_no_verdict_before_the_end() -> None:

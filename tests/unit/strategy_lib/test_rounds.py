@@ -192,55 +192,6 @@ def test_rule_59_groups_in_batches_end_side_by_side_and_send_each_node_once(
         assert found["reason"] or not missed
 
 
-def test_rule_08_a_round_takes_the_first_ready_groups_in_document_order() -> None:
-    strategy = {
-        "groups": [
-            group("late", "b", names=["n3"]),
-            group("a", names=["n0"]),
-            group("b", names=["n1"]),
-            group("c", names=["n2"]),
-        ]
-    }
-    assert simulate(strategy, SITE, max_parallel_groups=2)["waves"] == [["a", "b"], ["late", "c"]]
-    assert simulate(strategy, SITE, max_parallel_groups=9)["waves"] == [["a", "b", "c"], ["late"]]
-    assert simulate(strategy, SITE)["waves"] == [["a"], ["b"], ["late"], ["c"]]
-
-
-def test_rule_11_a_shared_node_is_sent_by_the_first_group_and_counts_for_both() -> None:
-    everyone = {"success_criteria": {"percent_successful_nodes": 100}}
-    strategy = {"groups": [group("a", names=["n0", "n1"], **everyone), group("b", names=["n1", "n2"], **everyone)]}
-    result = simulate(strategy, SITE, {"prepare": {"n1": "failure"}}, max_parallel_groups=2)
-    assert result["submissions"] == [
-        {"group": "a", "phase": "prepare", "nodes": ["n0", "n1"]},
-        {"group": "b", "phase": "prepare", "nodes": ["n2"]},
-    ]
-    assert [found["reason"] for found in result["groups"].values()] == ["prepare_criteria", "prepare_criteria"]
-
-
-def test_rule_11_what_a_failed_group_prepared_is_deployed_by_one_beside_it() -> None:
-    strict = {"success_criteria": {"maximum_failed_nodes": 0}}
-    strategy = {"groups": [group("a", names=["n0", "n1"], **strict), group("b", names=["n1"], **strict)]}
-    result = simulate(strategy, SITE, {"prepare": {"n0": "failure"}}, max_parallel_groups=2)
-    assert result["submissions"][-1] == {"group": "b", "phase": "deploy", "nodes": ["n1"]}
-    assert result["nodes"]["n1"] == "success"
-
-
-def test_rule_09_groups_failed_by_dependency_are_in_no_round() -> None:
-    strict = {"success_criteria": {"maximum_failed_nodes": 0}}
-    strategy = {
-        "groups": [
-            group("a", names=["n0"], **strict),
-            group("b", "a", names=["n1"]),
-            group("c", "b", names=["n2"]),
-            group("d", names=["n3"]),
-        ]
-    }
-    for at_once in (1, 2):
-        result = simulate(strategy, SITE, {"deploy": {"n0": "unknown"}}, max_parallel_groups=at_once)
-        assert sorted(name for wave in result["waves"] for name in wave) == ["a", "d"]
-        assert [found["reason"] for found in result["groups"].values()].count("dependency") == 2
-
-
 @pytest.mark.parametrize("at_once", [0, -1, True, 1.5, float("nan"), "2", None])
 def test_what_is_no_number_of_groups_is_refused(at_once: Any) -> None:
     with pytest.raises(ValueError, match="max_parallel_groups"):

@@ -69,24 +69,3 @@ def test_rule_07_every_group_is_resolved_by_itself_in_document_order() -> None:
 )
 def test_rule_06_nothing_asked_for_means_all_nodes_also_beside_others(selectors: list[dict[str, Any]]) -> None:
     assert select(*selectors) == ALL
-
-
-def test_rule_06_an_empty_criterion_is_ignored() -> None:
-    assert select({"node_names": [], "node_tags": ["ntp"], "rack_names": []}) == {"n2"}
-
-
-def test_rule_06_all_of_no_nodes_is_none() -> None:
-    assert NodeIndex(()).select(()) == frozenset()
-
-
-def test_rule_07_a_node_may_be_in_several_groups() -> None:
-    index = NodeIndex(NODES)
-    strategy = parse_strategy(
-        {
-            "groups": [
-                {"name": "a", "critical": True, "depends_on": [], "selectors": [{"node_tags": ["control"]}]},
-                {"name": "b", "critical": True, "depends_on": [], "selectors": [{"rack_names": ["r1"]}]},
-            ]
-        }
-    )
-    assert [index.select(group.selectors) for group in strategy.groups] == [{"n1", "n2"}, {"n1", "n2"}]

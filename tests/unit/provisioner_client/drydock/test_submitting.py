@@ -65,17 +65,6 @@ def test_rule_12_after_trouble_it_is_looked_for_and_then_sent_again(
     assert len(posted_tasks(http)) == 2
 
 
-def test_rule_12_when_the_tasks_cannot_be_listed_it_is_left_open(
-    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
-) -> None:
-    http.get(f"{API}/tasks", json=[task_json("old")])
-    http.get(f"{API}/tasks", status=503)
-    http.post(f"{API}/tasks", status=504)
-    with pytest.raises(SubmissionUncertain):
-        drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref")
-    assert len(posted_tasks(http)) == 1
-
-
 STRANGERS = [
     pytest.param({"status": 404, "body": "<html><title>404 Not Found</title></html>"}, id="404 page"),
     pytest.param({"status": 404, "json": {"type": "error", "message": "not found"}}, id="404 shape a"),
@@ -95,16 +84,6 @@ def test_rule_12_a_list_of_tasks_that_is_refused_says_nothing_about_the_task(
     assert len(posted_tasks(http)) == 1
 
 
-@pytest.mark.parametrize("look", STRANGERS)
-def test_rule_12_nothing_is_sent_when_the_first_look_is_refused(
-    http: responses.RequestsMock, drydock: DrydockProvisioner, look: dict[str, Any]
-) -> None:
-    http.get(f"{API}/tasks", **look)
-    with pytest.raises(SubmissionUncertain):
-        drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref")
-    assert not posted_tasks(http)
-
-
 @pytest.mark.parametrize("answer", [one for one in STRANGERS if one.id != "404 shape a"])
 def test_rule_12_a_stranger_that_refuses_the_task_may_have_passed_it_on(
     http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson, answer: dict[str, Any]
@@ -114,24 +93,6 @@ def test_rule_12_a_stranger_that_refuses_the_task_may_have_passed_it_on(
     with pytest.raises(SubmissionUncertain):
         drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref")
     assert len(posted_tasks(http)) == 1
-
-
-def test_rule_12_the_guard_is_asked_after_the_looks_and_what_it_raises_is_not_changed(
-    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
-) -> None:
-    http.get(f"{API}/tasks", json=[task_json("old")])
-    http.post(f"{API}/tasks", status=503)
-    asked: list[int] = []
-
-    def guard() -> None:
-        asked.append(len(http.calls))
-        if len(posted_tasks(http)) == 1:
-            raise LookupError("the lease is lost")
-
-    with pytest.raises(LookupError, match="the lease is lost"):
-        drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref", guard=guard)
-    assert len(posted_tasks(http)) == 1
-    assert asked == [1, len(http.calls)], "once after the first look, once after the last"
 
 
 def test_a_whole_site_that_was_sent_before_is_joined_whatever_became_of_its_design(
@@ -193,14 +154,6 @@ def test_an_unsupported_action_is_refused_at_once(
     with pytest.raises(SubmissionRefused, match="400: Unsupported action"):
         drydock.submit(Phase.RELABEL, DESIGN, ["n1"], "ref")
     assert len(posted_tasks(http)) == 1
-
-
-def test_rule_12_what_was_never_sent_is_not_looked_for(
-    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
-) -> None:
-    http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1"))
-    assert drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref", sent_ago=None) == "t-1"
-    assert len(http.calls) == 1
 
 
 def test_a_reference_of_another_action_is_refused(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import requests
 import responses
 
 from provisioner_client.drydock.provisioner import DrydockProvisioner
@@ -65,12 +64,6 @@ def test_trap_4_a_node_in_both_lists_failed(
     assert outcome.failed == {"n1"}
 
 
-@pytest.mark.parametrize("nodes", [[], ()])
-def test_trap_5_a_filter_that_would_hang_is_not_sent(drydock: DrydockProvisioner, nodes: list[str]) -> None:
-    with pytest.raises(ProvisionerRefused, match="no nodes"):
-        drydock.submit(Phase.PREPARE, DESIGN, nodes, "ref")
-
-
 @pytest.mark.parametrize("phase", [phase for phase in ACTIONS if phase.is_of_nodes])
 def test_rule_11_what_is_done_to_nodes_is_never_done_to_a_whole_site(
     http: responses.RequestsMock, drydock: DrydockProvisioner, phase: Phase
@@ -117,17 +110,6 @@ def test_trap_7_all_nodes_is_null(
     assert sent_body(http.calls[-1]) == {"design_ref": REF, "node_filter": None}
 
 
-def test_trap_8_criteria_are_intersected_inside_a_selector(
-    http: responses.RequestsMock, drydock: DrydockProvisioner
-) -> None:
-    http.post(f"{API}/validatedesign", json=GOOD)
-    http.post(f"{API}/nodefilter", json=["n1"])
-    drydock.select_nodes(DESIGN, [Selector(node_tags=("a", "b"), rack_names=("r1",))])
-    assert sent_body(http.calls[-1])["node_filter"]["filter_set"] == [
-        {"filter_type": "intersection", "node_tags": ["a", "b"], "rack_names": ["r1"]}
-    ]
-
-
 def test_trap_9_a_false_success_is_caught_by_the_node_list(
     http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
 ) -> None:
@@ -161,13 +143,3 @@ def test_trap_10_the_reference_travels_in_the_filter_and_is_found(
             },
         }
     ]
-
-
-def test_trap_10_a_lost_answer_does_not_make_two_tasks(
-    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
-) -> None:
-    http.get(f"{API}/tasks", json=[task_json("old")])
-    http.get(f"{API}/tasks", json=[task_json("old"), echo(task_json, task_id="t-1", status="running")])
-    http.post(f"{API}/tasks", body=requests.ConnectionError(ConnectionResetError(104, "reset")))
-    assert drydock.submit(Phase.PREPARE, DESIGN, ["n1"], "ref") == "t-1"
-    assert len(posted_tasks(http)) == 1
