@@ -43,15 +43,9 @@ _MAY = {
 }
 
 
-def may(actor: Actor, access: Access, *, named: bool = True) -> bool:
-    """Tell whether an actor may do this to an object (rule 41).
-
-    Parameters
-    ----------
-    actor, access : who does what.
-    named : the actor has named the object as one that it touches. It matters to watchers only.
-    """
-    return access in _MAY[actor] and (named or access is not Access.TOUCH)
+def may(actor: Actor, access: Access) -> bool:
+    """Tell whether an actor may do this to an object (rule 41)."""
+    return access in _MAY[actor]
 
 
 @dataclass(frozen=True, slots=True)

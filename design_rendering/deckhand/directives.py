@@ -11,10 +11,10 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from design_rendering.deckhand.patterns import Pattern, PatternError
+from design_rendering.deckhand.patterns import Pattern
 from design_rendering.reading.diagnostics import Diagnostics
 from design_rendering.reading.documents import Document
-from design_rendering.reading.traversal import PathError, kind_of, steps_of
+from design_rendering.reading.traversal import kind_of, steps_of
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Step, extend
 
@@ -282,7 +282,7 @@ class _Reader:
             path = f".{path}"
         try:
             steps = steps_of(path)
-        except PathError as error:
+        except ValueError as error:
             self._wrong(place, str(error))
             return None
         # Deckhand takes `.data.a` for `.a` here.
@@ -296,7 +296,7 @@ class _Reader:
             return None
         try:
             return Pattern(pattern)
-        except PatternError as error:
+        except ValueError as error:
             self._wrong(place, str(error))
             return None
 

@@ -24,10 +24,6 @@ _LONGEST = 1000
 _PER_CONTAINER = 10
 
 
-class PatternError(ValueError):
-    """A pattern cannot be used; the message says why."""
-
-
 class Pattern:
     """A regular expression, or a plain word."""
 
@@ -36,10 +32,10 @@ class Pattern:
     def __init__(self, text: str) -> None:
         """Read a pattern.
 
-        Raises `PatternError` when it is no regular expression, or one of a kind that is not supported.
+        Raises `ValueError` when it is no regular expression, or one of a kind that is not supported.
         """
         if len(text) > _LONGEST:
-            raise PatternError(f"is longer than {_LONGEST} characters")
+            raise ValueError(f"is longer than {_LONGEST} characters")
         self.text = text
         self._word = text if _PLAIN.fullmatch(text) else None
         self._regex: Any = None
@@ -98,9 +94,9 @@ def _compiled(text: str) -> Any:
     except re2.error as error:
         reason = error.args[0] if error.args else ""
         reason = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise PatternError(f"is no regular expression that RE2 knows: {reason}") from None
+        raise ValueError(f"is no regular expression that RE2 knows: {reason}") from None
     except UnicodeEncodeError:
-        raise PatternError("holds half a character (a lone surrogate)") from None
+        raise ValueError("holds half a character (a lone surrogate)") from None
 
 
 @dataclass(frozen=True, slots=True)

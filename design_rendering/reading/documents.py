@@ -140,17 +140,12 @@ def find_documents(documents: Iterable[Document], schema: str) -> dict[str, Docu
     return found
 
 
-def find_document(documents: Iterable[Document], schema: str, name: str | None = None) -> Document | None:
-    """Return the document of this schema and name, None if there is none.
+def find_document(documents: Iterable[Document], schema: str) -> Document | None:
+    """Return the one document of this schema, None if there is none.
 
-    Without a name there may be only one such document.
-
-    Raises `DocumentError` when two documents have the same schema, layer and name, or no name is given and there are
-    several.
+    Raises `DocumentError` when there are several.
     """
     found = find_documents(documents, schema)
-    if name is not None:
-        return found.get(name)
     if len(found) > 1:
         first, *others = found.values()
         message = f"there may be only one {schema}, and {first.name!r} is one already; keep one of them"

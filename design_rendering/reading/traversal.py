@@ -70,10 +70,6 @@ def kind_of(value: object) -> str:
     return "a number"
 
 
-class PathError(ValueError):
-    """A path cannot be used; the message says why."""
-
-
 def steps_of(path: str) -> tuple[Step, ...]:
     """Return the steps of a path from a document's `data`; none for `.` and `$`.
 
@@ -84,10 +80,10 @@ def steps_of(path: str) -> tuple[Step, ...]:
 
     Raises
     ------
-    PathError : when it is no path, or one of the kinds that find several values.
+    ValueError : when it is no path, or one of the kinds that find several values.
     """
     if len(path) > _LONGEST:
-        raise PathError(f"is longer than {_LONGEST} characters")
+        raise ValueError(f"is longer than {_LONGEST} characters")
     return _steps_of(path)
 
 
@@ -97,12 +93,12 @@ def _steps_of(path: str) -> tuple[Step, ...]:
         return ()
     position = 1 if path.startswith("$") else 0
     if not path.startswith((".", "[", "$.", "$[")):
-        raise PathError(f"must begin with a dot, as in .{path}" if path else "must not be empty; write . for all data")
+        raise ValueError(f"must begin with a dot, as in .{path}" if path else "must not be empty; write . for all data")
     steps: list[Step] = []
     while position < len(path):
         match = _STEP.match(path, position)
         if match is None:
-            raise PathError(_why(path, position))
+            raise ValueError(_why(path, position))
         if match["index"] is not None:
             steps.append(int(match["index"]))
         elif match["name"] is not None:
@@ -111,7 +107,7 @@ def _steps_of(path: str) -> tuple[Step, ...]:
             steps.append((match["q1"] or match["q2"])[1:-1])
         position = match.end()
         if len(steps) > _MOST_STEPS:
-            raise PathError(f"has more than {_MOST_STEPS} steps")
+            raise ValueError(f"has more than {_MOST_STEPS} steps")
     return tuple(steps)
 
 

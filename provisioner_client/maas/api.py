@@ -8,12 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import quote
 
-from provisioner_client.errors import ProvisionerProtocolError, ProvisionerRefused, ProvisionerUnavailable, TaskNotFound
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+    TaskNotFound,
+)
 from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
+from provisioner_client.maas.api_key import LARGEST_SKEW
 from provisioner_client.maas.events import Event, EventPage, read_events
 from provisioner_client.maas.machine import Machine, read_machines
 from provisioner_client.maas.set_up import SetUp, read_set_up
@@ -80,6 +89,32 @@ class MaasApi:
         if not isinstance(data, dict) or not data.get("username"):
             raise ProvisionerProtocolError("MAAS does not say whose the API key is")
         return data
+
+    def check_access(self, url: str) -> str:
+        """Say whether MAAS answers and accepts the key, whether its account may do what is needed, and has the limits.
+
+        Raises `AuthenticationFailed`: also for an account that is no administrator, and where the clocks differ by so
+        much that MAAS refuses every key.
+        """
+        version, date = self.version()
+        try:
+            account = self.whoami()
+        except AuthenticationFailed as refusal:
+            skew = _skew(date)
+            if refusal.status == 401 and abs(skew) > LARGEST_SKEW:
+                said = f"MAAS's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this machine's"
+                limit = f"it refuses every request that is over {LARGEST_SKEW:.0f} s old"
+                raise AuthenticationFailed(f"{said}, and {limit}: synchronize the clocks", status=401) from None
+            raise
+        if not account.get("is_superuser"):
+            raise AuthenticationFailed(
+                f"the account {account['username']} is no administrator of MAAS, and so cannot commission machines"
+            )
+        self.confirm_limits()
+        return (
+            f"MAAS {version['version']} at {url} answers (API 2.0) and accepts the credentials of the "
+            f"administrator {account['username']}; the site is {self.limits}."
+        )
 
     def confirm_limits(self) -> None:
         """Make sure that MAAS has the pool and the tag that limit the site. It costs no list of machines.
@@ -284,3 +319,12 @@ def _is_unknown(status: int, error: ErrorText) -> bool:
 
 def _is_no_such_tag(status: int, error: ErrorText) -> bool:
     return status == 400 and is_maas(error) and "No such tag" in error.message
+
+
+def _skew(date: str) -> float:
+    """Return how many seconds a server's clock is ahead; 0 where its answer does not say."""
+    try:
+        moment = parsedate_to_datetime(date)
+    except (ValueError, TypeError, IndexError):
+        return 0.0
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()

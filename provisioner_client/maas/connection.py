@@ -9,7 +9,7 @@ from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.selection import LabelWords
 from provisioner_client.maas.tasks.driver import TaskSettings
-from provisioner_client.maas.tasks.operations import ERASE
+from provisioner_client.maas.tasks.machine_acts import ERASE
 from provisioner_client.redacting import Redact
 
 

@@ -24,7 +24,6 @@ from provisioner_client.errors import (
 from provisioner_client.http_session import HttpSession
 from provisioner_client.http_settings import AS_SHIPPED, HttpSettings, checked_url, identity_of
 from provisioner_client.listed_nodes import shared_nodes
-from provisioner_client.maas.access import check_access
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
 from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
 from provisioner_client.maas.changes import SiteChanges, listed_nodes
@@ -139,7 +138,7 @@ class MaasProvisioner:
         Raises `AuthenticationFailed`: also for an account that is no administrator, and where the clocks differ by so
         much that MAAS refuses every key.
         """
-        return check_access(self._api, self.url)
+        return self._api.check_access(self.url)
 
     def check_names(self, nodes: Collection[str]) -> None:
         """Refuse what is no host name."""

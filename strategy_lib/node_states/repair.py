@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.node_row import DRIFTED
 from strategy_lib.status.words import Status
@@ -275,19 +274,6 @@ class Drift:
         if not reason:
             return Drift()
         return Drift(reason, self.looks + 1, now if self.since is None else self.since)
-
-
-def is_judged(*, done: bool, user: NodeAvailability, monitored: bool = True, busy: bool = False) -> bool:
-    """Tell whether a node is judged for drift, and repaired.
-
-    Parameters
-    ----------
-    done : it was done in some version.
-    user : its user state: only nodes that are to be up are judged (rule 51).
-    monitored : neither it nor its group says `monitor: false`.
-    busy : an action works on it.
-    """
-    return done and monitored and not busy and user is NodeAvailability.UP
 
 
 def drift_status(drift: Drift, since: str) -> tuple[Status, str]:

@@ -123,21 +123,16 @@ def _why_pending(node: NodeRow) -> str:
     return f"asked for again at version {node.touched}" if node.is_asked_for_again else ""
 
 
-def owes(stored: str | None, *, current: bool = True, turn: bool = True, waiting: bool = False) -> bool:
+def owes(stored: str | None, *, turn: bool = True, waiting: bool = False) -> bool:
     """Tell whether an owner has something to do for a task: only then is its silence shown (rule 30).
 
     Parameters
     ----------
     stored : what it stored last.
-    current : that is about what is wanted now.
     turn : its turn has come: the group has begun, for example.
     waiting : it waits by design: queued, paused, or for a person's approval.
     """
-    if waiting:
-        return False
-    if stored is not None and current and status_from(stored) in ENDED:
-        return False
-    return turn
+    return turn and not waiting and (stored is None or status_from(stored) not in ENDED)
 
 
 @dataclass(frozen=True, slots=True)

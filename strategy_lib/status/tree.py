@@ -79,7 +79,6 @@ def parent_entry(
     children: Iterable[Entry],
     *,
     own: OwnerRecord | None = None,
-    over: bool = False,
     blame: Blame | None = None,
     counts: Mapping[Status, int] | None = None,
     owners: tuple[OwnerSeen, ...] = (),
@@ -93,7 +92,6 @@ def parent_entry(
     name : of the entry. What stands under `NO_GROUP` does not count in the status of the parent (rule 33).
     children : in the order in which they are shown.
     own : what is stored about the entry itself, such as the state of a group's task. It rolls up as a child does.
-    over : its action is over (rule 29).
     blame : of a failed group. It makes the entry an error whose first message says so.
     counts : how many nodes below it show which status; None: those of its children. Where the entry itself is
         undefined, that is counted too (rule 27).
@@ -108,7 +106,7 @@ def parent_entry(
     if blame is not None:
         said.append((Status.ERROR, (blame.message,)))
     if own is not None:
-        said_itself = status_of_record(own, over=over)
+        said_itself = status_of_record(own)
         said.append((said_itself, own.messages))
         if own.stored is not None:
             last.append(status_from(own.stored))

@@ -24,11 +24,10 @@ from provisioner_client.maas.machine import FAILED, Machine, Status
 from provisioner_client.maas.selection import LabelWords
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn, TurnLost
 from provisioner_client.maas.tasks.doubts import Doubts
-from provisioner_client.maas.tasks.failed_scripts import scripts_of_status
+from provisioner_client.maas.tasks.evidence import scripts_of_status
 from provisioner_client.maas.tasks.ledger import Ledger
-from provisioner_client.maas.tasks.machine_acts import MachineActs
+from provisioner_client.maas.tasks.machine_acts import MachineActs, was_set
 from provisioner_client.maas.tasks.next_step import COMMISSIONED_FROM, Act, NextStep, next_step
-from provisioner_client.maas.tasks.operations import was_set
 from provisioner_client.maas.tasks.progress import reason_of_status
 from provisioner_client.maas.tasks.refusals import doubt_about, refusal_of
 from provisioner_client.maas.tasks.relabelling import relabel
@@ -61,7 +60,7 @@ class TaskSettings:
     recommission : whether a machine that is Ready is commissioned again.
     settle : seconds for which a request whose answer was lost may still take effect.
     words : how labels are written as tags.
-    image, erase : for nodes whose design names none; the latter is one of `operations.ERASE`.
+    image, erase : for nodes whose design names none; the latter is one of `machine_acts.ERASE`.
     first_look : seconds before the first look after a lost answer; each further wait is twice as long.
     """
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from design_rendering.reading.traversal import PathError, steps_of
+from design_rendering.reading.traversal import steps_of
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ from design_rendering.reading.traversal import PathError, steps_of
 )
 def test_paths(path: str, steps: tuple[object, ...] | None) -> None:
     if steps is None:
-        with pytest.raises(PathError):
+        with pytest.raises(ValueError):
             steps_of(path)
     else:
         assert steps_of(path) == steps
@@ -55,7 +55,7 @@ def test_paths(path: str, steps: tuple[object, ...] | None) -> None:
 def test_any_text_is_a_path_or_is_refused(text: str) -> None:
     try:
         steps = steps_of(text)
-    except PathError as error:
+    except ValueError as error:
         assert str(error)  # noqa: PT017
     else:
         assert all(isinstance(step, str | int) for step in steps)

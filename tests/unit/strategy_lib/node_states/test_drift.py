@@ -6,8 +6,7 @@ from functools import reduce
 
 import pytest
 
-from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.repair import Drift, drift_status, is_judged
+from strategy_lib.node_states.repair import Drift, drift_status
 from strategy_lib.status.words import Status
 
 
@@ -36,11 +35,3 @@ def test_rule_56_status() -> None:
     assert drift_status(after("off"), "14:03") == (Status.SUCCESS, "")
     drifted = after("off", "off")
     assert drift_status(drifted, "14:03") == (Status.ERROR, "drifted: off, since 14:03")
-
-
-@pytest.mark.parametrize("user", NodeAvailability)
-def test_rule_51_only_nodes_that_are_to_be_up_are_judged(user: NodeAvailability) -> None:
-    assert is_judged(done=True, user=user) is (user is NodeAvailability.UP)
-    assert not is_judged(done=False, user=user)
-    assert not is_judged(done=True, user=user, monitored=False)
-    assert not is_judged(done=True, user=user, busy=True)

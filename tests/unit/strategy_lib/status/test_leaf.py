@@ -130,8 +130,6 @@ def test_the_site_view_compares_with_what_is_wanted_now(facts: dict[str, Any], s
         pytest.param("processing", {"waiting": True}, False, id="queued, paused or at a gate"),
         pytest.param("success", {}, False, id="its result is stored"),
         pytest.param("error", {}, False, id="its failure is stored"),
-        pytest.param("success", {"current": False}, True, id="its result is of an older version"),
-        pytest.param("success", {"current": False, "turn": False}, False, id="an older result, no action runs"),
     ],
 )
 def test_rule_30_an_owner_that_owes_nothing_counts_as_alive(

@@ -114,7 +114,7 @@ def test_a_groups_own_task_rolls_up_with_its_nodes() -> None:
 
 def test_rule_29_a_tree_that_is_over_judges_no_owner() -> None:
     records = [OwnerRecord("airflow:deploy_site", "success", alive=False, current=False)]
-    entry = parent_entry(SUPERTASK, "a", [task_entry("n1", records, over=True)], over=True)
+    entry = parent_entry(SUPERTASK, "a", [task_entry("n1", records, over=True)])
     assert entry.status is Status.SUCCESS
 
 
