@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
@@ -73,6 +73,17 @@ class TaskSettings:
     first_look: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Advance:
+    """What one call of `advance` is about, and what it has settled so far; the fields are those of the call."""
+
+    ledger: Ledger
+    phase: Phase
+    nodes: Nodes | None
+    guard: Callable[[], None]
+    settled: dict[str, Settled] = field(default_factory=dict)
+
+
 class Driver:
     """Acts on the machines of tasks.
 
@@ -117,20 +128,20 @@ class Driver:
         ------
         ProvisionerError : MAAS could not be asked. What was sent until then stays so.
         """
-        settled: dict[str, Settled] = {}
+        this = _Advance(ledger, phase, nodes, guard)
         self.is_kept_waiting, self._advanced_at = False, self._now()
         try:
             if phase is Phase.RELABEL:
-                self._relabel(ledger, nodes, guard, settled)
+                self._relabel(this)
             else:
-                self._act_on_all(ledger, phase, nodes, guard, settled)
+                self._act_on_all(this)
         except ProvisionerError:
             with suppress(ProvisionerError):
-                self.keep(ledger, settled, guard)
+                self.keep(ledger, this.settled, guard)
             raise
         finally:
             self.rest(ledger)
-        self.keep(ledger, settled, guard)
+        self.keep(ledger, this.settled, guard)
 
     def give_up(self, ledger: Ledger, phase: Phase) -> None:
         """Settle what was not begun of a task for which nobody waits any more, unless another process may be at it.
@@ -151,18 +162,12 @@ class Driver:
         if not self._doubts.has_other(ledger.tag.reference, ledger.unsent()):
             self._turn.end()
 
-    def _act_on_all(
-        self,
-        ledger: Ledger,
-        phase: Phase,
-        nodes: Nodes | None,
-        guard: Callable[[], None],
-        settled: dict[str, Settled],
-    ) -> None:
+    def _act_on_all(self, this: _Advance) -> None:
+        ledger = this.ledger
         unsent = ledger.unsent()
         queue = [name for name in unsent if not self._doubts.is_open(ledger.tag.reference, name)]
-        if phase is not Phase.DEPLOY:
-            self._act_on_queue(ledger, phase, queue, len(queue), nodes, guard, settled)
+        if this.phase is not Phase.DEPLOY:
+            self._act_on_queue(this, queue, len(queue))
         elif queue:
             self.is_kept_waiting = not self._turn.take()
             if self.is_kept_waiting:
@@ -171,65 +176,49 @@ class Driver:
             # What was lost may be deployed in a moment.
             places = self.settings.parallel - self._api.deploying() - (len(unsent) - len(queue))
             with suppress(TurnLost):
-                self._act_on_queue(ledger, phase, queue, places, nodes, self._turn.guarded(guard), settled)
+                self._act_on_queue(replace(this, guard=self._turn.guarded(this.guard)), queue, places)
 
-    def _act_on_queue(
-        self,
-        ledger: Ledger,
-        phase: Phase,
-        queue: Sequence[str],
-        places: int,
-        nodes: Nodes | None,
-        guard: Callable[[], None],
-        settled: dict[str, Settled],
-    ) -> None:
+    def _act_on_queue(self, this: _Advance, queue: Sequence[str], places: int) -> None:
+        ledger = this.ledger
         while queue and places > 0:
             batch, queue = queue[: min(places, BATCH)], queue[min(places, BATCH) :]
             machines, looked = self._machines(ledger, batch), self._now()
-            self._mark(ledger, phase, machines, guard)
+            self._mark(this, machines)
             for name in batch:
                 if self._now() - looked > FRESH:
                     machines = self._machines(ledger, [name])
                 machine = machines.get(name)
-                step = self._step(phase, machine, ledger, name)
+                step = self._step(this.phase, machine, ledger, name)
                 if step.act is Act.SETTLE:
-                    settled[name] = Settled(step.ok, self._explained(step, machine))
+                    this.settled[name] = Settled(step.ok, self._explained(step, machine))
                 elif step.act is Act.WAIT:
                     self._note_wait(ledger, name, step.why)
-                elif self._act(ledger, phase, name, step, nodes, guard, settled):
+                elif self._act(this, name, step):
                     places -= 1
 
-    def _mark(self, ledger: Ledger, phase: Phase, machines: Mapping[str, Machine], guard: Callable[[], None]) -> None:
+    def _mark(self, this: _Advance, machines: Mapping[str, Machine]) -> None:
         """Give the task's tag to machines that are to be acted on: free or ours, and neither locked nor Broken."""
         ids = [
             machine.system_id
             for name, machine in machines.items()
             if not machine.locked
             and machine.status is not Status.BROKEN
-            and ledger.tag.reference not in machine.tags
-            and self._step(phase, machine, ledger, name).act not in (Act.SETTLE, Act.WAIT)
+            and this.ledger.tag.reference not in machine.tags
+            and self._step(this.phase, machine, this.ledger, name).act not in (Act.SETTLE, Act.WAIT)
         ]
         if ids:
-            guard()
-            self._api.tag_machines(ledger.tag.reference, add=ids)
+            this.guard()
+            self._api.tag_machines(this.ledger.tag.reference, add=ids)
 
-    def _act(
-        self,
-        ledger: Ledger,
-        phase: Phase,
-        name: str,
-        step: NextStep,
-        nodes: Nodes | None,
-        guard: Callable[[], None],
-        settled: dict[str, Settled],
-    ) -> bool:
+    def _act(self, this: _Advance, name: str, step: NextStep) -> bool:
         """Act on one machine; return whether anything was sent for it."""
+        ledger, settled = this.ledger, this.settled
         order, reference = ledger.tag.orders[name], ledger.tag.reference
         user_data = None
         if order.user_data and step.act in (Act.ALLOCATE, Act.DEPLOY):
-            if nodes is None:
+            if this.nodes is None:
                 return False
-            node = nodes().get(name)
+            node = this.nodes().get(name)
             user_data = None if node is None else node.user_data
             if user_data is None:
                 said = f"the design does not have the user data of {name} any more, and it is not deployed without"
@@ -242,16 +231,16 @@ class Driver:
         lost: ProvisionerError | None = None
         acts = self._acts
         try:
-            refused = acts.carry_out(step, name, order, reference, ledger.progress(name), user_data, guard)
+            refused = acts.carry_out(step, name, order, reference, ledger.progress(name), user_data, this.guard)
             if refused is not None:
                 settled[name] = refused
         except AuthenticationFailed as refusal:
             if refusal.status == 401:
                 raise
-            self._refused(ledger, phase, name, refusal, guard, settled)
+            self._refused(this, name, refusal)
         except ProvisionerRefused as refusal:
             if refusal.answered:
-                self._refused(ledger, phase, name, refusal, guard, settled)
+                self._refused(this, name, refusal)
             else:
                 lost = refusal
         except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
@@ -263,37 +252,28 @@ class Driver:
             self._note_doubt(reference, name, lost, said)
             # Where MAAS does not answer at all, the other machines keep their turns.
             ledger.read()
-            self._keep_words(ledger, name, said, lost, settled)
+            self._keep_words(this, name, said, lost)
         return True
 
     @staticmethod
-    def _keep_words(
-        ledger: Ledger, name: str, said: str, answer: ProvisionerError, settled: dict[str, Settled]
-    ) -> None:
+    def _keep_words(this: _Advance, name: str, said: str, answer: ProvisionerError) -> None:
         """Keep what MAAS answered of what it began and did not end well, where its events do not say why."""
-        known = ledger.progress(name)
+        known = this.ledger.progress(name)
         if known.unexplained and answer.said and answer.status in _WITH_A_CAUSE:
-            settled[name] = Settled(False, f"{said.rstrip('.')}; {known.why}", is_over=True)
+            this.settled[name] = Settled(False, f"{said.rstrip('.')}; {known.why}", is_over=True)
 
-    def _refused(
-        self,
-        ledger: Ledger,
-        phase: Phase,
-        name: str,
-        refusal: ProvisionerRefused,
-        guard: Callable[[], None],
-        settled: dict[str, Settled],
-    ) -> None:
+    def _refused(self, this: _Advance, name: str, refusal: ProvisionerRefused) -> None:
         """Find out why a machine was refused: another process was faster, or another user owns it now."""
+        ledger = this.ledger
         sent, has_set, order = self._acts.sent or Act.DEPLOY, self._acts.has_set, ledger.tag.orders[name]
         ledger.read()
         known = ledger.progress(name)
         if known.sent:
             # A refusal does not prove that nothing was done: what the BMC failed to erase is Failed disk erasing.
-            self._keep_words(ledger, name, doubt_about(sent, name, order.system_id, refusal), refusal, settled)
+            self._keep_words(this, name, doubt_about(sent, name, order.system_id, refusal), refusal)
             return
         machine = self._machines(ledger, [name]).get(name)
-        step = self._step(phase, machine, ledger, name)
+        step = self._step(this.phase, machine, ledger, name)
         if step.act is Act.WAIT or (known.acquired and sent is Act.ALLOCATE):
             # What MAAS is at ends by itself, and another process that was faster goes on: the next look will tell.
             return
@@ -305,8 +285,8 @@ class Driver:
         else:
             why = refusal_of(sent, name, order.system_id, refusal)
             if sent is Act.DEPLOY and known.acquired and step.act is Act.DEPLOY and refusal.status == _NOT_DEPLOYABLE:
-                why = f"{why.rstrip('.')}; {self._acts.let_go(name, order, ledger.tag.reference, guard)}"
-        settled[name] = Settled(False, why)
+                why = f"{why.rstrip('.')}; {self._acts.let_go(name, order, ledger.tag.reference, this.guard)}"
+        this.settled[name] = Settled(False, why)
 
     def _explained(self, step: NextStep, machine: Machine | None) -> str:
         """Return why a machine is settled; of one that cannot be used as it is also what MAAS says of that."""
@@ -356,22 +336,21 @@ class Driver:
             ledger.note_owner(machine)
         return found
 
-    def _relabel(
-        self, ledger: Ledger, nodes: Nodes | None, guard: Callable[[], None], settled: dict[str, Settled]
-    ) -> None:
+    def _relabel(self, this: _Advance) -> None:
+        ledger = this.ledger
         names = ledger.unsent()
-        if nodes is None or not names:
+        if this.nodes is None or not names:
             return
         machines = self._machines(ledger, names)
         wanted = {}
         for name in names:
             step = self._step(Phase.RELABEL, machines.get(name), ledger, name)
             if step.act is Act.SETTLE:
-                settled[name] = Settled(step.ok, step.why)
+                this.settled[name] = Settled(step.ok, step.why)
             else:
                 wanted[name] = machines[name]
-        self._mark(ledger, Phase.RELABEL, wanted, guard)
-        settled |= relabel(self._api, self.settings.words, wanted, nodes(), guard)
+        self._mark(this, wanted)
+        this.settled.update(relabel(self._api, self.settings.words, wanted, this.nodes(), this.guard))
 
     def keep(self, ledger: Ledger, settled: Mapping[str, Settled], guard: Callable[[], None]) -> None:
         """Write down in the tag what needs no look at the ledger, so that every process says the same of it.
