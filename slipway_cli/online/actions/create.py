@@ -77,8 +77,9 @@ def create_action(
     update_site also gives new labels in place. With --prune it destroys, after its groups, the nodes that are no longer
     in the design; else it names them.
 
-    Where nodes are deployed already and not as wanted, deploy_site and update_site tell which they would touch and
-    which not, and ask. Without a terminal they go on, unless deployed nodes would be touched: then give --yes.
+    Where nodes are deployed already and not as wanted, deploy_site, update_site and repair_site tell which they would
+    touch and which not, and ask. Without a terminal they go on, unless deployed nodes would be touched: then give
+    --yes.
 
     With --follow it shows the status tree as it changes, and ends with the verdict: 0 success, 1 failure. Ctrl-C
     ends the following and not the action (130).
@@ -96,7 +97,8 @@ def create_action(
             _foresee(server, query, body, "--yes" if known.has_groups else "--yes-destroy")
             _confirm(server, known, nodes)
         prunes = _is_set(parameters, Override.PRUNE)
-        if not known.targeted and (not yes or (prunes and not yes_destroy)):
+        deploys = known.has_groups and not known.is_destructive
+        if deploys and (not yes or (prunes and not yes_destroy)):
             unasked = [*(() if yes else ("--yes",)), *(("--yes-destroy",) if prunes and not yes_destroy else ())]
             said = _confirm_deployed(server, query, body, unasked)
     answer = server.send("POST", "/actions", query, json=body, timeout=VALIDATION_TIMEOUT)

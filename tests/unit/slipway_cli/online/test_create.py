@@ -180,6 +180,12 @@ def test_deployed_nodes_that_would_be_touched_are_asked_about(slipway: Slipway, 
     assert json.loads(server.request.body) == {"name": "update_site", "parameters": {"force": True}}
 
 
+def test_a_repair_that_would_erase_deployed_nodes_asks_too(slipway: Slipway, server: Server) -> None:
+    server.foresee(deployed=("n1",))
+    result = slipway("create", "action", "repair_site", "-n", "n1", "--allow-redeploy")
+    assert (result.exit_code, "nothing was done: n1 of site default would be touched" in result.stderr) == (1, True)
+
+
 def test_yes_asks_nothing_about_deployed_nodes(slipway: Slipway, server: Server) -> None:
     server.on("POST", "/actions", action(), 201)
     assert slipway("create", "action", "update_site", "--force", "--yes").exit_code == 0
