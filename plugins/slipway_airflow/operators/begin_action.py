@@ -19,7 +19,8 @@ from site_engine.admission import (
 )
 from site_engine.designs import DesignCheck, check_design, refusal_stays
 from site_engine.errors import StepError
-from site_engine.kinds import kind_of
+from site_engine.groups.turns import OVER
+from site_engine.kinds import REPORT, kind_of
 from site_engine.log_messages import count
 from site_engine.node_lists import read_list
 from site_engine.parameters import (
@@ -33,7 +34,7 @@ from site_engine.plans.planning import strategy_of
 from site_engine.redaction import exposed_in
 from site_store import NewAction
 from slipway_airflow.operators.action import run_states
-from slipway_airflow.operators.base import SiteOperator, masked_token, skip_tasks
+from slipway_airflow.operators.base import SiteOperator, masked_token, skip_tasks, task_states
 from strategy_lib.strategy import strategy_to_data
 
 if TYPE_CHECKING:
@@ -106,6 +107,10 @@ class BeginActionOperator(SiteOperator):
         self.log.info("Action %s: %s of site %s, revision %s.", action.id, action.kind, action.site, action.revision)
         if action.dry_run:
             self.log.info("Dry run: the site is not locked and nothing will be submitted.")
+            return
+        if action.state.is_end and task_states(context, [REPORT]).get(REPORT) in OVER:
+            # Nobody would report again, nor free the site: a person has cleared this task alone.
+            self.log.info("The action has its report, which is not made again: its site is not taken.")
             return
         take_site(store, action.id, run_states(ti), self.log)
         # Whatever else looks open on this site is not: it has no lock, and its run may be gone (rule 24).

@@ -41,6 +41,7 @@ class RelabelFoundNodesOperator(NodeStepOperator):
         """Find the nodes, unless an earlier try has, and relabel them. Raises `AirflowSkipException`: there is none."""
         nodes = self._nodes(work)
         if not nodes:
+            self.finalize_cleared_task(work, "skipped")
             raise AirflowSkipException("no node differs by its labels alone")
         return self.drive(work, self.request(work, nodes, self.configuration))
 

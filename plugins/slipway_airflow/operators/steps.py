@@ -63,7 +63,14 @@ class SiteStepsOperator(WaitingOperator):
             design_ref=design_address(work.store, action, work.connection),
             times=phase_times(phase, self.configuration, work.connection.settings),
         )
-        return site_steps.run_site_step(work.operations, request)
+        try:
+            result = site_steps.run_site_step(work.operations, request)
+        except StepError:
+            self.finalize_cleared_task(work, "failed")
+            raise
+        if result is None and self.step_name() == self.steps[-1]:
+            self.finalize_cleared_task(work, "success")
+        return result
 
 
 class NodeStepOperator(WaitingOperator):
