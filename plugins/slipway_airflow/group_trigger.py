@@ -55,7 +55,7 @@ _TURN = StillBeside(())
 
 
 class GroupTrigger(StoredTrigger):
-    """Goes on with a group that runs beside others; fires when it has its verdict, or when only its task can go on.
+    """Goes on with a group; fires when it has its verdict, or when only its task can go on.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class GroupTrigger(StoredTrigger):
                 GroupTask(self.group, self.attempt_key, self.configuration),
                 connection.design_address(token, action.design_fetch),
                 # No task is taken to have ended early: that is for the tasks to see, which can ask Airflow.
-                lambda now: turn_by_store(self.group, now, places).wait_for is None,
+                (lambda now: turn_by_store(self.group, now, places).wait_for is None) if places > 1 else None,
                 patience_for_nodes=0.0,
                 takes_over=False,
             )

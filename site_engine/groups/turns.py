@@ -22,6 +22,7 @@ OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
 LOOK_AGAIN: Final = timedelta(seconds=30)
 """A group that waits for a place is started again at most so often."""
 LONGEST_LOOK_AGAIN: Final = timedelta(minutes=5)
+_LOOK_AGAIN_ALONE: Final = timedelta(seconds=5)
 
 LOOK_AGAIN_PAUSED: Final = timedelta(seconds=10)
 """Until what is first to go on in a paused action looks again whether it may begin."""
@@ -43,54 +44,20 @@ class Turn:
     ahead: int = 0
 
 
-def whose_turn(group: str, standings: Iterable[GroupStanding], task_state: Callable[[int], str | None]) -> Turn:
+def turn_of(group: str, turns: Iterable[GroupTurn], task_state: Callable[[int], str | None], places: int) -> Turn:
     """Return whose turn it is.
 
-    An earlier group goes first as long as its task will go on: also one with an old failure, which a person has cleared
-    and which is about to be tried again. A later group goes first when it has begun, and only then: so no two groups
-    wait for each other.
-
-    Parameters
-    ----------
-    group : the group whose task has started.
-    standings : all groups of the action, in processing order.
-    task_state : Airflow's state of the mapped task of this index; None: not scheduled yet.
-    """
-    order = list(standings)
-    (ours,) = (standing for standing in order if standing.name == group)
-    if ours.state is GroupState.RUNNING:
-        # It has begun before: it goes on, whatever was cleared meanwhile.
-        return Turn(None)
-    interrupted = []
-    for standing in order:
-        if standing.position < ours.position:
-            goes_first = standing.state is not GroupState.SUCCESS
-        else:
-            goes_first = standing.state is GroupState.RUNNING
-        if not goes_first:
-            continue
-        # One that had nothing to submit has no task: it will not go on.
-        if standing.map_index is not None and task_state(standing.map_index) not in OVER:
-            return Turn(standing.name)
-        if standing.state not in _JUDGED:
-            interrupted.append(standing.name)
-    return Turn(None, tuple(interrupted))
-
-
-def turn_beside_others(
-    group: str, turns: Iterable[GroupTurn], task_state: Callable[[int], str | None], places: int
-) -> Turn:
-    """Return whose turn it is where so many groups may be at work at once.
-
     A group begins when all groups that are judged before it have their verdicts, and a place is free that no group
-    before it in the order waits for. One that follows a failed group is judged at once, and takes no place. Of groups
-    that take nodes down in batches one is at work at a time: they keep each other's bounds.
+    before it in the order waits for. An earlier one waits for it as long as its task will go on: also with an old
+    failure, which a person has cleared and which is about to be tried again. A later one has a place when it has begun,
+    and only then: so no two groups wait for each other. One that follows a failed group is judged at once, and takes no
+    place. Of groups that take nodes down in batches one is at work at a time: they keep each other's bounds.
 
     Parameters
     ----------
     group : the group whose task has started.
     turns : all groups of the action, in processing order.
-    task_state : as in `whose_turn`.
+    task_state : Airflow's state of the mapped task of this index; None: not scheduled yet.
     places : how many groups may be at work at once.
     """
     order = list(turns)
@@ -160,7 +127,7 @@ def turn_by_store(group: str, turns: Iterable[GroupTurn], places: int) -> Turn:
     (ours,) = (turn for turn in order if turn.name == group)
     failed = [turn for turn in order if turn.state is GroupState.FAILURE]
     done = {turn.map_index for turn in failed if not turn.again}
-    found = turn_beside_others(group, order, lambda index: "failed" if index in done else "running", places)
+    found = turn_of(group, order, lambda index: "failed" if index in done else "running", places)
     if found.wait_for is None and ours.state is not GroupState.RUNNING:
         before = next((turn.name for turn in failed if turn.name in ours.after and not turn.is_over), None)
         return replace(found, wait_for=before)
@@ -184,20 +151,23 @@ def place_taker(
         def state(map_index: int) -> str | None:
             return "running" if map_index in new else task_state(map_index)
 
-        return turn_beside_others(group, turns, state, places).wait_for is None
+        return turn_of(group, turns, state, places).wait_for is None
 
     return may_begin
 
 
-def look_again_beside_others(turn: Turn, places: int, most: int) -> timedelta | None:
+def look_again(turn: Turn, places: int, most: int) -> timedelta | None:
     """Return after how long a group that waits is started again; None: it waits without a worker until its turn.
 
-    Those that come next wait; for others nothing is to be expected soon, and each look is a process.
+    Those that come next wait; for others nothing is to be expected soon, and each look is a process. Where groups run
+    one at a time none waits so: Airflow counts it as active, and would not start the one that goes first.
 
     Parameters
     ----------
     most : so many tasks of groups are active at once, those that wait without a worker included.
     """
+    if places == 1:
+        return _LOOK_AGAIN_ALONE
     if turn.ahead < most - places:
         return None
     return min(LOOK_AGAIN * (1 + turn.ahead // places), LONGEST_LOOK_AGAIN)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,14 +22,7 @@ from site_engine import log_messages
 from site_engine.groups.approvals import COMMENT, OPTIONS, NotAsked, record_answer, refusal, time_left, waiting_approval
 from site_engine.groups.attempt import StillBeside, interrupt_group, is_final, submitted
 from site_engine.groups.culprits import culprit_of
-from site_engine.groups.turns import (
-    LOOK_AGAIN,
-    hold_group_back,
-    look_again_beside_others,
-    place_taker,
-    turn_beside_others,
-    whose_turn,
-)
+from site_engine.groups.turns import LOOK_AGAIN, hold_group_back, look_again, place_taker, turn_of
 from site_engine.kinds import DEPLOY_GROUP
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.wait import StillRunning
@@ -48,7 +41,6 @@ if TYPE_CHECKING:
 
     from site_store import GroupTurn
 
-_WAIT_FOR_TURN = timedelta(seconds=5)
 # With several groups at once a worker each would be taken; nodes that are ready within this time need no deferral.
 _PATIENCE_FOR_NODES = 5.0
 
@@ -100,15 +92,11 @@ class DeployGroupOperator(WaitingOperator):
         standings = store.groups.standings(action.id)
         has_submitted = partial(submitted, store, action, self.group)
         self.wait_while_paused(action, hold_group_back(action, standings, self.group, attempt_key, has_submitted))
-        parameters = parameters_of(action)
         task = GroupTask(self.group, attempt_key, self.configuration)
-        may_begin, for_nodes = None, operations.patience
-        if parameters.places > 1:
-            may_begin = self._take_turn(work, task)
+        may_begin, for_nodes = self._take_turn(work, task), operations.patience
+        if parameters_of(action).places > 1:
             for_nodes = min(for_nodes, _PATIENCE_FOR_NODES)
             operations.patience = 0.0
-        elif not self._is_our_turn(work):
-            raise AirflowRescheduleException(datetime.now(UTC) + _WAIT_FOR_TURN)
         address = design_address(store, action, work.connection)
         try:
             result = drive_group(
@@ -117,7 +105,7 @@ class DeployGroupOperator(WaitingOperator):
         except PlaceTaken as taken:
             self.log.info("%s.", taken)
             raise AirflowRescheduleException(datetime.now(UTC) + LOOK_AGAIN) from None
-        if isinstance(result, StillRunning) and result.give_up is None and may_begin is not None:
+        if isinstance(result, StillRunning) and result.give_up is None:
             self.log.info("Provisioner task %s goes on; the triggerer goes on with the group.", result.provisioner_task)
             self._leave_to_triggerer(work, task)
         if isinstance(result, StillRunning | StillAsking):
@@ -186,31 +174,25 @@ class DeployGroupOperator(WaitingOperator):
 
         return state_of
 
-    def _is_our_turn(self, work: StepWork) -> bool:
-        standings = work.store.groups.standings(work.action.id)
-        turn = whose_turn(self.group, standings, self._task_states(work.context))
-        if turn.wait_for is not None:
-            self.log.info("Group %s goes first: waiting for it.", turn.wait_for)
-            return False
-        self._interrupt(work, turn.interrupted)
-        return True
+    def _take_turn(self, work: StepWork, task: GroupTask) -> Callable[[Sequence[GroupTurn]], bool] | None:
+        """Wait for the group's turn. Return what decides in the store whether it may take a place beside others.
 
-    def _take_turn(self, work: StepWork, task: GroupTask) -> Callable[[Sequence[GroupTurn]], bool]:
-        """Return what decides in the store whether this group may take a place; wait where it certainly may not."""
+        Raises `AirflowRescheduleException` or `TaskDeferred`: others go first.
+        """
         places = parameters_of(work.action).places
         seen, state_of = work.store.groups.turns(work.action.id), self._task_states(work.context)
         if any(is_final(each, task.attempt_key) for each in seen if each.name == self.group):
             # It only says again what became of it.
-            return lambda _: True
-        turn = turn_beside_others(self.group, seen, state_of, places)
+            return (lambda _: True) if places > 1 else None
+        turn = turn_of(self.group, seen, state_of, places)
         self._interrupt(work, turn.interrupted)
         if turn.wait_for is not None:
             self.log.info("Group %s goes first (%d at once): waiting for it.", turn.wait_for, places)
-            later = look_again_beside_others(turn, places, MOST_PARALLEL_GROUPS)
+            later = look_again(turn, places, MOST_PARALLEL_GROUPS)
             if later is not None:
                 raise AirflowRescheduleException(datetime.now(UTC) + later)
             self._leave_to_triggerer(work, task)
-        return place_taker(self.group, seen, state_of, places)
+        return place_taker(self.group, seen, state_of, places) if places > 1 else None
 
     def _leave_to_triggerer(self, work: StepWork, task: GroupTask) -> NoReturn:
         """Have the triggerer go on with the group, without a worker. Raises `TaskDeferred`."""
