@@ -92,6 +92,15 @@ class KnownType(click.Choice[str]):
         return str(value)
 
 
+output_file_option = click.option(
+    "-f",
+    "--output-file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file instead of standard output.",
+)
+
+
 def embedded_options(command: Command) -> Command:
     """Add `--port` and `--home`, of an embedded Airflow."""
     port = click.IntRange(0, 65535)

@@ -181,20 +181,37 @@ def folded(sentences: Iterable[tuple[Sameness | None, str]]) -> Iterator[str]:
         yield said if len(names) == 1 else f"{said} ({len(names)} times: {listed(dict.fromkeys(names))})"
 
 
-def print_problems(target: Console, problems: Sequence[Problem]) -> None:
-    """Print problems, errors first and warnings apart, each as `file:line: path: sentence`."""
-    for level, style in (("error", "bold red"), ("warning", "bold yellow")):
-        chosen = [problem for problem in problems if problem.level == level]
+_LEVELS = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
+
+
+def print_by_level(
+    target: Console, sentences: Sequence[tuple[str, Sameness | None, str]], most: int | None = None
+) -> None:
+    """Print errors, then warnings, then notes; of each kind not more than `most`, and how many are left out.
+
+    Parameters
+    ----------
+    sentences : the level of each, and what it has in common with others; each error is printed by itself.
+    """
+    for level, style in _LEVELS.items():
+        chosen = [(None if level == "error" else kind, said) for of, kind, said in sentences if of == level]
         if not chosen:
             continue
         target.print(Text(f"{counted(len(chosen), level)}:", style=style))
-        for said in folded(((_kind(problem) if level == "warning" else None), str(problem)) for problem in chosen):
+        lines = list(folded(chosen))
+        for said in lines[:most]:
             target.print(Text("  " + printable(said)), soft_wrap=True)
+        if most is not None and len(lines) > most:
+            target.print(Text(f"  and {len(lines) - most} more: -o json shows them"), soft_wrap=True)
 
 
-def _kind(problem: Problem) -> Sameness | None:
-    name = (problem.document or "").rpartition(" ")[2]
-    return sameness(problem.path, problem.message, name)
+def print_problems(target: Console, problems: Sequence[Problem]) -> None:
+    """Print problems, errors first and warnings apart, each as `file:line: path: sentence`."""
+
+    def kind(problem: Problem) -> Sameness | None:
+        return sameness(problem.path, problem.message, (problem.document or "").rpartition(" ")[2])
+
+    print_by_level(target, [(problem.level, kind(problem), str(problem)) for problem in problems])
 
 
 class Refused(SlipwayCliError, click.ClickException):

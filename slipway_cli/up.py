@@ -17,7 +17,7 @@ from provisioner_client.simulator.settings import FASTEST
 from site_engine.extensions import check_installed
 from slipway_cli.embedded.credentials import PASSWORDS, Credentials
 from slipway_cli.embedded.home import STOPPING, Runtime, find_running, home_in_use
-from slipway_cli.embedded.settings import EmbeddedSettings
+from slipway_cli.embedded.settings import START_TIMEOUT, EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor
 from slipway_cli.options import embedded_options, examples
 
@@ -110,7 +110,7 @@ def _run(
                     connect(AirflowClient(session), ALL_SITES, simulated.connection, "of `slipway up --simulator`")
 
             more = f"  {simulated.noun} for all sites: {simulated.address}"
-            connecting = PendingConnection(attempt, settings.start_timeout)
+            connecting = PendingConnection(attempt, START_TIMEOUT)
             begun.append((connecting, lambda: click.echo(welcome(runtime, credentials, began, more))))
 
         def look_after() -> None:

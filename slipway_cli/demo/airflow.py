@@ -13,7 +13,7 @@ from typing import Self
 from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.component import end_process, spawn, tail
 from slipway_cli.embedded.home import READY, STOPPING, Runtime, find_running, read_runtime
-from slipway_cli.embedded.settings import EmbeddedSettings
+from slipway_cli.embedded.settings import START_TIMEOUT, STOP_GRACE, EmbeddedSettings
 
 
 class BackgroundAirflow:
@@ -73,7 +73,7 @@ class BackgroundAirflow:
     def stop(self) -> None:
         if self._process is not None:
             # Where it has to be killed, its guard clears up.
-            end_process(self._process, self.settings.stop_grace + 20)
+            end_process(self._process, STOP_GRACE + 20)
 
 
 def wait_for_running(runtime: Runtime, settings: EmbeddedSettings) -> Runtime:
@@ -81,14 +81,14 @@ def wait_for_running(runtime: Runtime, settings: EmbeddedSettings) -> Runtime:
 
     Raises `SlipwayCliError`: it is stopping, or does not get ready in time.
     """
-    end = time.monotonic() + settings.start_timeout
+    end = time.monotonic() + START_TIMEOUT
     current: Runtime | None = runtime
     while current is not None and current.state != STOPPING:
         if current.state == READY:
             return current
         if time.monotonic() > end:
             raise SlipwayCliError(
-                f"the Airflow in {settings.home} is not ready after {settings.start_timeout:g} s; see {settings.logs}"
+                f"the Airflow in {settings.home} is not ready after {START_TIMEOUT:g} s; see {settings.logs}"
             )
         time.sleep(0.2)
         current = find_running(settings.home)

@@ -23,7 +23,7 @@ from provisioner_client.simulator.settings import FASTEST
 from slipway_cli import INTERRUPTED_EXIT, SlipwayCliError
 from slipway_cli.demo.airflow import BackgroundAirflow, reuse_or_start
 from slipway_cli.demo.demo_site import demo_store, remove_site, watched
-from slipway_cli.demo.order import Order, read_fail, read_order
+from slipway_cli.demo.order import Order, read_order
 from slipway_cli.demo.simulated_provisioner import (
     MAAS,
     PROVISIONERS,
@@ -53,19 +53,6 @@ _TIME_LIMIT = 90.0
 _CONFLICT = 409
 
 
-def _checked_fail(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    for value in values:
-        # Which provisioner it is for, the documents may say: then it is looked at again.
-        try:
-            read_fail(value)
-        except click.BadParameter as problem:
-            try:
-                read_fail(value, MAAS)
-            except click.BadParameter:
-                raise problem from None
-    return values
-
-
 @click.command()
 @click.option(
     "--provisioner",
@@ -83,7 +70,6 @@ def _checked_fail(_context: click.Context, _option: click.Parameter, values: tup
     "--fail",
     metavar="PHASE:NODE[:KIND]",
     multiple=True,
-    callback=_checked_fail,
     help="Have this node fail in PHASE, prepare or deploy; may be repeated, NODE may be a pattern (r1-*). "
     f"KIND is a behaviour of the simulator: {', '.join(Behaviour)}.  [default KIND: fail]",
 )

@@ -86,7 +86,7 @@ def _sections(
     return {
         "CORE": {
             "EXECUTOR": "LocalExecutor",
-            "PARALLELISM": str(settings.parallelism),
+            "PARALLELISM": "4",
             "DAGS_FOLDER": str(settings.dags_folder),
             "PLUGINS_FOLDER": str(plugins),
             "LOAD_EXAMPLES": "False",
@@ -130,8 +130,8 @@ def _sections(
         },
         "USAGE_DATA_COLLECTION": {"ENABLED": "False"},
         "SCHEDULER": {
-            # A task process that was killed is noticed after task_lost_after, and at most 5 s later.
-            "TASK_INSTANCE_HEARTBEAT_TIMEOUT": str(settings.task_lost_after),
+            # A task process that was killed is noticed after so many seconds, and at most 5 s later.
+            "TASK_INSTANCE_HEARTBEAT_TIMEOUT": "20",
             "TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
             "JOB_HEARTBEAT_SEC": str(HEARTBEAT),
             "SCHEDULER_HEARTBEAT_SEC": str(HEARTBEAT),

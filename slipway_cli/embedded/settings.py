@@ -20,6 +20,10 @@ from strategy_lib.settings import (
 )
 
 OVERRIDE_PREFIX = "SLIPWAY_AIRFLOW__"
+START_TIMEOUT = 300.0
+"""Seconds until all four components must be healthy."""
+STOP_GRACE = 4.0
+"""Seconds a component gets to stop by itself."""
 LOOPBACK = "127.0.0.1"
 """Where all that is embedded listens, and nowhere else."""
 
@@ -50,10 +54,6 @@ class EmbeddedSettings:
     dags_folder : SLIPWAY_DAGS_FOLDER, by default the installed package's own.
     plugins_folder : SLIPWAY_PLUGINS_FOLDER, for plugins besides Slipway's own, which comes by its entry point.
     database_url : Slipway's own store (SLIPWAY_DATABASE_URL); None: a database of the embedded PostgreSQL.
-    parallelism : task processes at a time.
-    task_lost_after : seconds without a heartbeat after which a task process counts as dead.
-    start_timeout : seconds until all four components must be healthy.
-    stop_grace : seconds a component gets to stop by itself.
     overrides : further Airflow settings, `AIRFLOW__SECTION__KEY` -> value (environment: SLIPWAY_AIRFLOW__SECTION__KEY).
     """
 
@@ -62,10 +62,6 @@ class EmbeddedSettings:
     dags_folder: Path
     plugins_folder: Path | None
     database_url: str | None
-    parallelism: int = 4
-    task_lost_after: int = 20
-    start_timeout: float = 300.0
-    stop_grace: float = 4.0
     overrides: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod

@@ -41,7 +41,7 @@ from slipway_cli.embedded.migration import (
 from slipway_cli.embedded.postgres_cluster import PostgresCluster
 from slipway_cli.embedded.postgres_process import PostgresProcess
 from slipway_cli.embedded.processes import adopt_orphans, end_leftovers, kill_sessions, reap_orphans
-from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port
+from slipway_cli.embedded.settings import LOOPBACK, START_TIMEOUT, STOP_GRACE, EmbeddedSettings, claim_port
 from strategy_lib.settings import SLIPWAY_PORT
 
 _TICK = 0.1
@@ -169,7 +169,7 @@ class Supervisor:
         cluster.open()
         self._postgres = PostgresProcess(cluster, log)
         self._start(self._postgres)
-        end = time.monotonic() + settings.start_timeout
+        end = time.monotonic() + START_TIMEOUT
         while not self._postgres.answers():
             self._look_after()
             self._pause(end, self._postgres)
@@ -179,7 +179,7 @@ class Supervisor:
     def _bring_up_airflow(self, environment: dict[str, str]) -> None:
         settings = self._settings
         began = datetime.now(UTC)
-        end = time.monotonic() + settings.start_timeout
+        end = time.monotonic() + START_TIMEOUT
         store = self._begin(upgrade_store(settings, environment))
         stamp = self._cluster.folder / "airflow-migrated"
         self._airflow = [
@@ -234,7 +234,7 @@ class Supervisor:
         if self._signals:
             raise SlipwayCliError("stopped before Airflow was ready")
         if end is not None and waiting_for is not None and time.monotonic() > end:
-            self._give_up(waiting_for, f"did not get healthy in {self._settings.start_timeout:g} s")
+            self._give_up(waiting_for, f"did not get healthy in {START_TIMEOUT:g} s")
         time.sleep(_TICK)
 
     def _give_up(self, component: Component, what: str) -> None:
@@ -292,7 +292,7 @@ class Supervisor:
         loses the first one, and a triggerer waits 10 s for its child unless there is a second one.
         """
         stateful = [*self._stateful, *([] if self._controller is None else [self._controller])]
-        grace = self._settings.stop_grace
+        grace = STOP_GRACE
         self._ask_to_stop(stateful, (0.4 * grace, 0.6 * grace))
         others = [c.pid for c in self._components if c.pid is not None and c is not self._postgres]
         self._kill(others + [m.pid for m in self._migrations])

@@ -23,6 +23,7 @@ from slipway_cli.offline.strategy_input import (
     strategy_option,
 )
 from slipway_cli.offline.svg import to_svg
+from slipway_cli.options import output_file_option
 from slipway_cli.output import (
     OutputFormat,
     console,
@@ -162,13 +163,7 @@ class PlanCommand(click.Command):
     type=click.Choice([form.value for form in GraphFormat]),
     help="Draw the groups instead of listing them.",
 )
-@click.option(
-    "-f",
-    "--output-file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write to this file instead of standard output.",
-)
+@output_file_option
 @output_option
 def plan(
     files: tuple[str, ...],

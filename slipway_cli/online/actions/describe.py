@@ -29,7 +29,7 @@ from slipway_cli.online.server.online_command import (
 )
 from slipway_cli.online.server.server import SiteServer
 from slipway_cli.online.sites.node_history import describe_node
-from slipway_cli.options import REVISION, examples
+from slipway_cli.options import REVISION, examples, output_file_option
 from slipway_cli.output import console, deliver, print_facts, print_table, printable, table
 
 _STYLES = {"success": "green", "failed": "red", "failure": "red", "running": "cyan"}
@@ -190,13 +190,7 @@ def report() -> None:
 
 @report.command("action", epilog=_REPORTS)
 @click.argument("action", type=ACTION)
-@click.option(
-    "-f",
-    "--output-file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write to this file instead of standard output.",
-)
+@output_file_option
 @online_in(_FORMS, {RAW: "json"})
 def report_action(server: SiteServer, output: str, action: str, output_file: Path | None) -> None:
     """Show the report of an ACTION: the verdict and why, failures first.

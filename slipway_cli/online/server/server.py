@@ -19,14 +19,13 @@ from api_client.slipway import SlipwayClient
 from slipway_cli import SlipwayCliError
 from slipway_cli.online.documents.collection_files import Collection
 from slipway_cli.online.server.server_config import ServerConfig
-from slipway_cli.output import Sameness, console, counted, folded, printable, sameness
+from slipway_cli.output import Sameness, console, print_by_level, printable, sameness
 from strategy_lib.settings import SLIPWAY_TOKEN
 
 Message = Mapping[str, Any]
 Sentence = Callable[[Message], str]
 
 _CODE = re.compile(r"[A-Z]+\d+")
-_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
 
 
 def messages_of(body: Any) -> list[Message]:
@@ -91,15 +90,7 @@ def print_messages(
     target: Console, messages: Sequence[Message], say: Sentence = sentence, most: int | None = None
 ) -> None:
     """Print errors, then warnings, then notes; of each kind not more than `most`, and how many are left out."""
-    for level, style in _STYLES.items():
-        chosen = [message for message in messages if level_of(message) == level]
-        if chosen:
-            target.print(Text(f"{counted(len(chosen), level)}:", style=style))
-            lines = list(folded((None if level == "error" else _kind(message), say(message)) for message in chosen))
-            for said in lines[:most]:
-                target.print(Text("  " + printable(said)), soft_wrap=True)
-            if most is not None and len(lines) > most:
-                target.print(Text(f"  and {len(lines) - most} more: -o json shows them"), soft_wrap=True)
+    print_by_level(target, [(level_of(message), _kind(message), say(message)) for message in messages], most)
 
 
 def _kind(message: Message) -> Sameness | None:

@@ -68,12 +68,17 @@ def _show_all(found: Mapping[str, Any]) -> None:
         click.echo(printable(f"site {site} is stopped by itself: slipway start repair --site {site}"))
 
 
+def stopped_words(where: str, by: str, at: str, reason: str) -> str:
+    """Return who has stopped repair, since when and why."""
+    return f"stopped{where} by {by} since {format_time(at)} UTC" + (f": {reason}" if reason else "")
+
+
 def all_repair_line(found: Mapping[str, Any]) -> str:
     """Return in one line whether the repair of all sites is stopped."""
     if found["stopped_at"] is None:
         return "repair of all sites goes on, as their settings say"
-    why = f": {found['reason']}" if found["reason"] else ""
-    return f"repair of all sites is stopped by {found['stopped_by']} since {format_time(found['stopped_at'])} UTC{why}"
+    said = stopped_words("", found["stopped_by"], found["stopped_at"], found["reason"])
+    return f"repair of all sites is {said}"
 
 
 def repair_line(found: Mapping[str, Any]) -> str:
@@ -81,9 +86,8 @@ def repair_line(found: Mapping[str, Any]) -> str:
     drifts = found["drifts"]
     said = f"repair of site {found['site']}: {found['repair']}"
     if found["stopped_at"] is not None:
-        why = f": {found['reason']}" if found["reason"] else ""
         where = " for all sites" if found["all_sites"] else ""
-        said += f", stopped{where} by {found['stopped_by']} since {format_time(found['stopped_at'])} UTC{why}"
+        said += f", {stopped_words(where, found['stopped_by'], found['stopped_at'], found['reason'])}"
     if found["action"] is not None:
         said += f"; at work: action/{found['action']}"
     return f"{said}; {drifts} {'node has' if drifts == 1 else 'nodes have'} drifted" if drifts else said

@@ -13,6 +13,7 @@ from rich.text import Text
 from slipway_cli.online.server.completion import GROUP_OF_SITE, NODES
 from slipway_cli.online.server.online_command import format_duration, format_time, online, show_data
 from slipway_cli.online.server.server import Failed, SiteServer
+from slipway_cli.online.sites.repair import stopped_words
 from slipway_cli.options import examples
 from slipway_cli.output import Columns, OutputFormat, console, counted, listed, print_list, printable
 from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, serving_style, status_counts, status_style
@@ -92,8 +93,7 @@ def _stopped_repair(sites: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     shown = stops if everywhere is None else {"": everywhere}
     for name, stop in shown.items():
         where = f"site {name}" if name else "all sites"
-        why = f": {stop['reason']}" if stop["reason"] else ""
-        yield f"repair of {where} is stopped by {stop['by']} since {format_time(stop['at'])} UTC{why}"
+        yield f"repair of {where} is {stopped_words('', stop['by'], stop['at'], stop['reason'])}"
 
 
 @click.command(

@@ -80,27 +80,12 @@ data:
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (STRATEGY + NODE % "n1", ":5: $.data.groups[0].depends_on[0]: "),
-        (
-            STRATEGY.partition("  - ")[0].replace("groups:", "groups: []") + "---\n" + NODE % "n1",
-            ": there are no groups",
-        ),
-        ("schema: drydock/Region/v1\nmetadata: {name: r}\n", ": there is no drydock/BaremetalNode/v1"),
-    ],
-    ids=["a cycle", "no groups", "no nodes"],
-)
-def test_rule_03_a_design_that_a_commit_would_refuse_is_refused_at_once(
-    home: Path, tmp_path: Path, text: str, problem: str
-) -> None:
+def test_rule_03_a_design_that_a_commit_would_refuse_is_refused_at_once(home: Path, tmp_path: Path) -> None:
     design = tmp_path / "cycle.yaml"
-    design.write_text(text)
+    design.write_text(STRATEGY + NODE % "n1")
     result = run("--site", str(design))
     assert (result.exit_code, result.stdout) == (1, "")
-    assert problem in result.stderr
-    assert result.stderr.count(f"{design}:") >= 1
+    assert f"{design}:5: $.data.groups[0].depends_on[0]: " in result.stderr
     assert not home.exists(), "nothing was started"
 
 
