@@ -8,14 +8,11 @@ from typing import Any
 import pytest
 
 from design_rendering import load_documents
-from strategy_lib import InventoryError, StrategyError, parse_strategy, simulate
-from strategy_lib.deployment import Deployment
+from strategy_lib import InventoryError, StrategyError, simulate
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node import NodeState
-from strategy_lib.parsing.strategy_parser import nodes_from_inventory
-from strategy_lib.phase import Finished, GroupState
+from strategy_lib.phase import GroupState
 from strategy_lib.reports.report import ReportedGroup
-from strategy_lib.selectors import NodeIndex
 from strategy_lib.verdict import counts_of, verdict_on
 from tests.support.blueprint import EXAMPLE, SELECTORS_FRAGMENT
 
@@ -120,22 +117,6 @@ def test_blueprint_example_document_as_it_stands() -> None:
     assert result["groups"]["compute-nodes-1"]["reason"] == "dependency"
     assert result["verdict"] == "failure"
     assert result["nodes"]["compute11"] == "not_started"
-
-
-def test_blueprint_orders_that_it_allows_all_process_alike() -> None:
-    printed = (
-        "ntp-node > monitoring-nodes > control-nodes > compute-nodes-1 > compute-nodes-2",
-        "ntp-node > control-nodes > compute-nodes-2 > compute-nodes-1 > monitoring-nodes",
-        "monitoring-nodes > ntp-node > control-nodes > compute-nodes-1 > compute-nodes-2",
-    )
-    strategy = parse_strategy(example())
-    index = NodeIndex(nodes_from_inventory(SITE))
-    members = {group.name: index.select(group.selectors) for group in strategy.groups}
-    for order in printed:
-        deployment = Deployment([strategy.group(name) for name in order.split(" > ")], members)
-        while not isinstance(step := deployment.next(), Finished):
-            deployment.record(step, step.nodes, [])
-        assert {view.state for view in deployment.groups} == {"success"}
 
 
 def test_blueprint_selectors_fragment_with_a_mapping_as_label() -> None:

@@ -37,25 +37,6 @@ def test_what_is_no_share_is_refused(setting: int | str) -> None:
         Share.parse(setting)
 
 
-@pytest.mark.parametrize(
-    ("criteria", "serving", "room"),
-    [
-        pytest.param(None, 20, 20, id="nothing is asked for"),
-        pytest.param(SuccessCriteria(), 20, 20, id="no criterion is set"),
-        pytest.param(SuccessCriteria(percent_successful_nodes=90), 20, 2, id="percent"),
-        pytest.param(SuccessCriteria(percent_successful_nodes=91), 20, 1, id="percent, rounded up"),
-        pytest.param(SuccessCriteria(minimum_successful_nodes=15), 20, 5, id="minimum"),
-        pytest.param(SuccessCriteria(maximum_failed_nodes=3), 20, 3, id="maximum"),
-        pytest.param(SuccessCriteria(90, 15, 1), 20, 1, id="the strictest decides"),
-        pytest.param(SuccessCriteria(percent_successful_nodes=90), 19, 1, id="one does not serve already"),
-        pytest.param(SuccessCriteria(percent_successful_nodes=100), 20, 0, id="all are needed"),
-        pytest.param(SuccessCriteria(percent_successful_nodes=90), 10, 0, id="not met already"),
-    ],
-)
-def test_room_in_criteria(criteria: SuccessCriteria | None, serving: int, room: int) -> None:
-    assert room_in_criteria(criteria, 20, serving) == room
-
-
 percents = st.none() | st.integers(0, 100)
 numbers = st.none() | st.integers(0, 12)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -35,33 +34,11 @@ def state_of(site: SiteStates, name: str) -> str:
     return site.states[name].state.value
 
 
-def test_a_node_that_is_powered_off_is_in_maintenance_and_the_clock_takes_it_down() -> None:
-    site = made("n1")
-    site.look({"n1": ON}, 0)
-    site.step(0)
-    assert state_of(site, "n1") == "up"
-    site.look({"n1": OFF}, 100)
-    site.step(100)
-    assert state_of(site, "n1") == "maintenance"
-    site.step(129.9)
-    assert state_of(site, "n1") == "maintenance"
-    site.step(130)
-    assert state_of(site, "n1") == "down"
-
-
 def test_a_node_that_is_not_listed_is_down_and_others_are_not_the_site_s() -> None:
     site = made("n1")
     site.look({"stranger": ON}, 0)
     site.step(0)
     assert dict(site.states) == {"n1": PublishedState(DOWN, "not up since it is watched: not listed")}
-
-
-def test_a_node_that_was_never_up_is_down_with_what_the_provisioner_says_of_it() -> None:
-    site = made("n1", "n2")
-    site.look({"n1": OFF, "n2": ("New", "off")}, 0)
-    site.step(0)
-    reasons = [site.states[name].reason for name in ("n1", "n2")]
-    assert reasons == ["not up since it is watched: Deployed, power off", "not up since it is watched: New"]
 
 
 def test_what_is_published_is_what_differs_and_nothing_is_published_twice() -> None:
@@ -79,22 +56,6 @@ def test_what_is_published_is_what_differs_and_nothing_is_published_twice() -> N
     assert site.due(11) is None, "it changed and changed back"
 
 
-def test_flapping_does_not_starve_a_version_and_does_not_flood_readers() -> None:
-    site = made("n1", "n2", publish=PublishSettings(5.0, 1.0, 10.0))
-    published = []
-    for tick in range(600):
-        now = tick * 0.1
-        word = ON if tick % 2 == 0 else OFF
-        site.look({"n1": word, "n2": ON if tick else OFF}, now)
-        site.step(now)
-        if site.due(now) is not None:
-            site.publish(now)
-            published.append(round(now, 1))
-    assert published, "constant flapping starves nothing"
-    assert all(later - earlier >= 5.0 for earlier, later in pairwise(published))
-    assert len(published) <= 13
-
-
 def test_crashing_too_often_sets_the_user_state_until_a_person_sets_it_up() -> None:
     site = made("n1")
     taken: list[int] = []
@@ -108,17 +69,6 @@ def test_crashing_too_often_sets_the_user_state_until_a_person_sets_it_up() -> N
     site.set_users({"n1": SetState(UserState(), 20)})
     site.step(20)
     assert state_of(site, "n1") == "up"
-    assert site.memory["n1"].history.crashes == 0
-
-
-def test_between_the_start_of_an_operation_and_the_next_up_nothing_is_a_crash() -> None:
-    site = made("n1")
-    for now, word in enumerate((ON, ("Releasing", "on"), ("Ready", "off"), ("Deploying", "on"), ON)):
-        if word is ON:
-            site.look({"n1": word}, now)
-            site.began(["n1"])
-        site.look({"n1": word}, now)
-        site.step(now)
     assert site.memory["n1"].history.crashes == 0
 
 
