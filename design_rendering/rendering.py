@@ -12,10 +12,11 @@ from design_rendering.deckhand.document_graph import DocumentGraph, DocumentGrap
 from design_rendering.deckhand.layering import LayeringError, carry_out, read_layers
 from design_rendering.deckhand.secret_paths import SecretPaths
 from design_rendering.deckhand.substitution import SubstitutionError, put, take
-from design_rendering.reading.budget import Budget, TooMuchError
+from design_rendering.reading.budget import Budget
 from design_rendering.reading.copy_on_write import CopyOnWrite
 from design_rendering.reading.diagnostics import Diagnostics
 from design_rendering.reading.documents import Document
+from design_rendering.reading.yaml_reader import TooMuchError
 from design_rendering.reading.yaml_writer import DocumentWriter
 from design_rendering.redaction import is_secret, secret_values
 from strategy_lib.did_you_mean import Hints

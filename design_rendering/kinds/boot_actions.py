@@ -15,10 +15,6 @@ from strategy_lib.node import Node, label_text
 _LISTS = ("node_names", "node_tags", "rack_names")
 
 
-class _Unreadable(Exception):
-    """The filter says nothing that a provisioner would understand."""
-
-
 def boot_actions_of_nodes(boot_actions: Iterable[Document], nodes: Sequence[Node]) -> dict[str, list[str]]:
     """Return for each node the names of the boot actions that are for it, in the order of the documents."""
     found: dict[str, list[str]] = {node.name: [] for node in nodes}
@@ -31,41 +27,39 @@ def boot_actions_of_nodes(boot_actions: Iterable[Document], nodes: Sequence[Node
 
 def _selected(node_filter: object, nodes: Sequence[Node]) -> Iterable[str]:
     everyone = [node.name for node in nodes]
-    if node_filter is None:
+    if not isinstance(node_filter, Mapping) or not isinstance(node_filter.get("filter_set"), list):
         return everyone
-    try:
-        if not isinstance(node_filter, Mapping) or not isinstance(node_filter.get("filter_set"), list):
-            raise _Unreadable
-        parts = [_selected_by_one(one, nodes) for one in node_filter["filter_set"]]
-        return _joined(parts, node_filter.get("filter_set_type"))
-    except _Unreadable:
-        return everyone
+    parts = [_selected_by_one(one, nodes) for one in node_filter["filter_set"]]
+    found = _joined(parts, node_filter.get("filter_set_type"))
+    return everyone if found is None else found
 
 
-def _selected_by_one(one: object, nodes: Sequence[Node]) -> set[str]:
+def _selected_by_one(one: object, nodes: Sequence[Node]) -> set[str] | None:
+    """Return the nodes of one filter; None: it says nothing that a provisioner would understand."""
     if not isinstance(one, Mapping):
-        raise _Unreadable
-    parts = []
+        return None
+    parts: list[set[str] | None] = []
     for criterion in _LISTS:
         values = one.get(criterion)
+        if values and not isinstance(values, list):
+            return None
         if values:
-            if not isinstance(values, list):
-                raise _Unreadable
             wanted = {value for value in values if isinstance(value, str)}
             parts.append({node.name for node in nodes if not wanted.isdisjoint(_values(node, criterion))})
     labels = one.get("node_labels")
+    if labels and not isinstance(labels, Mapping):
+        return None
     if labels:
-        if not isinstance(labels, Mapping):
-            raise _Unreadable
         pairs = {(key, label_text(value)) for key, value in labels.items()}
         parts.append({node.name for node in nodes if not pairs.isdisjoint(node.labels.items())})
     return _joined(parts, one.get("filter_type"))
 
 
-def _joined(parts: list[set[str]], how: Any) -> set[str]:
-    if not parts or how not in ("union", "intersection"):
-        raise _Unreadable
-    return set.union(*parts) if how == "union" else set.intersection(*parts)
+def _joined(parts: Sequence[set[str] | None], how: Any) -> set[str] | None:
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts) or how not in ("union", "intersection"):
+        return None
+    return set.union(*known) if how == "union" else set.intersection(*known)
 
 
 def _values(node: Node, criterion: str) -> Iterable[str]:

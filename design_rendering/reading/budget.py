@@ -10,17 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from design_rendering.reading.traversal import CONTAINERS, inside_out
-from design_rendering.reading.yaml_reader import Limits
+from design_rendering.reading.yaml_reader import Limits, TooMuchError
 
 _LIMITS = Limits()
 # Each value stands on a line of its own, more or less: a dash or colon, some indentation, the end of the line.
 _PER_VALUE = 6
 _MOST_STEPS = 30_000_000
 _MOST_MATCHED = 64 * 1024 * 1024
-
-
-class TooMuchError(Exception):
-    """A bound was passed; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)

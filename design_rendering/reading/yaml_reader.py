@@ -81,10 +81,10 @@ class RawDocument:
     repeated: tuple[Problem, ...] = ()
 
 
-class _TooMuchError(Exception):
-    """A limit was passed: reading ends here."""
+class TooMuchError(Exception):
+    """A bound was passed, while reading in this line: the message says which. Reading, or rendering, ends here."""
 
-    def __init__(self, message: str, line: int) -> None:
+    def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
         self.line = line
 
@@ -129,7 +129,7 @@ class YamlReader:
             text = self.text[start:] if start else self.text
             try:
                 yield from self._stream(text, start, first_line)
-            except _TooMuchError as error:
+            except TooMuchError as error:
                 self._problem((), str(error), error.line)
                 return
             except yaml.reader.ReaderError:
@@ -159,7 +159,7 @@ class YamlReader:
                     self._documents += 1
                     if self._documents > self.limits.max_documents:
                         most, mark = self.limits.max_documents, event.start_mark
-                        raise _TooMuchError(f"more than {most} documents", first_line + (mark.line if mark else 0))
+                        raise TooMuchError(f"more than {most} documents", first_line + (mark.line if mark else 0))
                     yield self._document(next_event, offset, first_line)
         finally:
             parser.dispose()
@@ -190,7 +190,7 @@ class YamlReader:
                     # An anchor stands for the new value from here on, which is not complete yet.
                     anchors.pop(event.anchor, None)
                 if len(stack) > max_depth:
-                    raise _TooMuchError(f"nested more than {max_depth} deep", first_line + event.start_mark.line)
+                    raise TooMuchError(f"nested more than {max_depth} deep", first_line + event.start_mark.line)
                 continue
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 frame = stack.pop()
@@ -210,17 +210,17 @@ class YamlReader:
                 self._nodes += count
                 self._length += length
                 if len(stack) + height > max_depth:
-                    raise _TooMuchError(f"nested more than {max_depth} deep", first_line + event.start_mark.line)
+                    raise TooMuchError(f"nested more than {max_depth} deep", first_line + event.start_mark.line)
             elif kind is DocumentEndEvent:
                 line = first_line + mark.line
                 repeated = tuple(self._repeated)
                 return RawDocument(root, line, mark.column, offset + mark.index, offset + end, repeated)
             if self._nodes > max_nodes:
                 message = f"more than {max_nodes} values, every alias counted as if it were written out"
-                raise _TooMuchError(message, first_line + event.start_mark.line)
+                raise TooMuchError(message, first_line + event.start_mark.line)
             if self._length > max_length:
                 message = f"more than {max_length} characters, every alias counted as if it were written out"
-                raise _TooMuchError(message, first_line + event.start_mark.line)
+                raise TooMuchError(message, first_line + event.start_mark.line)
             if stack:
                 self._add(stack, value, height, event, first_line)
             else:

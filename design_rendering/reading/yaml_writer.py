@@ -15,10 +15,11 @@ from typing import Any
 
 import yaml
 
-from design_rendering.reading.budget import Budget, TooMuchError
+from design_rendering.reading.budget import Budget
 from design_rendering.reading.diagnostics import RenderingError
 from design_rendering.reading.documents import Document
 from design_rendering.reading.traversal import CONTAINERS, items_of
+from design_rendering.reading.yaml_reader import TooMuchError
 
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
 _PLAIN = re.compile(r"[A-Za-z/](?:[\w./@+=%-]|[ :](?=[\w./@+=%-]))*\Z", re.ASCII)
