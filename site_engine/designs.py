@@ -124,7 +124,11 @@ def check_design(
         else:
             if last or not found.missing:
                 return found
-            log.warning("Of %d nodes the provisioner does not see %d; another address is tried.", *_counts(found))
+            log.warning(
+                "Of %d nodes the provisioner does not see %d; another address is tried.",
+                found.nodes,
+                len(found.missing),
+            )
         fetch = secrets.randbelow(_LARGEST_FETCH) + 1
     raise AssertionError("the last round returns or raises")  # pragma: no cover
 
@@ -140,10 +144,6 @@ def _checked(
     except DesignEmpty:
         seen = frozenset()
     return DesignCheck(validation, len(nodes), tuple(sorted(set(nodes) - seen)), fetch, backend)
-
-
-def _counts(check: DesignCheck) -> tuple[int, int]:
-    return check.nodes, len(check.missing)
 
 
 def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[RevisionRecord, list[Document]]:

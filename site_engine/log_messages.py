@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from strategy_lib.phase import GroupState, Reason
-from strategy_lib.status.leaf import blocked_by
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -201,7 +200,7 @@ def failure(record: GroupRecord) -> str:
     return f"group {record.name} failed: {reason}" + (f". {' '.join(unmet)}" if unmet else "")
 
 
-def blocked(record: GroupRecord, culprit: GroupRecord) -> str:
-    """Say why a group did not run: another one failed, by its own fault, and stands in its way."""
-    why = culprit.reason.value if culprit.reason else "failed"
-    return f"group {record.name} is {blocked_by(culprit.name, why)}"
+def failed_critical(groups: Iterable[GroupRecord]) -> str:
+    """Say which critical groups have not succeeded; "" where all have."""
+    missing = [group.name for group in groups if group.critical and group.state is not GroupState.SUCCESS]
+    return f"critical group{'s' if len(missing) > 1 else ''} {', '.join(missing)} failed" if missing else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from site_engine.errors import StepError
 from site_engine.kinds import KINDS
-from strategy_lib.phase import GroupState
+from site_engine.log_messages import failed_critical
 
 if TYPE_CHECKING:
     from site_store import ActionRecord, SiteStore
@@ -59,9 +59,8 @@ def next_stage(
     if failed:
         return f"{dag_id} is not triggered: {', '.join(failed)} failed"
     groups = store.groups.of_action(action.id)
-    missing = [group.name for group in groups if group.critical and group.state is not GroupState.SUCCESS]
-    if missing:
-        return f"{dag_id} is not triggered: critical group{'s' if len(missing) > 1 else ''} {', '.join(missing)} failed"
+    if said := failed_critical(groups):
+        return f"{dag_id} is not triggered: {said}"
     if not any(group.nodes for group in groups):
         return f"{dag_id} is not triggered: nothing was deployed"
     run_id = f"{action.site}__{action.id}" + (f"__again-{again}" if again else "")

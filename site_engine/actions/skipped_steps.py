@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from design_rendering.design import Design
-    from site_engine.kinds import ActionKind
     from site_store import ActionRecord, SiteStore
     from strategy_lib.status.node_row import NodeRow
 
@@ -59,7 +58,9 @@ def site_steps_without_work(store: SiteStore, action: ActionRecord, groups: int)
     ----------
     groups : how many groups have something to submit.
     """
-    steps = _site_steps(kind_of(action.kind))
+    order = kind_of(action.kind).steps
+    behind = order[order.index(PLAN_GROUPS) + 1 :]
+    steps = [step for step in behind if step in (Phase.VERIFY_SITE, Phase.PREPARE_SITE)]
     if action.dry_run or groups or nodes_to_remove(store, action) or store.operations.unfinished(action.site):
         return {}
     for step in steps:
@@ -70,9 +71,3 @@ def site_steps_without_work(store: SiteStore, action: ActionRecord, groups: int)
         if (other.revision, other.connection) != (action.revision, action.connection):
             return {}
     return dict.fromkeys(steps, f"no node is to be sent, and it succeeded for revision {action.revision} before")
-
-
-def _site_steps(kind: ActionKind) -> tuple[str, ...]:
-    """Return the steps on the whole site that come behind the plan."""
-    behind = kind.steps[kind.steps.index(PLAN_GROUPS) + 1 :]
-    return tuple(step for step in behind if step in (Phase.VERIFY_SITE, Phase.PREPARE_SITE))

@@ -13,21 +13,6 @@ if TYPE_CHECKING:
     from site_store import GroupRecord, SiteStore
 
 
-def culprit_of(store: SiteStore, record: GroupRecord) -> GroupRecord:
-    """Return the group that failed by its own fault and stands in the way of this one; a culprit is its own.
-
-    Of several failed dependencies it is the first, as in `strategy_lib.status.tree.blame_groups`.
-    """
-    while record.state is GroupState.FAILURE and record.reason is Reason.DEPENDENCY:
-        states = store.groups.states(record.action_id, record.definition.depends_on)
-        failed = [name for name in record.definition.depends_on if states.get(name) is GroupState.FAILURE]
-        if not failed:
-            # What stood in the way has been tried again since, and is under way.
-            break
-        record = store.groups.get(record.action_id, failed[0])
-    return record
-
-
 def is_only_judged(state: str, depends_on: Iterable[str], states: Mapping[str, str | None], *, has_sent: bool) -> bool:
     """Tell whether the task of a group that is at work does no more than find that the group is blocked.
 
@@ -41,10 +26,19 @@ def is_only_judged(state: str, depends_on: Iterable[str], states: Mapping[str, s
 
 
 def why_blocked(store: SiteStore, record: GroupRecord) -> str:
-    """Say of a group that is about to be judged which group stands in its way, and why."""
-    states = store.groups.states(record.action_id, record.definition.depends_on)
-    failed = [name for name in record.definition.depends_on if states.get(name) is GroupState.FAILURE]
-    if not failed:
-        return "a group that it depends on has not succeeded"
-    culprit = culprit_of(store, store.groups.get(record.action_id, failed[0]))
+    """Say which group stands in the way of one that does not run, and why: the one that failed by its own fault.
+
+    Of several failed dependencies it is the first, as in `strategy_lib.status.tree.blame_groups`.
+    """
+    culprit: GroupRecord | None = None
+    while culprit is None or culprit.reason is Reason.DEPENDENCY:
+        behind = culprit or record
+        states = store.groups.states(behind.action_id, behind.definition.depends_on)
+        failed = [name for name in behind.definition.depends_on if states.get(name) is GroupState.FAILURE]
+        if not failed:
+            # What stood in the way has been tried again since, and is under way.
+            break
+        culprit = store.groups.get(behind.action_id, failed[0])
+    if culprit is None:
+        return "blocked by a group that has not succeeded"
     return blocked_by(culprit.name, culprit.reason.value if culprit.reason else "failed")

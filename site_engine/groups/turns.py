@@ -63,18 +63,20 @@ def turn_of(group: str, turns: Iterable[GroupTurn], task_state: Callable[[int], 
     order = list(turns)
     (ours,) = (turn for turn in order if turn.name == group)
     over = {turn.name for turn in order if turn.map_index is None or task_state(turn.map_index) in OVER}
+    before = {turn.name for turn in order if turn.position < ours.position or turn.name in ours.after}
     interrupted = tuple(
         turn.name
         for turn in order
         if turn.name in over
         and turn.name != group
-        and (turn.state is GroupState.RUNNING or (turn.state not in _JUDGED and _goes_before(turn, ours)))
+        and (turn.state is GroupState.RUNNING or (turn.state not in _JUDGED and turn.name in before))
     )
     if ours.state is GroupState.RUNNING:
         return Turn(None, interrupted)
     states = {turn.name: turn.state for turn in order} | dict.fromkeys(interrupted, GroupState.FAILURE)
     # A failed one whose task goes on was cleared, and is about to be tried again.
-    open_ = {turn.name for turn in order if states[turn.name] not in _JUDGED or _is_again(turn, over)}
+    again = {turn.name for turn in order if turn.state is GroupState.FAILURE and turn.name not in over}
+    open_ = again | {name for name, state in states.items() if state not in _JUDGED}
     for name in (turn.name for turn in order if turn.name in ours.after):
         if name in open_:
             return Turn(name, interrupted, _ahead(ours, order, open_))
@@ -100,14 +102,6 @@ def turn_of(group: str, turns: Iterable[GroupTurn], task_state: Callable[[int], 
     if len(first) >= places:
         return Turn(first[0].name, interrupted, ahead)
     return Turn(None, interrupted)
-
-
-def _goes_before(turn: GroupTurn, ours: GroupTurn) -> bool:
-    return turn.position < ours.position or turn.name in ours.after
-
-
-def _is_again(turn: GroupTurn, over: set[str]) -> bool:
-    return turn.state is GroupState.FAILURE and turn.name not in over
 
 
 def _ahead(ours: GroupTurn, order: Iterable[GroupTurn], open_: set[str]) -> int:

@@ -21,15 +21,15 @@ def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Ou
     before = {name: NodeCondition(said) for name, said in store.tasks.found_before(operation.op).items()}
     as_wanted = store.tasks.as_wanted_before(operation.op) if operation.phase is Phase.DEPLOY else frozenset()
     twice = frozenset(name for name, said in before.items() if said is NodeCondition.LISTED_TWICE)
-    words = _listed_twice(store, operation.site, twice) if twice else {}
+    # The list of then was kept.
+    rows = store.nodes.of_site(operation.site) if twice else ()
+    words = {
+        one.name: one.provisioner_status
+        for one in rows
+        if one.name in twice and one.provisioner_status and one.provisioner_status.startswith(LISTED_TWICE)
+    }
     known = replace(evidence, condition_before=before, status_names_before=words, as_wanted_before=as_wanted)
     return judge(operation.phase, operation.nodes, known)
-
-
-def _listed_twice(store: SiteStore, site: str, names: frozenset[str]) -> dict[str, str]:
-    """Return what the list says of nodes that it had twice before an operation: the one of then was kept."""
-    words = {one.name: one.provisioner_status or "" for one in store.nodes.of_site(site) if one.name in names}
-    return {name: word for name, word in words.items() if word.startswith(LISTED_TWICE)}
 
 
 def nodes_at_work(store: SiteStore, operation: Operation, evidence: Evidence) -> frozenset[str]:

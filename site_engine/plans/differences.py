@@ -145,7 +145,8 @@ def _reason(found: Difference, record: NodeRow | None, condition: NodeCondition 
     if record is None:
         return found.reason
     word = record.provisioner_status or ""
-    if condition is NodeCondition.LISTED_TWICE and found.change in (Change.ADD, Change.REDO) and _is_twice(word):
+    is_twice = condition is NodeCondition.LISTED_TWICE and word.startswith(LISTED_TWICE)
+    if is_twice and found.change in (Change.ADD, Change.REDO):
         return word if found.change is Change.ADD else f"not as it was left: {word}"
     if found.change is Change.ADD and condition is NodeCondition.DEPLOYED and record.error and record.has_failed:
         return f"not proven: {record.error}"
@@ -166,10 +167,6 @@ def _lacks_power(record: NodeRow) -> bool:
     """Whether nothing is wrong with a node of this design but that its power is off, and nobody asked for it again."""
     is_off = (record.drift or "").startswith(POWER_IS_OFF)
     return is_off and record.doubt is None and not record.is_asked_for_again
-
-
-def _is_twice(word: str) -> bool:
-    return word.startswith(LISTED_TWICE)
 
 
 def left_to_others(records: Iterable[NodeRow]) -> dict[str, str]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from design_rendering.design import read_design
 from site_engine.designs import read_revision
 from site_engine.kinds import Override
+from site_engine.log_messages import failed_critical
 from site_engine.parameters import parameters_of
 from site_engine.provisioners import token_of_address
 from strategy_lib.groups.waves import find_node_cycles
-from strategy_lib.phase import GroupState, Phase
+from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
     from site_store import ActionRecord, RevisionRecord, SiteStore
@@ -110,9 +111,5 @@ def why_no_removal(store: SiteStore, action: ActionRecord, step_states: Mapping[
         return f"nothing is destroyed: {', '.join(failed)} did not succeed"
     if not nodes_to_remove(store, action):
         return "no node is to be removed"
-    groups = store.groups.of_action(action.id)
-    missing = [group.name for group in groups if group.critical and group.state is not GroupState.SUCCESS]
-    if missing:
-        some = "critical group" if len(missing) == 1 else "critical groups"
-        return f"nothing is destroyed: {some} {', '.join(missing)} failed"
-    return None
+    said = failed_critical(store.groups.of_action(action.id))
+    return f"nothing is destroyed: {said}" if said else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -193,49 +193,6 @@ def test_rule_19_a_failure_before_the_groups_fails_the_run(runs: Runs) -> None:
 
 
 @pytest.mark.endurance
-def test_rule_22_no_configuration_is_one_critical_group_of_all_nodes(runs: Runs) -> None:
-    documents = [part for part in PLAIN.split("---\n") if "Deployment" not in part]
-    runs.commit("---\n".join(documents))
-    assert runs.run()[0] == "success"
-    report = runs.last_report()
-    assert [(g["name"], g["counts"]["total"]) for g in report["groups"]] == [("default", 2)]
-
-
-@pytest.mark.endurance
-def test_rule_21_target_nodes_are_one_critical_group(runs: Runs) -> None:
-    runs.commit(PLAIN)
-    assert runs.run(target_nodes=["b"])[0] == "success"
-    assert runs.simulator.submissions() == [("prepare_nodes", ["b"]), ("deploy_nodes", ["b"])]
-    report = runs.last_report()
-    assert [g["name"] for g in report["groups"]] == ["target-group"]
-
-
-@pytest.mark.endurance
-def test_rule_21_unknown_target_nodes_are_named(runs: Runs) -> None:
-    runs.commit(PLAIN)
-    assert runs.run(target_nodes=["b", "bb"])[0] == "failed"
-    report = runs.last_report()
-    assert "bb" in report["failed_steps"][0]["message"]
-    assert runs.simulator.submissions() == []
-
-
-@pytest.mark.endurance
-def test_rule_21_only_what_is_not_as_wanted_is_submitted(runs: Runs) -> None:
-    def submitted_by(dag_id: str, **conf: Any) -> list[tuple[str, list[str]]]:
-        before = len(runs.simulator.submissions())
-        assert runs.run(dag_id, **conf)[0] == "success"
-        return runs.simulator.submissions()[before:]
-
-    runs.commit(PLAIN)
-    assert len(submitted_by("deploy_site")) == 4
-    assert submitted_by("deploy_site") == [], "all is as wanted"
-    runs.simulator.post("nodes/b", {"status": "Ready"})
-    only_b = [("prepare_nodes", ["b"]), ("deploy_nodes", ["b"])]
-    assert submitted_by("update_site") == only_b, "b is no longer as it was left"
-    assert [nodes for _, nodes in submitted_by("deploy_site", force=True)] == [["a"], ["a"], ["b"], ["b"]]
-
-
-@pytest.mark.endurance
 def test_a_dry_run_shows_what_would_be_done_and_does_nothing(runs: Runs, capfd: pytest.CaptureFixture[str]) -> None:
     runs.commit(PLAIN)
     state, tasks = runs.run(dry_run=True)
@@ -251,15 +208,6 @@ def test_a_dry_run_shows_what_would_be_done_and_does_nothing(runs: Runs, capfd: 
     ]
     with SiteStore.open() as store:
         assert {(known.op, known.condition) for known in store.nodes.of_site("alpha")} == {(None, None)}
-
-
-@pytest.mark.endurance
-def test_a_missing_connection_says_which_to_create(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER")
-    runs.commit(PLAIN)
-    assert runs.run()[0] == "failed"
-    report = runs.last_report()
-    assert "slipway_provisioner_alpha" in report["failed_steps"][0]["message"]
 
 
 @pytest.mark.endurance

@@ -124,15 +124,6 @@ def test_a_dry_run_names_what_would_be_redeployed(deployed: Runs, capfd: pytest.
 
 
 @pytest.mark.endurance
-def test_rule_25_what_a_critical_group_needs_is_not_destroyed(deployed: Runs) -> None:
-    state, tasks = deployed.run("destroy_nodes", target_nodes=["a"])
-    assert (state, tasks["begin_action"]) == ("failed", "failed")
-    message = deployed.last_report()["failed_steps"][0]["message"]
-    assert message.startswith("critical group one would fall short: minimum_successful_nodes needs 1, 0 would be")
-    assert deployed.simulator.submissions() == []
-
-
-@pytest.mark.endurance
 def test_rule_25_a_dry_run_is_refused_what_the_action_would_be_refused(deployed: Runs) -> None:
     assert deployed.run("destroy_nodes", target_nodes=["a"], dry_run=True)[0] == "failed"
     report = deployed.last_report()

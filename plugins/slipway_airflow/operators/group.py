@@ -21,7 +21,7 @@ from airflow.sdk.execution_time.hitl import upsert_hitl_detail
 from site_engine import log_messages
 from site_engine.groups.approvals import COMMENT, OPTIONS, NotAsked, record_answer, refusal, time_left, waiting_approval
 from site_engine.groups.attempt import StillBeside, interrupt_group, is_final, submitted
-from site_engine.groups.culprits import culprit_of
+from site_engine.groups.culprits import why_blocked
 from site_engine.groups.turns import LOOK_AGAIN, hold_group_back, look_again, place_taker, turn_of
 from site_engine.kinds import DEPLOY_GROUP
 from site_engine.operations.readiness import StillAsking
@@ -117,7 +117,7 @@ class DeployGroupOperator(WaitingOperator):
             self._ask(work, result)
         self.finalize_cleared_task(work)
         if result.reason is Reason.DEPENDENCY:
-            blocked = log_messages.blocked(result, culprit_of(store, result))
+            blocked = f"group {self.group} is {why_blocked(store, result)}"
             # Airflow's log of a task that is skipped does not say why.
             self.log.error("%s", blocked)
             raise AirflowSkipException(blocked)

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from provisioner_client.errors import ProvisionerError
 from site_engine.operations import readiness
 from site_engine.operations.readiness import Answer, StillAsking, ask_in_turn
 from site_store import ActionState, GroupRecord, OperationStatus
@@ -18,6 +17,7 @@ from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.settings import SettingError
 from strategy_lib.status.node_row import NodeRow
 from tests.support.driving import LOG, Begin, Driving
 from tests.support.fake_clock import FakeClock
@@ -240,7 +240,7 @@ def test_the_triggerer_says_once_that_it_cannot_ask_and_goes_on(
         nonlocal tries
         tries += 1
         agents.clock.sleep(30)
-        raise ProvisionerError("set SLIPWAY_NODE_KEY_FILE")
+        raise SettingError("SLIPWAY_NODE_KEY_FILE", "set it")
 
     assert asyncio.run(ask_in_turn(driving.store, keyless, still.op, still.timeout, LOG, every=0.0)) is False
     assert tries >= 2
