@@ -19,9 +19,7 @@ from strategy_lib.settings import (
 )
 
 PASSWORDS = {"admin": SLIPWAY_ADMIN_PASSWORD, "viewer": SLIPWAY_VIEWER_PASSWORD}
-"""User name -> the setting with the password, of the users that are people."""
-ROLES = {"admin": "admin", "viewer": "viewer"}
-"""User name -> role in Airflow, of the users that are people."""
+"""Of the users that are people, each named as its role in Airflow: the setting with the password."""
 SERVICE_ROLE = "user"
 """The role of Slipway's own account: it reads, and starts runs of the DAG `notify`, which a viewer may not."""
 
@@ -74,7 +72,7 @@ def load_or_create(secrets_file: Path, passwords_file: Path, environ: Mapping[st
     if made != keys:
         write_private(secrets_file, json.dumps(made, indent=1))
     kept = _read(passwords_file)
-    passwords = {user: kept.get(user) or secrets.token_urlsafe(9) for user in ROLES}
+    passwords = {user: kept.get(user) or secrets.token_urlsafe(9) for user in PASSWORDS}
     given = set()
     for user, setting in PASSWORDS.items():
         if password := setting.read(environ):

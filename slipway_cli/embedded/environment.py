@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from slipway_cli.embedded.credentials import ROLES, SERVICE_ROLE, Credentials
+from slipway_cli.embedded.credentials import PASSWORDS, SERVICE_ROLE, Credentials
 from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE
 from slipway_cli.embedded.processes import MARK
 from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings
@@ -76,7 +76,7 @@ def controller_environment(environment: Mapping[str, str], credentials: Credenti
 def _sections(
     settings: EmbeddedSettings, credentials: Credentials, port: int, database: str
 ) -> dict[str, dict[str, str]]:
-    users = {**ROLES, SLIPWAY_SERVICE_USER.default: SERVICE_ROLE}
+    users = {**{user: user for user in PASSWORDS}, SLIPWAY_SERVICE_USER.default: SERVICE_ROLE}
     plugins = settings.plugins_folder or settings.airflow_home / "plugins"
     bundle = {
         "name": "slipway",

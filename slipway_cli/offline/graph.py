@@ -1,20 +1,11 @@
 """The group graph as text for other programs: Graphviz's DOT and Mermaid. The picture of our own is in `svg`."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 
 from slipway_cli.output import printable
 from slipway_cli.terminal.plan_table import PlannedGroup
 
 MERMAID_ENTITIES = str.maketrans({"#": "#35;", "&": "#amp;", '"': "#quot;", "<": "#lt;", ">": "#gt;"})
-
-
-class GraphFormat(StrEnum):
-    """The forms in which the group graph can be written."""
-
-    SVG = "svg"
-    DOT = "dot"
-    MERMAID = "mermaid"
 
 
 def to_dot(boxes: Sequence[PlannedGroup], title: str) -> str:

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.text import Text
 
-from slipway_cli.offline.graph import GraphFormat, to_dot, to_mermaid
+from slipway_cli.offline.graph import to_dot, to_mermaid
 from slipway_cli.offline.strategy_input import (
     StrategyInput,
     by_policy_data,
@@ -129,7 +129,7 @@ def criteria_words(criteria: SuccessCriteria | None) -> str:
     return ", ".join(filter(None, words))
 
 
-DRAWINGS = {GraphFormat.SVG: to_svg, GraphFormat.DOT: to_dot, GraphFormat.MERMAID: to_mermaid}
+DRAWINGS = {"svg": to_svg, "dot": to_dot, "mermaid": to_mermaid}
 
 
 def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -160,7 +160,7 @@ class PlanCommand(click.Command):
 @strategy_option
 @click.option(
     "--graph",
-    type=click.Choice([form.value for form in GraphFormat]),
+    type=click.Choice(list(DRAWINGS)),
     help="Draw the groups instead of listing them.",
 )
 @output_file_option
@@ -194,7 +194,7 @@ def plan(
     warnings = [*wanted.warnings, *strategy_warnings(wanted.strategy, wanted.nodes, wanted.document)]
     if graph:
         print_problems(console(stderr=True), wanted.warnings)
-        deliver(DRAWINGS[GraphFormat(graph)](result.shown(), f"Strategy {wanted.name}"), output_file)
+        deliver(DRAWINGS[graph](result.shown(), f"Strategy {wanted.name}"), output_file)
     elif output != OutputFormat.TABLE:
         deliver(serialised(_data(wanted, result, warnings), output), output_file)
     elif output_file:

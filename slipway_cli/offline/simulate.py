@@ -28,20 +28,12 @@ from slipway_cli.terminal.plan_table import print_rounds
 from strategy_lib.did_you_mean import suggestion
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState
-from strategy_lib.phase import GROUP_PHASES, SUBMITTED_PHASES, GroupState, Phase, Reason, Verdict
+from strategy_lib.phase import GROUP_PHASES, SUBMITTED_PHASES, GroupState, Phase, Verdict
 from strategy_lib.simulation import NodeOutcome, rehearsal_to_dict, rehearse
 from strategy_lib.verdict import nothing_to_deploy
 from strategy_lib.warnings import strategy_warnings
 
 FAILURE_EXIT = 1
-REASONS = {
-    None: "",
-    Reason.PREPARE_CRITERIA: "prepare criteria",
-    Reason.DEPLOY_CRITERIA: "deploy criteria",
-    Reason.READY_CRITERIA: "ready criteria",
-    Reason.DEPENDENCY: "dependency",
-    Reason.CANARY: "canary",
-}
 STATE_STYLES = {GroupState.SUCCESS: "green", GroupState.FAILURE: "bold red"}
 Outcomes = dict[Phase, dict[str, NodeOutcome]]
 
@@ -153,7 +145,7 @@ def _show(
             ", ".join(str(sent[group, phase.value]) for phase in shown),
             f"{succeeded}/{len(facts['nodes'])}",
             Text(facts["state"], style=STATE_STYLES[facts["state"]]),
-            REASONS[facts["reason"]],
+            (facts["reason"] or "").replace("_", " "),
         )
     target.print(rows)
     also = ", and asked whether they are ready" if asks else ""

@@ -114,10 +114,6 @@ SentenceOf = Callable[[Mapping[str, str]], Sentence]
 """From an answer's headers, how to say its messages."""
 
 
-def _plain(_headers: Mapping[str, str]) -> Sentence:
-    return sentence
-
-
 class Failed(SlipwayCliError, click.ClickException):
     """The server did not do what was asked.
 
@@ -152,7 +148,7 @@ class Failed(SlipwayCliError, click.ClickException):
 
 
 @contextmanager
-def translated_errors(where: ServerConfig, say_of: SentenceOf = _plain) -> Iterator[None]:
+def translated_errors(where: ServerConfig, say_of: SentenceOf = lambda _: sentence) -> Iterator[None]:
     """Turn what an API says into what a user can act on; `say_of` gets the headers of the refusal."""
     try:
         yield
@@ -234,7 +230,7 @@ class SiteServer:
         method: str,
         path: str,
         query: Mapping[str, Any],
-        say_of: SentenceOf = _plain,
+        say_of: SentenceOf = lambda _: sentence,
         headers: Mapping[str, str] | None = None,
         **arguments: Any,
     ) -> requests.Response:
