@@ -197,7 +197,7 @@ class Group:
     selectors : which nodes are members; empty means all nodes (rule 6).
     criteria : what must hold after each phase; None means nothing is asked for (rule 17).
     release_failed : release nodes whose deployment has failed before they are prepared, as provisioners refuse them so
-        (rule 11).
+        (rule 11). Where one group of a node does not want that, no other does it.
     approval : what a person has to approve of; None: nobody is asked.
     depends_on_nodes : nodes that each node of the group waits for before it is deployed (rule 39).
     retries : how often its failed nodes are tried again within an action.

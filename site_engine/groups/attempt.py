@@ -23,7 +23,7 @@ from site_engine.operations.resume import NextOperation
 from site_engine.operations.wait import PhaseTimes
 from site_engine.plans.differences import node_differences
 from site_engine.plans.planning import judge_deployed
-from site_engine.plans.releases import deployed_by_failed, release_of
+from site_engine.plans.releases import deployed_by_failed, nodes_to_keep, release_of
 from site_store import ApprovalAnswer, StoreError
 from strategy_lib.deployment import OthersAtWork
 from strategy_lib.groups.rounds_of_group import Rounds
@@ -302,11 +302,16 @@ class GroupSubject:
         measure_group(self.request.site, judged)
         return judged
 
+    def _kept(self) -> frozenset[str]:
+        """Return the nodes that no group of the action releases, as one of theirs wants them as they are (rule 11)."""
+        groups = self._store.groups.of_action(self.record.action_id)
+        return nodes_to_keep((one.definition, one.nodes) for one in groups)
+
     def _to_release(self, listed: Mapping[str, ListedNode], rounds: Rounds, again: Collection[str]) -> Sequence[str]:
         """Return the nodes that are released now, once before each prepare; those that must stay fail."""
         record = self.record
         considered = {name: node for name, node in listed.items() if not rounds.was_released(name)}
-        plan = release_of(self._store, self.request.site, record.definition, considered)
+        plan = release_of(self._store, self.request.site, self._kept, considered)
         if plan.refused:
             for name, why in plan.refused.items():
                 self._log.warning("%s is not submitted: %s.", name, why)
@@ -314,7 +319,7 @@ class GroupSubject:
                 record.action_id, self.request.site, record.name, record.attempt, plan.refused
             )
         release = list(plan.release)
-        if again and record.definition.release_failed:
+        if again and (again := frozenset(again).difference(self._kept())):
             operations = self._store.operations.of_action(record.action_id, record.name)
             mine = [operation for operation in operations if self.owner.owns(operation)]
             release = sorted({*release, *deployed_by_failed(self._store, mine, again, considered)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,14 +20,21 @@ if TYPE_CHECKING:
 def releases_of(
     store: SiteStore, site: str, groups: Iterable[PlannedGroup], listed: Mapping[str, ListedNode]
 ) -> dict[str, ReleasePlan]:
-    """Say of each group which of its nodes it would release first, or refuse; the group that sends a node decides."""
+    """Say of each group which of its nodes it would release first, or refuse, should it send them."""
     stuck = _stuck(listed)
     left = store.nodes.left_undeployed(site, stuck) if stuck else {}
+    planned = tuple(groups) if stuck else ()
+    kept = nodes_to_keep((one.group, one.nodes) for one in planned)
     found = {}
-    for planned in groups:
-        if seen := {name: stuck[name] for name in planned.nodes if name in stuck}:
-            found[planned.group.name] = _release(site, planned.group, seen, left)
+    for one in planned:
+        if seen := {name: stuck[name] for name in one.nodes if name in stuck}:
+            found[one.group.name] = _release(site, kept, seen, left)
     return found
+
+
+def nodes_to_keep(groups: Iterable[tuple[Group, Iterable[str]]]) -> frozenset[str]:
+    """Return the nodes of groups with `release_failed: false`: no group of the action releases them."""
+    return frozenset(name for group, nodes in groups if not group.release_failed for name in nodes)
 
 
 def erased_first(nodes: Collection[str]) -> str:
@@ -35,10 +42,17 @@ def erased_first(nodes: Collection[str]) -> str:
     return f"{count(len(nodes), 'node')} would be erased and released first: {names(nodes)}"
 
 
-def release_of(store: SiteStore, site: str, group: Group, listed: Mapping[str, ListedNode]) -> ReleasePlan:
-    """Decide which of a group's nodes are released, as the provisioner lists them; refusals name what helps."""
+def release_of(
+    store: SiteStore, site: str, kept: Callable[[], Collection[str]], listed: Mapping[str, ListedNode]
+) -> ReleasePlan:
+    """Decide which of a group's nodes are released, as the provisioner lists them; refusals name what helps.
+
+    Parameters
+    ----------
+    kept : gives the nodes that no group of the action releases (`nodes_to_keep`).
+    """
     stuck = _stuck(listed)
-    return _release(site, group, stuck, store.nodes.left_undeployed(site, stuck) if stuck else {})
+    return _release(site, kept(), stuck, store.nodes.left_undeployed(site, stuck)) if stuck else ReleasePlan((), {})
 
 
 def _stuck(listed: Mapping[str, ListedNode]) -> dict[str, ListedNode]:
@@ -48,11 +62,11 @@ def _stuck(listed: Mapping[str, ListedNode]) -> dict[str, ListedNode]:
 
 
 def _release(
-    site: str, group: Group, stuck: Mapping[str, ListedNode], left: Mapping[str, NodeCondition]
+    site: str, kept: Collection[str], stuck: Mapping[str, ListedNode], left: Mapping[str, NodeCondition]
 ) -> ReleasePlan:
     theirs = {name: left_alone(node.status_name) for name, node in stuck.items() if whose(node.status_name)}
     conditions = {name: node.condition for name, node in stuck.items() if name not in theirs}
-    plan = plan_release(conditions, left, group.release_failed)
+    plan = plan_release(conditions, left, kept)
     command = "slipway create action redeploy_server --param target_nodes={} --site {}"
     refused = {
         name: f"the node list says {stuck[name].status_name}: {why}. `{command.format(name, site)}` releases it and "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
@@ -23,7 +23,7 @@ class ReleasePlan:
 
 
 def plan_release(
-    conditions: Mapping[str, NodeCondition], left_by_us: Mapping[str, NodeCondition], release_failed: bool
+    conditions: Mapping[str, NodeCondition], left_by_us: Mapping[str, NodeCondition], kept: Collection[str] = ()
 ) -> ReleasePlan:
     """Decide which nodes are released before they are prepared (rule 11).
 
@@ -35,14 +35,14 @@ def plan_release(
     conditions : what the provisioner's list of nodes says of the nodes that are about to be prepared.
     left_by_us : how our own operation left the nodes whose newest operation it is, as far as it got to deploying them,
         is over without success, and nothing else was seen of them since.
-    release_failed : whether the group wants its nodes released (`release_failed` in the strategy).
+    kept : nodes of groups that want theirs as they are (`release_failed: false`), whichever group sends them.
     """
     release: list[str] = []
     refused: dict[str, str] = {}
     for name, condition in sorted(conditions.items()):
         if condition not in REFUSED_BY_PREPARE:
             continue
-        if not release_failed:
+        if name in kept:
             refused[name] = "the provisioner refuses to prepare it, and its group has release_failed: false"
         elif condition is NodeCondition.FAILED_DEPLOYMENT or left_by_us.get(name) is condition:
             release.append(name)

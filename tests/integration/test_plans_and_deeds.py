@@ -52,8 +52,8 @@ NEW = (
     "alone",
     "behind-empty",
     "behind-older",
-    "kept-then-released",
-    "blocked-then-released",
+    "kept-by-another",
+    "kept-by-the-blocked",
     "blocked",
     "never",
 )
@@ -63,8 +63,8 @@ ALONE = ("alone", "labelled-alone")
 KEEPS = {"release_failed": False}
 GROUPS = [
     group("never", ["never"], critical=False, minimum_successful_nodes=9),
-    {**group("blocked", ["blocked", "blocked-then-released"], critical=False, after=["never"]), **KEEPS},
-    {**group("keeps", ["kept", "kept-then-released"], critical=False), **KEEPS},
+    {**group("blocked", ["blocked", "kept-by-the-blocked"], critical=False, after=["never"]), **KEEPS},
+    {**group("keeps", ["kept", "kept-by-another"], critical=False), **KEEPS},
     group(
         "main",
         [name for name in (*DONE, *NEW) if name not in (*ALONE, "never", "blocked", "kept", "rolling", "gone")],
@@ -76,8 +76,8 @@ STATUSES = {
     "strange": "Deployed",
     "stuck": "Failed deployment",
     "kept": "Failed deployment",
-    "kept-then-released": "Failed deployment",
-    "blocked-then-released": "Failed deployment",
+    "kept-by-another": "Failed deployment",
+    "kept-by-the-blocked": "Failed deployment",
     "allocated": "Allocated",
     "erased": "Ready",
     "wrecked": "Failed deployment",

@@ -30,13 +30,13 @@ C = NodeCondition
 def test_rule_11_what_is_released(
     condition: NodeCondition, ours: bool, wanted: bool, released: bool, refused: str
 ) -> None:
-    plan = plan_release({"n1": condition}, {"n1": condition} if ours else {}, wanted)
+    plan = plan_release({"n1": condition}, {"n1": condition} if ours else {}, () if wanted else ("n1",))
     assert plan.release == (("n1",) if released else ())
     assert list(plan.refused) == (["n1"] if refused else [])
     assert refused in plan.refused.get("n1", "")
 
 
 def test_rule_11_what_is_not_as_our_operation_left_it_may_be_somebody_elses() -> None:
-    plan = plan_release({"n1": C.ALLOCATED}, {"n1": C.FAILED_RELEASE}, release_failed=True)
+    plan = plan_release({"n1": C.ALLOCATED}, {"n1": C.FAILED_RELEASE})
     assert plan.release == ()
     assert "somebody else's" in plan.refused["n1"]
