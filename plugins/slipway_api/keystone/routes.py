@@ -7,6 +7,7 @@ off.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -101,11 +102,8 @@ async def version(request: Request) -> JSONResponse:
 
 def _outgoing() -> Iterator[AirflowClient]:
     # As nobody: the login says who it is.
-    calls = own_airflow(None)
-    try:
+    with contextlib.closing(own_airflow(None)) as calls:
         yield calls
-    finally:
-        calls.close()
 
 
 async def _login_by_token(request: Request, body: JsonObject) -> _Login | None:

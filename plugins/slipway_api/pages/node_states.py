@@ -17,7 +17,7 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store, refuse_unknown_site
 from slipway_api.pages.live import live_page
-from slipway_api.pages.nodes import Column
+from slipway_api.pages.nodes import AskedTable, Column, asked, asked_order
 from slipway_api.pages.wording import segment
 from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
 from strategy_lib.node_states.publication import Version
@@ -50,15 +50,15 @@ CHOICES: Final = {
 def node_states(request: Request, site: str, store: Store, caller: access.CallerDep) -> Response:
     """Show the states of a site's nodes."""
     may_set = caller.may_control(access.COMMIT_DAG)
-    asked = asked_states(request)
+    filters = asked(request, _ASKED)
     before = _version(request.query_params.get("versions_before", ""))
     view = shown_view(store, site, VERSIONS_SHOWN, before)
     if view is None:
         refuse_unknown_site(store, site)
-    fresh = {"site": site, "may_set": may_set, "filters": asked}
+    fresh = {"site": site, "may_set": may_set, "filters": filters}
 
     def values() -> Mapping[str, Any]:
-        return {"view": view, "versions_before": before, **_table(request, store, site, asked, view)}
+        return {"view": view, "versions_before": before, **_table(request, store, site, filters, view)}
 
     return live_page(
         request,
@@ -72,47 +72,24 @@ def node_states(request: Request, site: str, store: Store, caller: access.Caller
     )
 
 
-def asked_states(request: Request) -> dict[str, str]:
-    """Return what the query filters by."""
-    found = {name: request.query_params.get(name, "").strip()[:200] for name in _ASKED}
-    return {name: text for name, text in found.items() if text}
-
-
-def _table(request: Request, store: Store, site: str, asked: Mapping[str, str], view: ShownView) -> dict[str, Any]:
-    sort = request.query_params.get("sort", "state")
-    descending = request.query_params.get("order") == "desc"
-    after = request.query_params.get("after")
+def _table(request: Request, store: Store, site: str, filters: Mapping[str, str], view: ShownView) -> dict[str, Any]:
+    address = f"{request.scope.get('root_path', '')}/ui/sites/{segment(site)}/states"
+    # The most crashes and the newest states are looked for first.
+    table = AskedTable(address, COLUMNS, filters, **asked_order(request, "state"), downward=("crashes", "since"))
     query = StateQuery(
-        text=asked.get("q", ""),
-        group=asked.get("group"),
-        columns={name: asked[name] for name in FILTERED_BY if name in asked},
-        sort=sort,
-        descending=descending,
+        text=filters.get("q", ""),
+        group=filters.get("group"),
+        columns={name: filters[name] for name in FILTERED_BY if name in filters},
+        sort=table.sort,
+        descending=table.descending,
         limit=NODES_SHOWN,
-        after=after,
+        after=table.after,
         taken_down=taken_down_by_groups(store, site, view.judging),
     )
-    address = f"{request.scope.get('root_path', '')}/ui/sites/{segment(site)}/states"
-
-    def link(**changes: str) -> str:
-        given = {"sort": sort, "order": "desc" if descending else "asc"} | changes
-        return f"{address}?{urlencode({**asked, **given})}"
-
-    def sorted_by(column: str) -> str:
-        # The most crashes and the newest states are looked for first.
-        downward = not descending if column == sort else column in ("crashes", "since")
-        return link(sort=column, order="desc" if downward else "asc")
-
-    found = store.state_table.page(site, query)
     return {
-        "found": found,
+        **table.values(),
+        "found": store.state_table.page(site, query),
         "most_counted": MOST_COUNTED,
-        "columns": COLUMNS,
-        "sort": sort,
-        "descending": descending,
-        "sort_links": {column.name: sorted_by(column.name) for column in COLUMNS if column.sorted},
-        "next_link": link(after=found.after) if found.after else "",
-        "first_link": link() if after else "",
         "state_link": lambda state: f"{address}?{urlencode({'state': state})}",
     }
 

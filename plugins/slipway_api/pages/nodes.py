@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
@@ -44,6 +44,55 @@ class Column:
     name: str
     heading: str
     sorted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTable:
+    """A table as the query of a page asks for it: filtered, sorted, from where the page before ended.
+
+    Attributes
+    ----------
+    address : of the page with the table.
+    filters, kept : what the query filters by, and what else it says that stays in the links of the table.
+    downward : columns whose end is looked for first.
+    anchor : the table's place on the page.
+    """
+
+    address: str
+    columns: Sequence[Column]
+    filters: Mapping[str, str]
+    sort: str
+    descending: bool
+    after: str | None
+    kept: Mapping[str, str] = field(default_factory=dict)
+    downward: Collection[str] = ()
+    anchor: str = ""
+
+    def link(self, **changes: str) -> str:
+        """Return where the table is asked for as it is now, but for the changes."""
+        given = {"sort": self.sort, "order": "desc" if self.descending else "asc"} | changes
+        return f"{self.address}?{urlencode({**self.filters, **self.kept, **given})}{self.anchor}"
+
+    def values(self) -> dict[str, Any]:
+        """Return what its template shows of it."""
+        return {
+            "columns": self.columns,
+            "sort": self.sort,
+            "descending": self.descending,
+            "sort_links": {column.name: self._sorted_by(column.name) for column in self.columns if column.sorted},
+            "next_link": lambda place: self.link(after=place),
+            "first_link": self.link() if self.after else "",
+        }
+
+    def _sorted_by(self, column: str) -> str:
+        downward = not self.descending if column == self.sort else column in self.downward
+        return self.link(sort=column, order="desc" if downward else "asc")
+
+
+def asked_order(request: Request, usual: str) -> dict[str, Any]:
+    """Return what the query says of an `AskedTable` beside its filters; `usual` is the column that it is sorted by."""
+    query = request.query_params
+    return {"sort": query.get("sort", usual), "descending": query.get("order") == "desc", "after": query.get("after")}
 
 
 COLUMNS = (
@@ -122,9 +171,9 @@ def _differing(store: SiteStore, site: str, node: Mapping[str, Any] | None) -> d
         return {"differing": [], "incomparable": str(error)}
 
 
-def asked(request: Request) -> dict[str, str]:
+def asked(request: Request, names: Sequence[str] = _ASKED) -> dict[str, str]:
     """Return what the query filters by."""
-    found = {name: request.query_params.get(name, "").strip()[:200] for name in _ASKED}
+    found = {name: request.query_params.get(name, "").strip()[:200] for name in names}
     return {name: text for name, text in found.items() if text}
 
 
@@ -149,29 +198,21 @@ def nodes_part(request: Request, store: SiteStore, site: str, token: str) -> Liv
     token : the site's change token, which was read in this request.
     """
     filters = asked(request)
-    sort = request.query_params.get("sort", "node")
-    descending = request.query_params.get("order") == "desc"
-    after = request.query_params.get("after")
+    root = request.scope.get("root_path", "")
+    page = f"{root}/ui/sites/{segment(site)}"
+    table = AskedTable(page, COLUMNS, filters, **asked_order(request, "node"), kept=kept(request), anchor="#nodes")
     query = NodeQuery(
         group=filters.get("group"),
         rack=filters.get("rack"),
         standing=filters.get("standing"),
         text=filters.get("q"),
         columns={name: filters[name] for name in _BY_TEXT if name in filters},
-        sort=sort,
-        descending=descending,
+        sort=table.sort,
+        descending=table.descending,
         limit=NODES_SHOWN,
-        after=after,
+        after=table.after,
         with_states=True,
     )
-    root = request.scope.get("root_path", "")
-
-    def link(**changes: str) -> str:
-        given = {"sort": sort, "order": "desc" if descending else "asc"} | changes
-        return f"{root}/ui/sites/{segment(site)}?{urlencode({**filters, **kept(request), **given})}#nodes"
-
-    def sorted_by(column: str) -> str:
-        return link(sort=column, order="desc" if column == sort and not descending else "asc")
 
     def values() -> Mapping[str, Any]:
         refused = ""
@@ -182,21 +223,10 @@ def nodes_part(request: Request, store: SiteStore, site: str, token: str) -> Liv
                 raise
             # A person who types reads it where the nodes would stand, and types on.
             found, refused = {"nodes": [], "after": None, "total": 0}, str(error)
-        return {
-            "found": found,
-            "refused": refused,
-            "columns": COLUMNS,
-            "sort": sort,
-            "descending": descending,
-            "sort_links": {column.name: sorted_by(column.name) for column in COLUMNS if column.sorted},
-            "next_link": lambda place: link(after=place),
-            "first_link": link() if after else "",
-            "filtered": bool(filters),
-        }
+        return {**table.values(), "found": found, "refused": refused, "filtered": bool(filters)}
 
-    address = f"{root}/ui/sites/{segment(site)}/nodes"
     asked_for = {name: value for name, value in request.query_params.items() if name != "part"}
-    url = f"{address}?{urlencode({**asked_for, 'part': 'live'})}"
+    url = f"{page}/nodes?{urlencode({**asked_for, 'part': 'live'})}"
     return LivePart("nodes.html", url, token, values, {"site": site})
 
 

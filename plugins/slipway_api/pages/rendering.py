@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.types import Scope
 
@@ -103,6 +103,12 @@ def render(request: Request, template: str, values: Mapping[str, Any]) -> str:
 def page(request: Request, template: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:
     """Return a page."""
     return HTMLResponse(render(request, template, values), status, headers=HEADERS)
+
+
+def to_page(request: Request, *parts: object, query: str = "") -> RedirectResponse:
+    """Lead to another page, by the parts of its path below ``/ui/``; `query` may have an anchor, too."""
+    root = request.scope.get("root_path", "")
+    return RedirectResponse(f"{root}/ui/{'/'.join(map(wording.segment, parts))}{query}", 303)
 
 
 def page_failure(scope: Scope, error: ApiError) -> HTMLResponse:

@@ -14,7 +14,7 @@ from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store, require_site
 from slipway_api.pages import actions, node_states, nodes, owners, sites
 from slipway_api.pages.forms import approval, doing, repair, set_states, touch
-from slipway_api.pages.rendering import STATIC, page, static_version
+from slipway_api.pages.rendering import STATIC, page, static_version, to_page
 from slipway_api.pages.wording import segment
 
 router = APIRouter(prefix="/ui", route_class=BlockingRoute, include_in_schema=False)
@@ -44,14 +44,12 @@ def run_tab(
     action = store.actions.of_run(dag_id, run_id)
     if action is None:
         return page(request, "no_action.html", {"why": "Its action begins with its first task."})
-    root = request.scope.get("root_path", "")
-    address = f"{root}/ui/actions/{segment(action.id)}"
     if map_index:
         groups = store.groups.of_action(action.id)
         group = next((one.name for one in groups if str(one.map_index) == map_index), None)
         if group is not None:
-            return RedirectResponse(f"{address}/group?name={segment(group)}", 303)
-    return RedirectResponse(f"{address}#step-{segment(task_id)}" if task_id else address, 303)
+            return to_page(request, "actions", action.id, "group", query=f"?name={segment(group)}")
+    return to_page(request, "actions", action.id, query=f"#step-{segment(task_id)}" if task_id else "")
 
 
 @router.get("/static/{name}")
@@ -68,11 +66,11 @@ def static_file(name: str, v: str = Query(default="")) -> Response:
 @elsewhere.get("/", dependencies=[access.may_read])
 def all_sites(request: Request) -> RedirectResponse:
     """Lead to the list of sites."""
-    return RedirectResponse(f"{request.scope.get('root_path', '')}/ui/", 303)
+    return to_page(request, "")
 
 
 @elsewhere.get("/{site}/", dependencies=[access.may_read])
 def one_site(request: Request, site: str, store: Store) -> RedirectResponse:
     """Lead to the page "Nodes" of a site. Raises `ApiError` 404, with the nearest names: there is no such site."""
     require_site(store, site)
-    return RedirectResponse(f"{request.scope.get('root_path', '')}/ui/sites/{segment(site)}/states", 303)
+    return to_page(request, "sites", site, "states")

@@ -149,12 +149,7 @@ def counted(count: int, noun: str) -> str:
 
 def symbol(status: str | None) -> str:
     """Return the character that stands for a status."""
-    return UNRECORDED_SYMBOL if status is None else known(status).symbol
-
-
-def known(status: str) -> Status:
-    """Return a status by its word; a word that nobody knows is undefined (rule 27)."""
-    return status_from(status)
+    return UNRECORDED_SYMBOL if status is None else status_from(status).symbol
 
 
 @lru_cache(maxsize=64)
@@ -165,8 +160,9 @@ def badge(status: str | None, serves: str = Serves.NOTHING) -> Markup:
     ----------
     serves : what a node serves meanwhile; it matters where the status is pending.
     """
-    word = "not recorded" if status is None else known(status).value
-    kind = "unrecorded" if status is None else known(status).value
+    # A word that nobody knows is undefined (rule 27).
+    kind = "unrecorded" if status is None else status_from(status).value
+    word = "not recorded" if status is None else kind
     if status == Status.PENDING and serves != Serves.NOTHING:
         meanwhile = Serves(serves)
         return Markup(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 
 from site_engine.groups.approvals import answer_gate
 from slipway_api.actions.again import LONGEST_COMMENT, asked_of
@@ -17,7 +17,7 @@ from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.forms.doing import form_fields
-from slipway_api.pages.rendering import page
+from slipway_api.pages.rendering import page, to_page
 
 if TYPE_CHECKING:
     pass
@@ -56,5 +56,4 @@ def answer(
     comment = fields.get("comment", [""])[0].strip()[:LONGEST_COMMENT]
     approved = said == "approve"
     answer_gate(store, airflow, action.id, group, caller.name, approved=approved, comment=comment or None)
-    root = request.scope.get("root_path", "")
-    return RedirectResponse(f"{root}/ui/actions/{action.id}", 303)
+    return to_page(request, "actions", action.id)

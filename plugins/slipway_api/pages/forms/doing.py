@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.retry import RETRY, plan_retry, retry_action
@@ -33,9 +33,9 @@ from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.http.shipyard_headers import context_marker
-from slipway_api.pages.rendering import page
+from slipway_api.pages.rendering import page, to_page
 from slipway_api.pages.sites import plan_values, require_site
-from slipway_api.pages.wording import counted, segment
+from slipway_api.pages.wording import counted
 from strategy_lib.phase import Verdict
 from strategy_lib.strategy import ApprovalMoment
 
@@ -93,7 +93,7 @@ def do(
         give_command(store, airflow, action, verb, caller.name)
     else:
         raise _no_verb(verb)
-    return _to(request, f"actions/{action.id}")
+    return to_page(request, "actions", action.id)
 
 
 @router.get("/sites/{site}/start/{kind}", dependencies=[access.may_act])
@@ -120,7 +120,7 @@ def start_it(
     fields = form_fields(body)
     wanted = _request(request, site, kind, fields)
     if fields.get("confirmed") == ["yes"]:
-        return _to(request, f"actions/{create(wanted, store, airflow, caller).action.id}")
+        return to_page(request, "actions", create(wanted, store, airflow, caller).action.id)
     values = _form(site, kind, fields)
     try:
         plan = dry_run(wanted, store, airflow, caller, fresh=fields.get("fresh") == ["yes"])
@@ -244,8 +244,3 @@ def _outlook(plan: Mapping[str, Any]) -> str:
 
 def _kept(fields: Mapping[str, list[str]]) -> list[tuple[str, str]]:
     return [(name, value) for name, values in fields.items() if name not in ("confirmed", "fresh") for value in values]
-
-
-def _to(request: Request, path: str) -> Response:
-    root = request.scope.get("root_path", "")
-    return RedirectResponse(f"{root}/ui/{'/'.join(map(segment, path.split('/')))}", 303)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 
 from site_store.nodes.repair_switches import ALL_SITES
 from slipway_api.controller.repair_switch import LONGEST_REASON, Switch, at_work, use_switch
@@ -16,9 +16,8 @@ from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.forms.doing import form_fields
-from slipway_api.pages.rendering import page
+from slipway_api.pages.rendering import page, to_page
 from slipway_api.pages.sites import require_site
-from slipway_api.pages.wording import segment
 from slipway_api.sites.site_view import require_committed
 
 if TYPE_CHECKING:
@@ -70,8 +69,7 @@ def _do(request: Request, store: SiteStore, airflow: Any, site: str, verb: str, 
     if problems:
         said = [f"No repair begins any more, but one at work could not be stopped: {problem}" for problem in problems]
         return _question(request, store, site, verb, said, reason)
-    root = request.scope.get("root_path", "")
-    return RedirectResponse(f"{root}/ui/" if site == ALL_SITES else f"{root}/ui/sites/{segment(site)}", 303)
+    return to_page(request, "") if site == ALL_SITES else to_page(request, "sites", site)
 
 
 def _question(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 
 from site_engine.errors import UnknownNodes
 from site_engine.node_states.overrides import named_nodes, set_states
@@ -24,8 +24,8 @@ from slipway_api.http.bodies import RawBody
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store, require_site
 from slipway_api.pages.forms.doing import form_fields
-from slipway_api.pages.rendering import page
-from slipway_api.pages.wording import counted, minute, segment
+from slipway_api.pages.rendering import page, to_page
+from slipway_api.pages.wording import counted, minute
 from slipway_api.sites.node_states import LONGEST_REASON
 from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.generated import NodeAvailability
@@ -79,7 +79,8 @@ def do(request: Request, site: str, body: RawBody, store: Store, user: access.Us
     # A group may have other nodes by the time of the confirmation, and other things may speak against it.
     digest = hashlib.sha256("\0".join((*nodes, "", *objections)).encode()).hexdigest()[:16]
     if fields.get("confirmed") == [digest] and set_states(store, site, nodes, wanted, user).change.modified:
-        return _back(request, site, wanted.state)
+        query = "" if wanted.state is _A.UP else f"?{urlencode({'user': str(wanted.state)})}"
+        return to_page(request, "sites", site, "states", query=query)
     values = {
         "site": site,
         "hidden": [(name, given[name]) for name in _FIELDS if name != "force" and given[name]],
@@ -97,12 +98,6 @@ def do(request: Request, site: str, body: RawBody, store: Store, user: access.Us
 def _form(request: Request, site: str, given: Mapping[str, str], problem: str = "") -> Response:
     values = {"site": site, "given": given, "states": STATES, "problem": problem}
     return page(request, "set_states.html", values)
-
-
-def _back(request: Request, site: str, state: NodeAvailability) -> Response:
-    root = request.scope.get("root_path", "")
-    query = "" if state is _A.UP else f"?{urlencode({'user': str(state)})}"
-    return RedirectResponse(f"{root}/ui/sites/{segment(site)}/states{query}", 303)
 
 
 def _read(store: SiteStore, site: str, given: Mapping[str, str]) -> tuple[tuple[str, ...], AskedState]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 
 from site_engine.node_lists import last_conditions
 from site_engine.plans.differences import node_difference
@@ -15,9 +15,8 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.pages.rendering import page
+from slipway_api.pages.rendering import page, to_page
 from slipway_api.pages.sites import require_site
-from slipway_api.pages.wording import segment
 from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.status.node_row import NodeRow
 
@@ -48,8 +47,7 @@ def do(request: Request, site: str, node: NodeName, store: Store, user: access.U
     """Ask for a node again."""
     require_site(store, site)
     touch_nodes(store, site, [node], user)
-    root = request.scope.get("root_path", "")
-    return RedirectResponse(f"{root}/ui/sites/{segment(site)}/nodes/{segment(node)}", 303)
+    return to_page(request, "sites", site, "nodes", node)
 
 
 def effects(record: NodeRow, condition: NodeCondition | None) -> list[str]:
