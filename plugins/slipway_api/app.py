@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import APIRoute
 
 from site_engine.extensions import ExtensionError, check_installed
+from site_engine.provisioners import Provisioners
 from slipway_api.actions import again, dry_run, notes, report, workflows
 from slipway_api.actions import routes as actions
 from slipway_api.controller import deliveries, leader, repair_switch, repairs
@@ -33,9 +33,6 @@ from slipway_api.status import (
     task_routes,
     tree_routes,
 )
-
-if TYPE_CHECKING:
-    from site_engine.provisioners import Provisioners
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -17,11 +17,10 @@ from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, shown
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import Store
+from slipway_api.http.dependencies import Store, blocking_router
 from slipway_api.http.etags import IfMatch, etag_headers
 
-router = APIRouter(tags=["actions"], route_class=BlockingRoute)
+router = blocking_router("actions")
 
 _LONGEST_NAME = 300
 LONGEST_COMMENT = 2000

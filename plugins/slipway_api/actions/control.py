@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
+from api_client.airflow import AirflowClient
 from site_engine.actions.dead_actions import close_without_report, reconcile
 from site_engine.errors import AirflowApiError
 from site_engine.kinds import kind_of
 from site_engine.process import CONTROL, STOP
-from site_store import ActionState
+from site_store import ActionRecord, ActionState, SiteStore
 from slipway_api.actions.view import dag_status, is_paused
 from slipway_api.http.api_errors import ApiError
-
-if TYPE_CHECKING:
-    from api_client.airflow import AirflowClient
-    from site_store import ActionRecord, SiteStore
 
 log = logging.getLogger(__name__)
 

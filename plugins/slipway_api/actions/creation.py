@@ -5,17 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from api_client.airflow import AirflowClient
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import ProvisionerError
 from site_engine.admission import busy_site, judge_design
 from site_engine.errors import AirflowApiError, AirflowRefused, SettingsError
 from site_engine.kinds import Override
+from site_engine.node_lists import NodeList
 from site_engine.parameters import CONTINUE_ON_FAIL
-from site_store import ActionState, NewAction, SiteBusy
+from site_store import ActionRecord, ActionState, NewAction, SiteBusy, SiteStore
 from slipway_api.actions.dry_run import judged_plan
 from slipway_api.actions.request import (
+    ActionRequest,
     CheckedRequest,
     checked,
     is_over,
@@ -23,20 +26,13 @@ from slipway_api.actions.request import (
     require_none,
 )
 from slipway_api.documents.provisioner_check import NOT_ASKED
-from slipway_api.documents.validation import validation_of_revision
+from slipway_api.documents.validation import Validated, validation_of_revision
+from slipway_api.http.airflow_access import Caller
 from slipway_api.http.api_errors import ApiError, plain_message
 from slipway_api.http.dependencies import provisioners
 from slipway_api.sites.site_plans import NAME, sentences_of
 from slipway_api.sites.site_statuses import read_list
 from strategy_lib.phase import Phase
-
-if TYPE_CHECKING:
-    from api_client.airflow import AirflowClient
-    from site_engine.node_lists import NodeList
-    from site_store import ActionRecord, SiteStore
-    from slipway_api.actions.request import ActionRequest
-    from slipway_api.documents.validation import Validated
-    from slipway_api.http.airflow_access import Caller
 
 log = logging.getLogger(__name__)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from api_client.airflow import AirflowClient
+from design_rendering.design import Design
 from site_engine.admission import judge_critical_groups, judge_design
-from site_engine.node_lists import last_list
+from site_engine.node_lists import NodeList, last_list
+from site_engine.plans.plan import SitePlan
 from site_engine.plans.site_plans import plan_request
+from site_store import SiteStore
 from slipway_api.actions.request import (
     ActionBody,
     ActionRequest,
@@ -21,25 +24,17 @@ from slipway_api.actions.request import (
     require_none,
 )
 from slipway_api.http import airflow_access as access
+from slipway_api.http.airflow_access import Caller
 from slipway_api.http.airflow_client import Airflow, longest_mapping
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import json_body_of
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import Store
+from slipway_api.http.dependencies import Store, blocking_router
 from slipway_api.sites.site_plans import Fresh, ShownPlan, shown_plan
 from slipway_api.sites.site_statuses import read_list
 from strategy_lib.warnings import NO_GROUPS, group_count_problem
 
-if TYPE_CHECKING:
-    from api_client.airflow import AirflowClient
-    from design_rendering.design import Design
-    from site_engine.node_lists import NodeList
-    from site_engine.plans.plan import SitePlan
-    from site_store import SiteStore
-    from slipway_api.http.airflow_access import Caller
-
-router = APIRouter(tags=["actions"], route_class=BlockingRoute)
+router = blocking_router("actions")
 
 
 @router.post(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -12,16 +13,11 @@ from site_engine.actions.reports import reported_node
 from site_engine.kinds import DEPLOY_GROUP
 from site_engine.trees.status_trees import ACTION_DEPTH, action_tree
 from site_engine.trees.waiting import waits_for_person
+from site_store import ActionRecord, SiteStore
 from slipway_api.actions.notes import NODE
 from slipway_api.http.answers import Moment
 from strategy_lib.node import NodeState
-from strategy_lib.status.entry import group_to_dict
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from site_store import ActionRecord, SiteStore
-    from strategy_lib.status.entry import GroupDetails
+from strategy_lib.status.entry import GroupDetails, group_to_dict
 
 
 class Criterion(BaseModel):

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import Path
 
+from site_store import ActionRecord, SiteStore
+from site_store.trees.tree_facts import KnownAction
+from slipway_api.http.airflow_access import Caller
 from slipway_api.http.answers import EXAMPLE_ID
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.etags import require_match
-
-if TYPE_CHECKING:
-    from site_store import ActionRecord, SiteStore
-    from site_store.trees.tree_facts import KnownAction
-    from slipway_api.http.airflow_access import Caller
 
 ID_LENGTH = 26
 # Airflow's own bounds; every run that it names itself has two underscores, and so has every run of Slipway's.

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import yaml
-from fastapi import APIRouter, Path
+from fastapi import Path
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from site_engine.kinds import DEPLOY_GROUP, STEPS
-from site_store import EventNotFound, NotFound
+from site_store import EventNotFound, EventRecord, NotFound, SiteStore
 from site_store.status.events import EventKind
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, PlainText, text_answer
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import Store
+from slipway_api.http.dependencies import Store, blocking_router
 from strategy_lib.reports.report import from_dict
 from strategy_lib.reports.report_text import render
-
-if TYPE_CHECKING:
-    from site_store import EventRecord, SiteStore
 
 
 class Note(BaseModel):
@@ -38,7 +34,7 @@ class Note(BaseModel):
     resolved_url_value: str | None = Field(examples=[None])
 
 
-router = APIRouter(tags=["actions"], route_class=BlockingRoute)
+router = blocking_router("actions")
 
 SUMMARY, PROVISIONER, NODE = 1, 3, 5
 """The verbosity from which on a note is shown: of the action, of the provisioner's tasks, of each node."""

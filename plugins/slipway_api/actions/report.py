@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from slipway_api.actions.lookup import ActionId, find_action
 from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import Store
+from slipway_api.http.dependencies import Store, blocking_router
 from strategy_lib.duration import duration_words
 from strategy_lib.node import NodeState
 from strategy_lib.reports.report import Report, ReportedNode, culprits_of, from_dict, seconds_between
@@ -30,10 +29,7 @@ from strategy_lib.reports.report_text import (
     why_failed,
 )
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-
-router = APIRouter(tags=["actions"], route_class=BlockingRoute)
+router = blocking_router("actions")
 
 MOST_NODES = 500
 """Nodes in trouble that a page names, of each sort."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 from pydantic import BaseModel, Field, ValidationError
 
-from design_rendering.design import read_design
+from api_client.airflow import AirflowClient
+from design_rendering.design import Design, read_design
 from site_engine.actions.dead_actions import reconcile
 from site_engine.admission import (
     Ground,
@@ -23,7 +24,10 @@ from site_engine.admission import (
 )
 from site_engine.designs import read_revision
 from site_engine.errors import AirflowApiError, StepError
+from site_engine.kinds import ActionKind
 from site_engine.parameters import ActionParameters, ParameterError, parse_parameters
+from site_store import SiteStore
+from slipway_api.http.airflow_access import Caller
 from slipway_api.http.api_errors import ApiError, plain_message
 from slipway_api.http.bodies import JsonObject
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName
@@ -31,13 +35,6 @@ from slipway_api.http.shipyard_headers import context_marker
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node_states.publication import NOTHING_PUBLISHED
 from strategy_lib.node_states.publication import Version as SiteVersion
-
-if TYPE_CHECKING:
-    from api_client.airflow import AirflowClient
-    from design_rendering.design import Design
-    from site_engine.kinds import ActionKind
-    from site_store import SiteStore
-    from slipway_api.http.airflow_access import Caller
 
 log = logging.getLogger(__name__)
 

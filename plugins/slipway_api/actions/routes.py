@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from slipway_api.actions.control import COMMANDS, give_command
@@ -29,12 +29,20 @@ from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.answers import PlainText, answers, text_answer
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import json_body_of
-from slipway_api.http.concurrency import BlockingRoute, in_thread
-from slipway_api.http.dependencies import DEFAULT_SITE, DEFAULT_VERBOSITY, SiteName, Store, Verbosity, link_to_next
+from slipway_api.http.concurrency import in_thread
+from slipway_api.http.dependencies import (
+    DEFAULT_SITE,
+    DEFAULT_VERBOSITY,
+    SiteName,
+    Store,
+    Verbosity,
+    blocking_router,
+    link_to_next,
+)
 from slipway_api.http.etags import IfMatch, etag_headers
 from slipway_api.http.long_polls import LONG_POLLS, Since, Wait
 
-router = APIRouter(tags=["actions"], route_class=BlockingRoute)
+router = blocking_router("actions")
 
 _LONGEST_PAGE = 1000
 _MOST_JUDGED = 100

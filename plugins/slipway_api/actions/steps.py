@@ -6,26 +6,24 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
+from api_client.airflow import AirflowClient
 from site_engine.errors import AirflowApiError, AirflowRefused
 from site_engine.kinds import BEGIN_ACTION, DEPLOY_GROUP, KINDS, PLAN_GROUPS, RELEASE, REPORT, SITE_STEPS
 from site_engine.kinds import task_of as task_of_step
 from site_engine.parameters import parameters_of
-from site_store import ActionState, StepState
+from site_store import ActionRecord, ActionState, SiteStore, StepRecord, StepState
 from slipway_api.actions.notes import Note, notes_by_subject
 from slipway_api.http.answers import EXAMPLE_ID, Moment
 from slipway_api.http.api_errors import ApiError
 from strategy_lib.phase import GroupState
 
-if TYPE_CHECKING:
-    from api_client.airflow import AirflowClient
-    from site_store import ActionRecord, SiteStore, StepRecord
+Groups = Sequence[tuple[str, str]]
 
-    Groups = Sequence[tuple[str, str]]
 
 log = logging.getLogger(__name__)
 

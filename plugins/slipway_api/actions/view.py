@@ -5,27 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from api_client.airflow import AirflowClient
 from site_engine.actions.dead_actions import LIVE, action_for_display, has_unrecorded_end
 from site_engine.errors import AirflowApiError
 from site_engine.parameters import ALLOW_INTERMEDIATE, parameters_of
 from site_engine.trees.status_trees import action_trees
-from site_store import ActionState
+from site_store import ActionListing, ActionRecord, ActionState, SiteStore
 from slipway_api.actions.groups import ShownGroup, ShownNode, action_nodes, shown_groups
 from slipway_api.actions.notes import Note, notes_by_subject
 from slipway_api.actions.steps import ListedStep, derived_steps, shown_steps
 from slipway_api.http.answers import EXAMPLE_ID, Moment, shown
 from slipway_api.http.api_errors import Finding
 from strategy_lib.phase import GroupState
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from api_client.airflow import AirflowClient
-    from site_store import ActionListing, ActionRecord, SiteStore
 
 log = logging.getLogger(__name__)
 

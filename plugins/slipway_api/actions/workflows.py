@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -15,10 +15,9 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import link_to_next
+from slipway_api.http.dependencies import blocking_router, link_to_next
 
-router = APIRouter(tags=["workflows"], route_class=BlockingRoute)
+router = blocking_router("workflows")
 
 _SPAN = timedelta(days=30)
 _SEPARATOR = "__"

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -22,11 +22,10 @@ from slipway_api.controller.leader import Leader, require_leader
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import Store, provisioners
+from slipway_api.http.dependencies import Store, blocking_router, provisioners
 from strategy_lib.parsing.notifications import Webhook
 
-router = APIRouter(tags=["notifications"], route_class=BlockingRoute)
+router = blocking_router("notifications")
 
 CONNECTION_TYPE = "http"
 

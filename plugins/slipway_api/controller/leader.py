@@ -7,32 +7,27 @@ to act on the site besides.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
+from provisioner_client.protocol import Provisioner
 from site_engine.controller.controller import NAME
 from site_engine.controller.follow import follow_site
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.redaction import redact_for_action
 from site_engine.shared_lists import shared_by
+from site_store import ActionRecord, SiteStore
 from site_store.status.leases import lease_of
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import SitePath, Store, provisioners
+from slipway_api.http.dependencies import SitePath, Store, blocking_router, provisioners
 from slipway_api.sites.site_statuses import observe_list
-
-if TYPE_CHECKING:
-    from provisioner_client.protocol import Provisioner
-    from site_store import ActionRecord, SiteStore
 
 log = logging.getLogger(__name__)
 
-router = APIRouter(tags=["sites"], route_class=BlockingRoute)
+router = blocking_router("sites")
 
 PATIENCE = 8.0
 """Seconds for which another process's question for a list is waited for: the next look comes soon."""

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
+from api_client.airflow import AirflowClient
 from site_engine.controller.repairs import REPAIR_KIND
 from site_engine.errors import AirflowApiError
 from site_engine.process import STOP
+from site_store import ActionRecord, SiteStore
 from site_store.nodes.repair_switches import ALL_SITES, words_for
 from slipway_api.actions.control import give_command
 from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.dependencies import SitePath, Store, blocking_router
 from slipway_api.http.etags import IfMatch, etag_headers, require_match
 from slipway_api.sites.site_view import require_committed
 
-if TYPE_CHECKING:
-    from api_client.airflow import AirflowClient
-    from site_store import ActionRecord, SiteStore
-
-router = APIRouter(tags=["node states"], route_class=BlockingRoute)
+router = blocking_router("node states")
 
 LONGEST_REASON = 1000
 """Characters of the reason."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints
 
 from site_engine.controller.repairs import REPAIR_KIND
 from site_engine.process import STOP
+from site_store import SiteStore
 from slipway_api.actions.control import give_command
 from slipway_api.actions.creation import create
 from slipway_api.actions.request import ActionRequest
@@ -19,17 +19,13 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import SitePath, Store, provisioners
+from slipway_api.http.dependencies import SitePath, Store, blocking_router, provisioners
 from slipway_api.sites.site_statuses import client_of
 from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.repair import RepairMode
 from strategy_lib.node_states.user_state import left_out
 
-if TYPE_CHECKING:
-    from site_store import SiteStore
-
-router = APIRouter(tags=["node states"], route_class=BlockingRoute)
+router = blocking_router("node states")
 
 _MOST_NODES = 10_000
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -24,13 +24,12 @@ from slipway_api.documents.versions import BUFFER, changed_meanwhile
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Responses, answers
 from slipway_api.http.api_errors import ApiError, ErrorBody, StatusBody, code_text, status
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store
+from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store, blocking_router
 from slipway_api.http.etags import IfMatch, etag_headers, require_match
 from strategy_lib.garbage import garbage_put_off
 
 log = logging.getLogger(__name__)
-router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
+router = blocking_router("configdocs")
 
 
 class ShownNextStep(BaseModel):

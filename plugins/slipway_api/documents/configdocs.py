@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
@@ -26,8 +26,8 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import answers, yaml_answer
 from slipway_api.http.api_errors import ApiError, StatusBody, message_of, plain_message, status
 from slipway_api.http.bodies import YAML_BODY, RawBody
-from slipway_api.http.concurrency import READING, BlockingRoute
-from slipway_api.http.dependencies import DEFAULT_SITE, LONGEST_NAME, NAME_PATTERN, SiteName, Store
+from slipway_api.http.concurrency import READING
+from slipway_api.http.dependencies import DEFAULT_SITE, LONGEST_NAME, NAME_PATTERN, SiteName, Store, blocking_router
 from slipway_api.http.etags import IfMatch, etag_headers
 
 
@@ -47,7 +47,7 @@ class Loaded(StatusBody):
     buffer: Buffer
 
 
-router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
+router = blocking_router("configdocs")
 
 CollectionName = Annotated[
     str,

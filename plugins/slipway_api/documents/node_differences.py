@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, Field
 
+from design_rendering.changes.document_changes import DocumentChange
 from site_engine.plans.design_changes import documents_between
+from site_store import SiteStore
 from slipway_api.documents.differences import ChangedField, ChangeName
 from slipway_api.http.concurrency import READING, answer_within
 from slipway_api.http.kept import Kept
-
-if TYPE_CHECKING:
-    from design_rendering.changes.document_changes import DocumentChange
-    from site_store import SiteStore
 
 MOST_FIELDS = 200
 """Differing fields of one node."""

@@ -6,24 +6,21 @@ import logging
 from collections.abc import Callable, Collection
 from concurrent.futures import TimeoutError as TookTooLong
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from provisioner_client.connection import ConnectionValues
+from provisioner_client.designs import DesignMessage, DesignValidation
 from provisioner_client.errors import ProvisionerError, SubmissionRefused
+from provisioner_client.protocol import Provisioner
+from provisioner_client.redacting import Redact
 from site_engine.designs import DesignCheck, check_design, refusal_stays
 from site_engine.errors import ConnectionLookupFailed, NoConnection, SettingsError
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.provisioners import ProvisionerConnection
-from site_store import StoreError
+from site_store import RevisionRecord, SiteStore, StoreError
 from slipway_api.http.api_errors import plain_message
 from slipway_api.http.concurrency import begun
 from slipway_api.http.dependencies import provisioners
-
-if TYPE_CHECKING:
-    from provisioner_client.designs import DesignMessage, DesignValidation
-    from provisioner_client.protocol import Provisioner
-    from provisioner_client.redacting import Redact
-    from site_store import RevisionRecord, SiteStore
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
@@ -15,8 +15,7 @@ from slipway_api.documents.site_documents import rendered_text
 from slipway_api.documents.versions import Requested, etag_headers_of, parse_version
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers, yaml_answer
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store, link_to_next
+from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store, blocking_router, link_to_next
 
 LARGEST_NUMBER = 999_999_999
 Digest = Annotated[str, Field(examples=["9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de"])]
@@ -72,7 +71,7 @@ def revision_view(revision: RevisionRecord, versions: Mapping[Version, int | Non
     }
 
 
-router = APIRouter(tags=["configdocs"], route_class=BlockingRoute)
+router = blocking_router("configdocs")
 
 _PAGE = 50
 _LONGEST_PAGE = 500

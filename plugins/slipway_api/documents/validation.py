@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from design_rendering.design import Design
 from design_rendering.kinds.nodes import NODE_SCHEMAS
 from design_rendering.kinds.objects import design_objects
 from design_rendering.kinds.provisioner_kinds import provisioner_of
-from design_rendering.policies import PolicyError, police
+from design_rendering.policies import PolicedRendering, PolicyError, police
 from design_rendering.reading.diagnostics import RenderingError
 from design_rendering.reading.documents import Document, DocumentError, find_document
 from design_rendering.redaction import Redactor, secret_values
@@ -20,7 +21,7 @@ from design_rendering.rendering import Rendering, design_text, render, secret_te
 from design_rendering.validation import duplicates, unrendered_problems, validate_rendering
 from site_engine.errors import ConnectionLookupFailed
 from site_engine.extensions import installed_policies
-from site_store import CommittedObjects, RevisionSecrets
+from site_store import CommittedObjects, RevisionRecord, RevisionSecrets, SiteStore
 from slipway_api.documents import provisioner_check
 from slipway_api.documents.reading import READ_ONCE
 from slipway_api.http.airflow_client import longest_mapping
@@ -29,15 +30,8 @@ from slipway_api.http.concurrency import JUDGING
 from slipway_api.http.dependencies import open_store, provisioners
 from strategy_lib.errors import Problem
 from strategy_lib.garbage import garbage_put_off
-from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA, Webhook
+from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA, Notifications, Webhook
 from strategy_lib.settings import SLIPWAY_NODE_NETWORKS
-
-if TYPE_CHECKING:
-    from design_rendering.design import Design
-    from design_rendering.policies import PolicedRendering
-    from site_store import RevisionRecord, SiteStore
-    from strategy_lib.parsing.notifications import Notifications
-
 
 MOST_MESSAGES = 1000
 _LEVELS = ("Error", "Warning", "Info")

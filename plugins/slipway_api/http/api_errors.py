@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.types import Scope
 
 from site_engine.errors import EngineError
-
-if TYPE_CHECKING:
-    from strategy_lib.errors import Problem
-
+from strategy_lib.errors import Problem
 
 _API_VERSION = "v1.0"
 

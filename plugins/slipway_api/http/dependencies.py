@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, NoReturn
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 
+from site_engine.provisioners import Provisioners
 from site_store import SiteStore
 from site_store.sql.address import resolve
 from slipway_api.http.airflow_access import COMMIT_DAG, CallerDep
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import in_thread
+from slipway_api.http.concurrency import BlockingRoute, in_thread
 from strategy_lib.did_you_mean import did_you_mean
-
-if TYPE_CHECKING:
-    from site_engine.provisioners import Provisioners
-
 
 _lock = threading.Lock()
 _stores: dict[str, SiteStore] = {}
@@ -64,6 +61,11 @@ async def shared_store() -> SiteStore:
     """Return the same store, within the event loop: a thread is needed only until it is open."""
     found = _stores.get(resolve().render_as_string(hide_password=False))
     return found if found is not None else await in_thread(open_store)
+
+
+def blocking_router(tag: str) -> APIRouter:
+    """Return a router for routes of one subject, whose functions may block."""
+    return APIRouter(tags=[tag], route_class=BlockingRoute)
 
 
 Store = Annotated[SiteStore, Depends(shared_store)]

@@ -6,38 +6,33 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from site_engine.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, kind_of, task_of
 from site_engine.parameters import parameters_of
 from site_engine.trees.reported import SEPARATOR
-from site_engine.trees.status_trees import action_tree_with_group, whole_action
+from site_engine.trees.status_trees import StatusTree, action_tree_with_group, whole_action
+from site_store import ActionRecord, ApprovalRecord, SiteStore
 from slipway_api.actions.lookup import find_action, find_known_action
 from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.drawings import group_graph, timeline
 from slipway_api.pages.live import live_page
-from slipway_api.pages.rendering import page
+from slipway_api.pages.rendering import page, page_router
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import counted, number, segment
 from slipway_api.status.task_routes import tasks_of
 from strategy_lib.phase import NODE_STEPS
-from strategy_lib.status.entry import EntryKind
+from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
 from strategy_lib.status.first_line import TROUBLES
 from strategy_lib.status.words import Status
 
-if TYPE_CHECKING:
-    from site_engine.trees.status_trees import StatusTree
-    from site_store import ActionRecord, ApprovalRecord, SiteStore
-    from strategy_lib.status.entry import Entry, GroupDetails
-
-router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+router = page_router()
 
 FAILED_SHOWN = 200
 """Failed nodes that an action's page names; a group's own page has all of its nodes."""

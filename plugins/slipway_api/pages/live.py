@@ -9,16 +9,14 @@ import gzip
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 
+from site_store import SiteStore
 from slipway_api.http.kept import Kept
 from slipway_api.pages.rendering import HEADERS, page, render
-
-if TYPE_CHECKING:
-    from site_store import SiteStore
 
 PART = "live"
 # Much smaller than without, and a fifth of the time of the most that is possible.

@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from site_engine.node_states.shown import ShownView, shown_view, taken_down_by_groups
 from site_store.node_table.state_query import FILTERED_BY, UNSEEN, StateQuery
 from site_store.node_table.state_table import MOST_COUNTED
 from slipway_api.http import airflow_access as access
-from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store, refuse_unknown_site
 from slipway_api.pages.live import live_page
 from slipway_api.pages.nodes import AskedTable, Column, asked, asked_order
+from slipway_api.pages.rendering import page_router
 from slipway_api.pages.wording import segment
 from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
 from strategy_lib.node_states.publication import Version
 
-router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+router = page_router()
 
 NODES_SHOWN: Final = 50
 VERSIONS_SHOWN: Final = 10

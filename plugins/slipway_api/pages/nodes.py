@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from site_engine.kinds import KINDS
@@ -18,14 +18,14 @@ from site_store import NodeQuery, SiteStore, ValueRefused
 from slipway_api.documents.node_differences import node_differences
 from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.live import LivePart, live_page
+from slipway_api.pages.rendering import page_router
 from slipway_api.pages.wording import segment
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
 
-router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+router = page_router()
 
 TARGETED = {kind.name: kind for kind in KINDS.values() if kind.targeted}
 """Kinds of actions on named nodes."""

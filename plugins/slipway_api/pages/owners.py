@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
-from site_engine.monitoring.owners import list_owners
+from site_engine.monitoring.owners import OwnerView, list_owners
 from slipway_api.http import airflow_access as access
-from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.live import live_page
+from slipway_api.pages.rendering import page_router
 
-if TYPE_CHECKING:
-    from site_engine.monitoring.owners import OwnerView
-
-router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+router = page_router()
 
 OWNERS_SHOWN = 100
 

@@ -10,12 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fastapi import Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.types import Scope
 
 from slipway_api.http.api_errors import ApiError
+from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.pages import wording
 from slipway_api.pages.drawings import group_graph, status_bar
 from strategy_lib.goals.change_words import value_text
@@ -98,6 +99,11 @@ def render(request: Request, template: str, values: Mapping[str, Any]) -> str:
         "now": datetime.now(UTC),
     }
     return _environment().get_template(template).render({**places, **values})
+
+
+def page_router() -> APIRouter:
+    """Return a router for pages, which are none of the API's description."""
+    return APIRouter(route_class=BlockingRoute, include_in_schema=False)
 
 
 def page(request: Request, template: str, values: Mapping[str, Any], status: int = 200) -> HTMLResponse:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from site_engine.trees.status_trees import StatusTree
-    from strategy_lib.status.entry import Entry
-    from strategy_lib.status.words import Status
+from site_engine.trees.status_trees import StatusTree
+from strategy_lib.status.entry import Entry
+from strategy_lib.status.words import Status
 
 LEAVES_SHOWN = 100
 

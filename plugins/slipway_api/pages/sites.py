@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from site_engine.kinds import KINDS
 from site_engine.plans.next_steps import next_kind, next_step
 from site_engine.plans.site_plans import plan_site
-from site_engine.trees.status_trees import newest_action_trees, site_tree, site_trees
+from site_engine.trees.status_trees import StatusTree, newest_action_trees, site_tree, site_trees
+from site_store import SiteStore
 from slipway_api.documents.differences import differences
 from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.drawings import group_graph
 from slipway_api.pages.live import live_page
 from slipway_api.pages.nodes import asked, kept, nodes_part, token_of
-from slipway_api.pages.rendering import page
+from slipway_api.pages.rendering import page, page_router
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import segment
 from slipway_api.sites.site_plans import shown_plan
@@ -30,11 +30,7 @@ from strategy_lib.status.first_line import TROUBLES
 from strategy_lib.status.watching import NOT_YET
 from strategy_lib.status.words import Status
 
-if TYPE_CHECKING:
-    from site_engine.trees.status_trees import StatusTree
-    from site_store import SiteStore
-
-router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+router = page_router()
 
 SITES_SHOWN = 100
 ACTIONS_SHOWN = 20

@@ -6,17 +6,15 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
 
 from strategy_lib.phase import GROUP_PHASES, Phase
+from strategy_lib.status.entry import Entry
 from strategy_lib.status.serves import Serves
 from strategy_lib.status.words import UNRECORDED_SYMBOL, Status, status_from
-
-if TYPE_CHECKING:
-    from strategy_lib.status.entry import Entry
 
 REPLACEMENT = "�"
 _SPACES = "\n\t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -19,10 +19,9 @@ from site_engine.provisioners import DEFAULT_CONNECTION
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import NAME_PATTERN, provisioners
+from slipway_api.http.dependencies import NAME_PATTERN, blocking_router, provisioners
 
-router = APIRouter(tags=["sites"], route_class=BlockingRoute)
+router = blocking_router("sites")
 
 _TYPE = "maas"
 _LONGEST = 250

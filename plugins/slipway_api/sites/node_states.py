@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
 from site_engine.node_states.overrides import named_nodes, not_published, set_states
-from site_store import AskedState
+from site_store import AskedState, SiteStore
 from site_store.nodes.node_versions import common_version, words_for
+from site_store.nodes.user_states import UserStateChange
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.api_errors import ApiError
@@ -25,12 +27,6 @@ from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import NodeMemory
 from strategy_lib.node_states.reported import reason_with
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from site_store import SiteStore
-    from site_store.nodes.user_states import UserStateChange
 
 router = APIRouter(tags=["node states"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -14,13 +14,12 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of, require_known_keys
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.dependencies import SitePath, Store, blocking_router
 from slipway_api.http.etags import IfMatch
 from slipway_api.sites.node_states import expected_versions, version_headers
 from slipway_api.sites.site_statuses import read_list
 
-router = APIRouter(tags=["sites"], route_class=BlockingRoute)
+router = blocking_router("sites")
 
 
 class TouchBody(BaseModel):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, shown
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import SitePath, Store, link_to_next, require_site
+from slipway_api.http.dependencies import SitePath, Store, blocking_router, link_to_next, require_site
 
-router = APIRouter(tags=["sites"], route_class=BlockingRoute)
+router = blocking_router("sites")
 
 _PAGE = 100
 _LONGEST_PAGE = 1000

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from datetime import datetime
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from site_engine.errors import ConnectionLookupFailed, SettingsError
-from site_engine.plans.next_steps import next_step
+from site_engine.plans.next_steps import NextStep, next_step
+from site_engine.plans.plan import SitePlan
 from site_engine.plans.schedules import schedule
 from site_engine.plans.site_plans import plan_site
 from slipway_api.documents.commit import ShownNextStep
@@ -20,19 +22,12 @@ from slipway_api.documents.node_differences import NodeDifference
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers, shown
 from slipway_api.http.api_errors import Finding, plain_message
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import SitePath, Store, provisioners, require_site
+from slipway_api.http.dependencies import SitePath, Store, blocking_router, provisioners, require_site
 from slipway_api.sites.site_statuses import read_list
 from strategy_lib.goals.change_words import ERASING, Deed
 from strategy_lib.goals.update import Change
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from site_engine.plans.next_steps import NextStep
-    from site_engine.plans.plan import SitePlan
-
-router = APIRouter(tags=["status"], route_class=BlockingRoute)
+router = blocking_router("status")
 
 NAME = "Plan"
 """The name of the messages that a plan has."""

@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any
+from datetime import datetime
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from provisioner_client.errors import ProvisionerUnavailable
+from provisioner_client.protocol import ListedNode
+from provisioner_client.redacting import RedactingProvisioner
+from provisioner_client.shared_lists import Shared
 from site_engine import node_lists
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.node_lists import NodeList, ObservedList
+from site_engine.provisioners import ProvisionerConnection
 from site_engine.redaction import redact_for_site
 from site_engine.shared_lists import SHORT_PATIENCE, shared_by
+from site_store import SiteStore
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute, answer_within
-from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, open_store, provisioners
+from slipway_api.http.concurrency import answer_within
+from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, blocking_router, open_store, provisioners
 
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from provisioner_client.protocol import ListedNode
-    from provisioner_client.redacting import RedactingProvisioner
-    from provisioner_client.shared_lists import Shared
-    from site_engine.provisioners import ProvisionerConnection
-    from site_store import SiteStore
-
-router = APIRouter(tags=["sites"], route_class=BlockingRoute)
+router = blocking_router("sites")
 
 PROVISION_STATUS = "nodes-provision-status"
 POWER_STATE = "machines-power-state"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 
+from site_store import SiteStore
 from site_store.status.leases import lease_of
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers
@@ -18,9 +19,6 @@ from slipway_api.http.long_polls import LONG_POLLS
 from slipway_api.sites.view_answers import VIEW_ANSWERS, text_of
 from slipway_api.sites.view_readers import READERS
 from strategy_lib.node_states.publication import Version
-
-if TYPE_CHECKING:
-    from site_store import SiteStore
 
 router = APIRouter(tags=["node states"])
 

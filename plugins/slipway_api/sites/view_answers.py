@@ -7,15 +7,12 @@ import gzip
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fastapi.responses import Response
 
+from site_store import SiteStore
 from slipway_api.http.concurrency import LoopBound, in_thread
 from strategy_lib.node_states.publication import Version
-
-if TYPE_CHECKING:
-    from site_store import SiteStore
 
 _MOST_CHANGES = 200
 """Versions whose differences are put together; a reader that is further behind gets the whole."""

@@ -6,13 +6,10 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from site_engine.monitoring.metrics import VIEW_READERS, Sample
-
-if TYPE_CHECKING:
-    from site_store import SiteStore
-    from strategy_lib.node_states.publication import Version
+from site_store import SiteStore
+from strategy_lib.node_states.publication import Version
 
 
 class Readers:

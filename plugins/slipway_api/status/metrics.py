@@ -7,7 +7,7 @@ import logging
 import os
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from fastapi.security import HTTPAuthorizationCredentials
@@ -17,14 +17,13 @@ from site_engine.monitoring.metrics import CONTENT_TYPE, Distribution, Metric, S
 from site_engine.trees.metric_samples import read_samples
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import ERRORS
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import Store
+from slipway_api.http.dependencies import Store, blocking_router
 from slipway_api.http.kept import Kept
 from slipway_api.sites.view_readers import READERS
 from strategy_lib.settings import SLIPWAY_METRICS_TOKEN_FILE
 
 log = logging.getLogger(__name__)
-router = APIRouter(tags=["monitoring"], route_class=BlockingRoute)
+router = blocking_router("monitoring")
 
 SHORTEST_TOKEN = 16
 KEPT_FOR = 5.0

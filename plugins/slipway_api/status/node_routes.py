@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Depends, Path, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
@@ -22,13 +22,12 @@ from slipway_api.documents.node_differences import NodeDifference, node_differen
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.dependencies import SitePath, Store, blocking_router
 from slipway_api.http.etags import etag_headers
 from strategy_lib.did_you_mean import Hints
 from strategy_lib.parsing.bounded_json import read_json
 
-router = APIRouter(tags=["status"], route_class=BlockingRoute)
+router = blocking_router("status")
 
 _LONGEST_PAGE = 1000
 _LONGEST_TEXT = 1000

@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from site_engine.trees.status_trees import tree_to_dict
+from site_engine.trees.status_trees import StatusTree, tree_to_dict
 from slipway_api.http.kept import Kept
-
-if TYPE_CHECKING:
-    from site_engine.trees.status_trees import StatusTree
 
 LARGEST = 1024 * 1024
 """Bytes of an answer, unless the whole tree is asked for."""

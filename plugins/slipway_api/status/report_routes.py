@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -13,12 +13,11 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of, require_known_keys
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.dependencies import SitePath, Store, blocking_router
 from slipway_api.http.etags import IfMatch
 from slipway_api.sites.node_states import expected_versions, version_headers
 
-router = APIRouter(tags=["status"], route_class=BlockingRoute)
+router = blocking_router("status")
 
 _LONGEST_NAME = 1000
 _LARGEST_OP = 2**63 - 1

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import Depends, Path
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials
 from pydantic import BaseModel, Field
@@ -17,14 +17,13 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, errors, shown
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import SitePath, Store
+from slipway_api.http.dependencies import SitePath, Store, blocking_router
 from slipway_api.http.etags import IfMatch, etag_headers, require_match
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.status.words import Status
 
-router = APIRouter(tags=["reporters"], route_class=BlockingRoute)
-reported_router = APIRouter(tags=["reporters"], route_class=BlockingRoute)
+router = blocking_router("reporters")
+reported_router = blocking_router("reporters")
 """What a reporter's own token is for: it is none of Airflow's."""
 
 _LONGEST_TEXT = 2000

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -12,15 +12,14 @@ from site_engine.monitoring.owners import list_owners
 from site_engine.trees.status_trees import site_trees
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, shown
-from slipway_api.http.concurrency import BlockingRoute
-from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, Store, link_to_next
+from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, Store, blocking_router, link_to_next
 from strategy_lib.status.entry import serving_to_dict
 from strategy_lib.status.serves import Serving
 
-if TYPE_CHECKING:
-    pass
+pass
 
-router = APIRouter(tags=["status"], route_class=BlockingRoute)
+
+router = blocking_router("status")
 
 _LONGEST_PAGE = 200
 _LONGEST_NAME = 1000

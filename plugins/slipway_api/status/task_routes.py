@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from site_engine.operations.provisioner_tasks import asked_tasks, provisioner_tasks
+from site_store import ActionRecord, SiteStore
 from slipway_api.actions.lookup import ActionId, find_action
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute, answer_within
-from slipway_api.http.dependencies import Store, provisioners
+from slipway_api.http.concurrency import answer_within
+from slipway_api.http.dependencies import Store, blocking_router, provisioners
 
-if TYPE_CHECKING:
-    from site_store import ActionRecord, SiteStore
-
-router = APIRouter(tags=["status"], route_class=BlockingRoute)
+router = blocking_router("status")
 
 PATIENCE = 15.0
 """Seconds after which a provisioner that is asked for its tasks counts as one that does not answer."""

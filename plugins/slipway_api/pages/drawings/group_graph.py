@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
 from slipway_api.pages.drawings.status_bar import Segment, segments
 from slipway_api.pages.wording import number, symbol, visible
 from strategy_lib.drawing.geometry import Picture, picture, shortened, text_width
+from strategy_lib.status.entry import Entry
 from strategy_lib.status.serves import Serves
 from strategy_lib.status.words import Status
-
-if TYPE_CHECKING:
-    from strategy_lib.status.entry import Entry
 
 MARGIN = 20
 HEIGHT = 62.0

@@ -6,16 +6,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from site_store import OperationStatus
+from site_store.trees.tree_facts import OperationSpan
 from slipway_api.pages.wording import duration
 from strategy_lib.drawing.geometry import shortened
 from strategy_lib.phase import Phase
-
-if TYPE_CHECKING:
-    from site_store.trees.tree_facts import OperationSpan
-    from strategy_lib.status.entry import Entry
+from strategy_lib.status.entry import Entry
 
 LABEL, SCALE, LANE, TOP = 190.0, 780.0, 22.0, 24.0
 _LEAST = 2.0

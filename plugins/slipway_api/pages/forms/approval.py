@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from site_engine.groups.approvals import answer_gate
@@ -14,15 +14,14 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
-from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.forms.doing import form_fields
-from slipway_api.pages.rendering import page, to_page
+from slipway_api.pages.rendering import page, page_router, to_page
 
-if TYPE_CHECKING:
-    pass
+pass
 
-router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+
+router = page_router()
 
 
 @router.get("/actions/{action_id}/approval", dependencies=[access.may_read])

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from provisioner_client.errors import ProvisionerError
-from site_engine.actions.retry import RETRY, plan_retry, retry_action
+from site_engine.actions.retry import RETRY, RetryPlan, plan_retry, retry_action
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.kinds import KINDS
 from site_engine.parameters import PARALLEL_GROUPS
 from site_engine.plans.next_steps import next_step
 from site_engine.plans.site_plans import plan_site
 from site_engine.process import STOP
+from site_store import ActionRecord, SiteStore
 from slipway_api.actions.control import PAUSE, UNPAUSE, give_command
 from slipway_api.actions.creation import create
 from slipway_api.actions.dry_run import dry_run
@@ -30,20 +31,15 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
-from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.http.shipyard_headers import context_marker
-from slipway_api.pages.rendering import page, to_page
+from slipway_api.pages.rendering import page, page_router, to_page
 from slipway_api.pages.sites import plan_values, require_site
 from slipway_api.pages.wording import counted
 from strategy_lib.phase import Verdict
 from strategy_lib.strategy import ApprovalMoment
 
-if TYPE_CHECKING:
-    from site_engine.actions.retry import RetryPlan
-    from site_store import ActionRecord, SiteStore
-
-router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+router = page_router()
 
 _MOST_FIELDS = 50
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
+from site_store import SiteStore
 from site_store.nodes.repair_switches import ALL_SITES
 from slipway_api.controller.repair_switch import LONGEST_REASON, Switch, at_work, use_switch
 from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
-from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.forms.doing import form_fields
-from slipway_api.pages.rendering import page, to_page
+from slipway_api.pages.rendering import page, page_router, to_page
 from slipway_api.pages.sites import require_site
 from slipway_api.sites.site_view import require_committed
 
-if TYPE_CHECKING:
-    from site_store import SiteStore
-
-router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+router = page_router()
 
 STOP, START = "stop", "start"
 _MOST_NAMED = 20

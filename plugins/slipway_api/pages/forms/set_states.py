@@ -10,30 +10,26 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from site_engine.errors import UnknownNodes
 from site_engine.node_states.overrides import named_nodes, set_states
-from site_store import AskedState
+from site_store import AskedState, SiteStore
 from slipway_api.http import airflow_access as access
 from slipway_api.http.bodies import RawBody
-from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store, require_site
 from slipway_api.pages.forms.doing import form_fields
-from slipway_api.pages.rendering import page, to_page
+from slipway_api.pages.rendering import page, page_router, to_page
 from slipway_api.pages.wording import counted, minute
 from slipway_api.sites.node_states import LONGEST_REASON
 from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.generated import NodeAvailability
 
-if TYPE_CHECKING:
-    from site_store import SiteStore
-
-router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+router = page_router()
 
 _A = NodeAvailability
 STATES: Final = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from site_engine.node_lists import last_conditions
@@ -13,17 +13,14 @@ from site_engine.plans.differences import node_difference
 from site_engine.wishes import require_in_use, touch_nodes
 from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store
-from slipway_api.pages.rendering import page, to_page
+from slipway_api.pages.rendering import page, page_router, to_page
 from slipway_api.pages.sites import require_site
 from strategy_lib.goals.update import TO_DO, Change
+from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.node_row import NodeRow
 
-if TYPE_CHECKING:
-    from strategy_lib.outcome import NodeCondition
-
-router = APIRouter(route_class=BlockingRoute, include_in_schema=False)
+router = page_router()
 
 NodeName = Annotated[str, Query(max_length=1000)]
 
