@@ -69,7 +69,7 @@ class AskedTable:
     anchor: str = ""
 
     def link(self, **changes: str) -> str:
-        """Return where the table is asked for as it is now, but for the changes."""
+        """Return where the table is asked for as it is now, with these changes."""
         given = {"sort": self.sort, "order": "desc" if self.descending else "asc"} | changes
         return f"{self.address}?{urlencode({**self.filters, **self.kept, **given})}{self.anchor}"
 
