@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import requests
@@ -63,6 +63,16 @@ class Action:
             marker=data.get("context_marker"),
             verdict=data.get("verdict"),
         )
+
+
+class Held(Protocol):
+    """The lease of the controller that asks."""
+
+    @property
+    def epoch(self) -> int: ...
+
+    @property
+    def secret(self) -> str: ...
 
 
 class SlipwayClient:
@@ -183,29 +193,18 @@ class SlipwayClient:
             return sentence(refused.detail)
         return None
 
-    def deliver(self, event_id: str, target: str, epoch: int, secret: str) -> str | None:
+    def deliver(self, event_id: str, target: str, held: Held) -> str | None:
         """Have a notification sent to a webhook; return why its receiver did not take it, None where it did.
 
-        Parameters
-        ----------
-        epoch, secret : the lease of the controller that asks.
-
-        Raises
-        ------
-        ApiRefused, ApiUnreachable : the API does not answer as it should: of the receiver nothing is known.
+        Raises `ApiRefused` or `ApiUnreachable`: the API does not answer as it should: of the receiver nothing is known.
         """
         what = f"sending notification {event_id} to {target}"
-        body = {"target": target, "epoch": epoch, "secret": secret}
-        path = f"/notifications/{_quoted(event_id)}/deliveries"
-        problem = read_json(what, self.request(what, "POST", path, json=body)).get("problem")
+        data = self._ask_as_leader(what, f"/notifications/{_quoted(event_id)}/deliveries", held, target=target)
+        problem = data.get("problem")
         return None if problem is None else str(problem)
 
-    def follow(self, site: str, epoch: int, secret: str) -> tuple[int, int, str | None]:
+    def follow(self, site: str, held: Held) -> tuple[int, int, str | None]:
         """Have provisioner tasks looked at that nobody waits for any more.
-
-        Parameters
-        ----------
-        epoch, secret : the lease of the controller that asks.
 
         Returns
         -------
@@ -213,55 +212,47 @@ class SlipwayClient:
             How many were looked at, how many are over now, and what could not be asked.
         """
         what = f"looking at unfinished provisioner tasks of site {site}"
-        body = {"epoch": epoch, "secret": secret}
-        data = read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/unfinished", json=body))
+        data = self._ask_as_leader(what, f"/sites/{_quoted(site)}/unfinished", held)
         problem = data.get("problem")
         return int(data["looked"]), int(data["over"]), None if problem is None else str(problem)
 
-    def observe(
-        self, site: str, epoch: int, secret: str, cursor: str | None = None, since: datetime | None = None
-    ) -> str | None:
+    def observe(self, site: str, held: Held, cursor: str | None = None, since: datetime | None = None) -> str | None:
         """Have a site's provisioner say how its nodes are now; the list is kept in the store.
 
         Parameters
         ----------
-        epoch, secret : the site's lease of the controller that asks.
+        held : the site's lease.
         cursor : what the last answer was; None: the whole list is read.
         since : a list serves that anybody has asked for after this time of the database.  [now]
         """
         what = f"reading the list of nodes of site {site}"
         needed = None if since is None else since.isoformat()
-        body = {"epoch": epoch, "secret": secret, "cursor": cursor, "since": needed}
-        data = read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/observe", json=body))
-        found = data.get("cursor")
+        path = f"/sites/{_quoted(site)}/observe"
+        found = self._ask_as_leader(what, path, held, cursor=cursor, since=needed).get("cursor")
         return found if isinstance(found, str) else None
 
-    def repair(
-        self, site: str, run_id: str, nodes: Sequence[str], lease: tuple[int, str], *, redeploy: bool, revision: int
-    ) -> str:
+    def repair(self, site: str, run_id: str, nodes: Sequence[str], held: Held, *, redeploy: bool, revision: int) -> str:
         """Have nodes repaired by an action whose run has this id, and return the action's id; a run is started once.
 
         Parameters
         ----------
-        lease : epoch and secret of the controller that asks.
         revision : the one that they are brought back to.
         """
         what = f"starting the repair of site {site}"
         wanted = {"run_id": run_id, "nodes": list(nodes), "redeploy": redeploy, "revision": revision}
-        body = wanted | {"epoch": lease[0], "secret": lease[1]}
-        return str(read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/repair", json=body))["action"])
+        return str(self._ask_as_leader(what, f"/sites/{_quoted(site)}/repair", held, **wanted)["action"])
 
-    def power_on(self, site: str, run_id: str, nodes: Sequence[str], epoch: int, secret: str) -> dict[str, str]:
-        """Have nodes powered on that are deployed and off; return why others were not.
-
-        Parameters
-        ----------
-        epoch, secret : the lease of the controller that asks.
-        """
+    def power_on(self, site: str, run_id: str, nodes: Sequence[str], held: Held) -> dict[str, str]:
+        """Have nodes powered on that are deployed and off; return why others were not."""
         what = f"powering on nodes of site {site}"
-        body = {"run_id": run_id, "nodes": list(nodes), "power_on": True, "epoch": epoch, "secret": secret}
-        data = read_json(what, self.request(what, "POST", f"/sites/{_quoted(site)}/repair", json=body))
+        wanted = {"run_id": run_id, "nodes": list(nodes), "power_on": True}
+        data = self._ask_as_leader(what, f"/sites/{_quoted(site)}/repair", held, **wanted)
         return {str(name): str(why) for name, why in data["refused"].items()}
+
+    def _ask_as_leader(self, what: str, path: str, held: Held, **wanted: Any) -> Any:
+        """Ask for what the controller alone may ask for, by its lease."""
+        body = wanted | {"epoch": held.epoch, "secret": held.secret}
+        return read_json(what, self.request(what, "POST", path, json=body))
 
     def read_metrics(self) -> None:
         """Have the metrics read: with that they are given to Airflow's own metrics, too.

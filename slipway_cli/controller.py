@@ -206,7 +206,7 @@ def _site_leaders(
         if not hasattr(here, "slipway"):
             session = ApiSession(url, account.user, account.password, _OBSERVE_ANSWER)
             here.slipway = SlipwayClient(sessions.enter_context(contextlib.closing(session)))
-        found: str | None = here.slipway.observe(site, held.epoch, held.secret, cursor, since)
+        found: str | None = here.slipway.observe(site, held, cursor, since)
         return found
 
     proxy, networks = SLIPWAY_NODE_PROXY.read(os.environ), NodeNetworks(SLIPWAY_NODE_NETWORKS.read(os.environ))
@@ -245,7 +245,7 @@ def courier(airflow: AirflowClient, slipway: SlipwayClient) -> Send:
     def send(event: OutboxRecord, target: Target, held: Lease) -> None:
         try:
             if isinstance(target.way, Webhook):
-                problem = slipway.deliver(event.event_id, target.name, held.epoch, held.secret)
+                problem = slipway.deliver(event.event_id, target.name, held)
                 if problem is not None:
                     raise NotDelivered(problem)
                 return
@@ -269,13 +269,13 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     airflow, slipway = AirflowClient(asking), SlipwayClient(session(_CHECK_ANSWER))
 
     def follow(site: str, held: Lease) -> Followed:
-        return Followed(*slipway.follow(site, held.epoch, held.secret))
+        return Followed(*slipway.follow(site, held))
 
     def repair(site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, revision: int, held: Lease) -> str:
-        return slipway.repair(site, run_id, nodes, (held.epoch, held.secret), redeploy=redeploy, revision=revision)
+        return slipway.repair(site, run_id, nodes, held, redeploy=redeploy, revision=revision)
 
     def power_on(site: str, run_id: str, nodes: Sequence[str], *, held: Lease) -> dict[str, str]:
-        return slipway.power_on(site, run_id, nodes, held.epoch, held.secret)
+        return slipway.power_on(site, run_id, nodes, held)
 
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [

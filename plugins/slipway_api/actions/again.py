@@ -16,7 +16,7 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, shown
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.bodies import JsonObject, json_body_of
+from slipway_api.http.bodies import JsonObject, json_body_of, names_in
 from slipway_api.http.dependencies import Store, blocking_router
 from slipway_api.http.etags import IfMatch, etag_headers
 
@@ -131,7 +131,7 @@ def post_retry(
     """
     action = find_action(store, caller, action_id)
     caller.require_control(action.dag_id)
-    names = _names(body)
+    names = names_in(body, "groups") or ()
     take_version(store, action, if_match)
     plan = retry_action(store, airflow, action.id, caller.name, names)
     return JSONResponse(shown_retry(plan), 202, headers=etag_headers(store.actions.get(action.id).version))
@@ -186,12 +186,3 @@ def shown_retry(plan: RetryPlan) -> dict[str, Any]:
     groups = [shown(RetriedGroup, group) for group in plan.groups]
     left_out = [{"name": name, "reason": why} for name, why in plan.left_out.items()]
     return shown(Retry, plan, groups=groups, left_out=left_out)
-
-
-def _names(body: Any) -> tuple[str, ...]:
-    given = body.get("groups")
-    if given is None:
-        return ()
-    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-        raise ApiError(400, "groups must be a list of names", "Bad Request")
-    return tuple(given)

@@ -12,7 +12,7 @@ from site_engine.controller.repairs import REPAIR_KIND
 from site_engine.errors import AirflowApiError
 from site_engine.process import STOP
 from site_store import ActionRecord, SiteStore
-from site_store.nodes.repair_switches import ALL_SITES, words_for
+from site_store.nodes.repair_switches import ALL_SITES, RepairSwitch, words_for
 from slipway_api.actions.control import give_command
 from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow
@@ -180,13 +180,17 @@ def repair_state(store: SiteStore, site: str) -> dict[str, Any]:
         "site": site,
         "repair": str(settings.repair),
         "max_repairs_per_hour": settings.max_repairs_per_hour,
-        "stopped_at": None if switch is None else switch.at.isoformat(),
-        "stopped_by": None if switch is None else switch.by,
-        "reason": None if switch is None else switch.reason or None,
+        **_stop(switch),
         "all_sites": switch is not None and switch.all_sites,
         "drifts": store.drifts.counts().get(site, (0, 0))[0],
         "action": None if action is None else action.id,
     }
+
+
+def _stop(switch: RepairSwitch | None) -> dict[str, str | None]:
+    if switch is None:
+        return dict.fromkeys(("stopped_at", "stopped_by", "reason"))
+    return {"stopped_at": switch.at.isoformat(), "stopped_by": switch.by, "reason": switch.reason or None}
 
 
 def _answer(store: SiteStore, site: str) -> JSONResponse:
@@ -201,9 +205,7 @@ def _answer_all(store: SiteStore, problems: list[str] | tuple[()]) -> JSONRespon
     own = switches.pop(ALL_SITES, None)
     found = [at_work(store, site) for site in store.sites.committed()]
     answer = {
-        "stopped_at": None if own is None else own.at.isoformat(),
-        "stopped_by": None if own is None else own.by,
-        "reason": None if own is None else own.reason or None,
+        **_stop(own),
         "sites": sorted(switches),
         "actions": [action.id for action in found if action is not None],
         "problems": list(problems),

@@ -47,10 +47,6 @@ class Caller:
         """Whether they may see the runs of a DAG, and so its actions."""
         return self._may("GET", DagAccessEntity.RUN, dag_id)
 
-    def may_read_logs(self, dag_id: str) -> bool:
-        """Whether they may see the logs of its tasks."""
-        return self._may("GET", DagAccessEntity.TASK_LOGS, dag_id)
-
     def may_create(self, kind: str) -> bool:
         """Whether they may trigger the DAG of this kind of action, and so create one."""
         return self._may("POST", DagAccessEntity.RUN, kind)
@@ -70,7 +66,7 @@ class Caller:
 
     def require_read_logs(self, dag_id: str) -> None:
         """Refuse (403) a caller who may not see the logs of a DAG."""
-        self._require(self.may_read_logs(dag_id), f"see the logs of {dag_id}")
+        self._require(self._may("GET", DagAccessEntity.TASK_LOGS, dag_id), f"see the logs of {dag_id}")
 
     def require_create(self, kind: str) -> None:
         """Refuse (403) a caller who may not create an action of this kind."""

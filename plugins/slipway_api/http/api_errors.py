@@ -153,18 +153,11 @@ class KeystoneErrorBody(BaseModel):
 
 
 def failure(error: ApiError) -> JSONResponse:
-    errors = sum(1 for item in error.messages if item.get("error", True))
-    body = {
-        "kind": "status",
-        "apiVersion": _API_VERSION,
-        "metadata": {},
-        "status": "Failure",
-        "message": error.message,
-        "reason": error.reason,
-        "details": {"errorType": error.reason, "errorCount": errors, "messageList": error.messages},
-        "code": code_text(error.status),
-        "retry": error.retry,
-    }
+    # What does not say that it is none is an error.
+    messages = [{"error": True, **item} for item in error.messages]
+    body = status(messages, error.status, error.message, error.reason)
+    details = {"errorType": error.reason, **body["details"], "messageList": error.messages}
+    body |= {"kind": "status", "details": details, "retry": error.retry}
     return EscapedJson(body, error.status, headers=error.headers)
 
 

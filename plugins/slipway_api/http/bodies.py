@@ -103,6 +103,17 @@ def require_known_keys(body: Mapping[str, Any], model: type[BaseModel], paramete
         raise ApiError(400, f"the body has an unknown key {shown}, and nothing was done: {hint}", "Bad Request")
 
 
+def names_in(body: Mapping[str, Any], key: str, what: str = "") -> list[str] | None:
+    """Return the names that a body has under a key, each once; None where it has none at all.
+
+    Raises `ApiError` 400: it is no list of names; `what` says of what.
+    """
+    names = body.get(key)
+    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) and name for name in names)):
+        raise ApiError(400, f"{key} must be a list of names{what}", "Bad Request")
+    return names and list(dict.fromkeys(names))
+
+
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number in JSON")
 

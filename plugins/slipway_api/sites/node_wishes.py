@@ -13,7 +13,7 @@ from slipway_api.documents.commit import CausedBy
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.bodies import JsonObject, json_body_of, require_known_keys
+from slipway_api.http.bodies import JsonObject, json_body_of, names_in, require_known_keys
 from slipway_api.http.dependencies import SitePath, Store, blocking_router
 from slipway_api.http.etags import IfMatch
 from slipway_api.sites.node_states import expected_versions, version_headers
@@ -87,7 +87,7 @@ def touch(
     `If-Match` is the `ETag` of the nodes that are named, of several the one that they have together.
     """
     require_known_keys(body, TouchBody, ("caused-by",))
-    nodes = _names(body)
+    nodes = names_in(body, "nodes", " of nodes")
     if not nodes:
         raise ApiError(400, "nodes must name the nodes that are asked for again", "Bad Request")
     refuse_running_action(store, caused_by)
@@ -119,7 +119,7 @@ def adopt(
     nodes are named.
     """
     require_known_keys(body, AdoptBody, ("dryrun",))
-    named = _names(body)
+    named = names_in(body, "nodes", " of nodes")
     versions = expected_versions(store, site, named or (), if_match)
     listed = read_list(store, site)
     plan = plan_adoption(store.nodes.of_site(site), listed, site, named)
@@ -135,13 +135,3 @@ def adopt(
         "skipped": [{"name": name, "reason": reason} for name, reason in plan.skipped.items()],
     }
     return JSONResponse(answer, headers=version_headers(store, site, answer["nodes"]))
-
-
-def _names(body: JsonObject) -> list[str] | None:
-    """Return the nodes that a body names; None where it names none at all."""
-    nodes = body.get("nodes")
-    if nodes is None:
-        return None
-    if not isinstance(nodes, list) or not all(isinstance(name, str) and name for name in nodes):
-        raise ApiError(400, "nodes must be a list of names of nodes", "Bad Request")
-    return list(dict.fromkeys(nodes))

@@ -80,7 +80,7 @@ class Controllers:
 
     def _observe(self, site: str, held: Lease, cursor: str | None, since: datetime) -> str | None:
         self.given.append(cursor)
-        return self.slipway.observe(site, held.epoch, held.secret, cursor, since)
+        return self.slipway.observe(site, held, cursor, since)
 
 
 @pytest.fixture
@@ -135,4 +135,4 @@ def test_a_leader_goes_on_by_events_and_one_that_takes_over_begins_with_the_whol
     assert controllers.asks(second) is not None
     assert listed(maas) == before + 3
     with pytest.raises(EngineError, match="only the controller that leads"):
-        controllers.slipway.observe(SITE, lost.epoch, lost.secret, controllers.given[-1])
+        controllers.slipway.observe(SITE, lost, controllers.given[-1])

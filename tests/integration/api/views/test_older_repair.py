@@ -40,7 +40,7 @@ def test_rule_56_a_wiped_machine_is_deployed_anew_with_the_design_of_the_revisio
         slipway = SlipwayClient(session)
 
         def start(site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, revision: int, held: Lease) -> str:
-            return slipway.repair(site, run_id, nodes, (held.epoch, held.secret), redeploy=redeploy, revision=revision)
+            return slipway.repair(site, run_id, nodes, held, redeploy=redeploy, revision=revision)
 
         remedies = Remedies(start)
         repair_site(store, SITE, remedies, lambda: scene.lease)
