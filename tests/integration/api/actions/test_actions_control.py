@@ -71,15 +71,6 @@ def test_an_action_that_is_over_is_told_in_shipyards_words(user: httpx.Client, s
     assert [audit.command for audit in store.actions.commands(running)] == ["invoke"]
 
 
-def test_stopping_what_ended_unseen_closes_it(
-    user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns, running: str
-) -> None:
-    airflow_runs.end("deploy_site", running)
-    said = "dag_run state must be running, but is failed"
-    assert refused(control(user, running, "stop")) == (409, "Unable to stop action", said)
-    assert store.actions.get(running).state is ActionState.CANCELLED
-
-
 def test_an_action_whose_run_may_be_on_its_way_is_not_lost(user: httpx.Client, store: SiteStore) -> None:
     made = store.actions.create(NewAction("deploy_site", "default", 1, {}, "op", context_marker=None), exclusive=True)
     answer = control(user, made.id, "stop")
@@ -135,32 +126,6 @@ def test_who_may_change_runs_may_control(
     monkeypatch.setattr("slipway_api.http.airflow_access.Caller.may_control", lambda _, dag_id: dag_id != "deploy_site")
     assert control(user, running, "pause").status_code == 403
     assert store.actions.get(running).paused is None
-
-
-def test_a_command_that_is_meant_for_an_older_version_is_refused(
-    user: httpx.Client, store: SiteStore, running: str, airflow_runs: AirflowRuns
-) -> None:
-    airflow_runs.begin(running, "acquire", "running")
-    tag = user.get(f"{ACTIONS}/{running}").headers["ETag"]
-    path = f"{ACTIONS}/{running}/control/pause"
-    paused = user.post(path, headers={"If-Match": tag})
-    assert paused.status_code == 202
-    assert paused.headers["ETag"] != tag
-    # Somebody else saw it run, and wants what nobody has seen since.
-    stale = user.post(f"{ACTIONS}/{running}/control/stop", headers={"If-Match": tag})
-    assert stale.status_code == 412
-    assert stale.headers["ETag"] == paused.headers["ETag"]
-    now, meant = paused.headers["ETag"].strip('"'), tag.strip('"')
-    assert f"is at version {now} now, and not at {meant}" in stale.json()["message"]
-    assert store.actions.get(running).paused is not None
-    assert [audit.command for audit in store.actions.commands(running)] == ["invoke", "pause"]
-    assert user.post(f"{ACTIONS}/{running}/retry", json={}, headers={"If-Match": tag}).status_code == 412
-    approval = f"{ACTIONS}/{running}/approvals/control"
-    assert user.post(approval, json={"answer": "approved"}, headers={"If-Match": tag}).status_code in (409, 412)
-    # Without a condition the last one wins, and with the newest version it is as it was seen.
-    assert control(user, running, "unpause").status_code == 202
-    newest = user.get(f"{ACTIONS}/{running}").headers["ETag"]
-    assert user.post(path, headers={"If-Match": newest}).status_code == 202
 
 
 def test_of_two_commands_for_one_version_one_is_given(store: SiteStore, running: str) -> None:

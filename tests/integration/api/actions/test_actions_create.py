@@ -189,13 +189,6 @@ def test_an_action_whose_run_is_over_does_not_hold_the_site(
     assert store.actions.get(second["id"]).state is ActionState.PENDING
 
 
-def test_who_may_trigger_the_dag_may_create_the_action(viewer: httpx.Client, store: SiteStore) -> None:
-    commit(store)
-    answer = ask(viewer)
-    assert (answer.status_code, answer.json()["reason"]) == (403, "Forbidden")
-    assert store.actions.newest("default") == []
-
-
 BROKEN = DESIGN.replace("minimum_successful_nodes: 2", "minimum_successful_nodes: many")
 
 

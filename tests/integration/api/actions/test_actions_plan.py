@@ -141,19 +141,6 @@ def test_steps_on_named_nodes_come_before_the_groups(user: httpx.Client) -> None
     assert (relabel["groups"], relabel["verdict"]) == ([], "success")
 
 
-def test_rule_25_what_takes_critical_groups_down_is_refused(user: httpx.Client, known: Simulator) -> None:
-    for name in ("n1", "n2"):
-        known.post(f"nodes/{name}", {"status": "Deployed"})
-    answer = user.post(PLAN, json={"name": "redeploy_server", "parameters": {"target_nodes": "n1"}})
-    assert (answer.status_code, answer.json()["reason"]) == (409, "Critical Groups")
-
-
-def test_what_is_wrong_is_said(user: httpx.Client, viewer: httpx.Client, store: SiteStore, known: Simulator) -> None:
-    assert_failure(viewer.post(PLAN, json={"name": "deploy_site"}), 403, "Airflow does not let viewer")
-    assert_failure(user.post(PLAN, json={"name": "paint_site"}), 400, "paint_site")
-    assert_failure(user.post(f"{PLAN}?site=nort", json={"name": "deploy_site"}), 404, "there is no site 'nort'")
-
-
 @pytest.mark.usefixtures("known")
 def test_rule_51_nodes_out_of_use_are_named_with_who_set_them_and_criteria_are_foretold(
     user: httpx.Client, store: SiteStore

@@ -38,16 +38,6 @@ def test_nothing_waits_behind_a_dag_that_is_switched_off(
     create(user)
 
 
-def test_a_failing_airflow_is_asked_again(
-    user: httpx.Client, store: SiteStore, proxy: LossyProxy, airflow_runs: AirflowRuns
-) -> None:
-    commit(store)
-    proxy.lose("POST", "failure", times=2)
-    created = create(user)
-    assert airflow_runs.state("deploy_site", created["id"]) == "queued"
-    assert [method for method, _ in proxy.requests] == ["GET"] + ["POST"] * 3
-
-
 def test_an_airflow_that_goes_on_failing_leaves_a_pending_action(
     user: httpx.Client, store: SiteStore, proxy: LossyProxy
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from site_store import NewRevision, SiteStore
-from tests.support.configdocs import API, assert_failure, commit, put, said
+from tests.support.configdocs import API, assert_failure, put, said
 from tests.support.sites import document, group, node, site
 
 DESIGN = site([node("n1"), node("n2")], [group("all", percent_successful_nodes=50)])
@@ -140,14 +140,6 @@ def test_taking_a_collection_away(user: httpx.Client, store: SiteStore) -> None:
     assert "no collection 'a'" in gone.json()["message"]
 
 
-def test_what_is_the_same_as_committed_is_refused(user: httpx.Client, store: SiteStore) -> None:
-    store.revisions.commit(NewRevision("default", {"a": NETWORK}, [], NETWORK, "tester"))
-    answer = put(user, NETWORK, "a")
-    assert_failure(answer, 400)
-    assert "nothing to change" in answer.json()["message"]
-    assert_failure(put(user, "", "never-there", empty_collection="true"), 400)
-
-
 def test_all_problems_of_a_text_are_told_with_their_lines(user: httpx.Client) -> None:
     text = "schema: a/B/v1\n---\n- list\n---\nschema: drydock/HostProfile/v1\nmetadata: {name: x, name: y}\n---\n{{{\n"
     answer = put(user, text, "broken")
@@ -186,26 +178,6 @@ def test_discarding_the_buffer(user: httpx.Client, store: SiteStore) -> None:
     assert (answer.status_code, answer.content, answer.headers["ETag"]) == (204, b"", '"2"')
     assert store.buffers.get("default").is_empty
     assert user.delete(f"{API}/configdocs").headers["ETag"] == '"2"'
-
-
-def test_if_match(user: httpx.Client, store: SiteStore) -> None:
-    assert put(user, NETWORK, "a", tag='"0"').headers["ETag"] == '"1"'
-    other = yaml.safe_dump(document("drydock/Network/v1", "mgmt", {}))
-    for tag in ('"0"', '"2"', "1", 'W/"1"', "nonsense", '"0", "3"'):
-        for answer in (
-            put(user, other, "b", tag=tag, buffermode="append"),
-            user.delete(f"{API}/configdocs", headers={"If-Match": tag}),
-            commit(user, tag=tag),
-            user.post(f"{API}/revisions/1/rollback", headers={"If-Match": tag})
-            if store.revisions.newest("default")
-            else None,
-        ):
-            if answer is not None:
-                assert_failure(answer, 412)
-                assert answer.headers["ETag"] == '"1"'
-    assert sorted(store.buffers.get("default").posted) == ["a"]
-    assert put(user, other, "b", tag='"0", "1"', buffermode="append").status_code == 201
-    assert user.delete(f"{API}/configdocs", headers={"If-Match": "*"}).status_code == 204
 
 
 def test_versions_of_collections(user: httpx.Client, store: SiteStore) -> None:

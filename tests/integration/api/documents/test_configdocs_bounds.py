@@ -109,20 +109,6 @@ def test_parents_in_a_circle(user: httpx.Client, store: SiteStore) -> None:
     assert any("parent" in text for text in _refused(user, store, [POLICY, *circle]))
 
 
-def test_substitutions_in_a_circle(user: httpx.Client, store: SiteStore) -> None:
-    circle = [
-        _layered(
-            name,
-            "site",
-            {"k": 1},
-            substitutions=[{"src": {"schema": "x/Y/v1", "name": other, "path": "."}, "dest": {"path": ".k"}}],
-        )
-        for name, other in (("a", "b"), ("b", "a"))
-    ]
-    found = _refused(user, store, [POLICY, *circle])
-    assert any("all the way round" in text for text in found), found
-
-
 def test_substitutions_that_double_the_design_again_and_again(user: httpx.Client, store: SiteStore) -> None:
     documents = [_layered("d0", "site", {"k": "x" * 1000})]
     for number in range(1, 40):
@@ -138,37 +124,12 @@ def test_substitutions_that_double_the_design_again_and_again(user: httpx.Client
     assert _refused(user, store, [POLICY, *documents])
 
 
-def test_substitutions_that_nest_ever_deeper(user: httpx.Client, store: SiteStore) -> None:
-    documents = [_layered("d0", "site", {"k": "x"})]
-    for number in range(1, 300):
-        source = {"schema": "x/Y/v1", "name": f"d{number - 1}", "path": "."}
-        path = ".a.b.c.d.e.f.g.h"
-        documents.append(_layered(f"d{number}", "site", {}, substitutions=[{"src": source, "dest": {"path": path}}]))
-    assert _refused(user, store, [POLICY, *documents])
-
-
 def test_a_large_parent_of_many(user: httpx.Client, store: SiteStore) -> None:
     merge = [{"method": "merge", "path": "."}]
     parent = _layered("p", "global", {"k": "x" * MEGABYTE}, labels={"is": "p"}, layering={"abstract": True})
     below = {"parentSelector": {"is": "p"}, "actions": merge}
     children = [_layered(f"c{number}", "site", {"n": number}, layering=below) for number in range(500)]
     assert _refused(user, store, [POLICY, parent, *children])
-
-
-def test_a_pattern_that_takes_for_ever_elsewhere(user: httpx.Client, store: SiteStore) -> None:
-    source = document("deckhand/Passphrase/v1", "p", "x")
-    reader = _layered(
-        "d",
-        "site",
-        {"k": "a" * 50_000 + "!"},
-        substitutions=[
-            {
-                "src": {"schema": "deckhand/Passphrase/v1", "name": "p", "path": "."},
-                "dest": {"path": ".k", "pattern": "(a+)+$"},
-            }
-        ],
-    )
-    assert _refused(user, store, [POLICY, source, reader])
 
 
 def test_a_thousand_problems_are_enough(user: httpx.Client, store: SiteStore) -> None:

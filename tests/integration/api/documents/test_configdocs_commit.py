@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -278,28 +277,6 @@ def test_a_commit_that_is_overtaken(
     assert_failure(commit(user, tag=tag), 412)
     assert store.revisions.newest("default") == []
     assert sorted(store.buffers.get("default").posted) == ["late", "site"]
-
-
-def test_two_commit_at_once_and_one_wins(connected: Simulator, user: httpx.Client, store: SiteStore) -> None:
-    put(user, DESIGN)
-    with ThreadPoolExecutor(2) as both:
-        answers = list(both.map(lambda _: commit(user), range(2)))
-    assert sorted(answer.status_code for answer in answers) == [200, 409]
-    assert [revision.number for revision in store.revisions.newest("default")] == [1]
-
-
-@pytest.mark.parametrize("with_tag", [True, False])
-def test_two_post_at_once_and_nothing_is_lost(user: httpx.Client, store: SiteStore, with_tag: bool) -> None:
-    def post(name: str) -> httpx.Response:
-        text = yaml.safe_dump(document("drydock/Network/v1", name, {}))
-        return put(user, text, name, tag='"0"' if with_tag else "", buffermode="append")
-
-    with ThreadPoolExecutor(4) as all_at_once:
-        answers = dict(zip("abcd", all_at_once.map(post, "abcd"), strict=True))
-    good = {name for name, answer in answers.items() if answer.status_code == 201}
-    assert store.buffers.get("default").posted.keys() == good
-    assert len(good) == (1 if with_tag else 4)
-    assert {answer.status_code for answer in answers.values()} == ({201, 412} if with_tag else {201})
 
 
 @pytest.mark.usefixtures("dags")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 import requests
 
 from api_client.airflow import AirflowClient
-from site_engine.errors import AirflowApiError, AirflowRefused
+from site_engine.errors import AirflowRefused
 from slipway_api.http.airflow_client import own_airflow
 from tests.conftest import AIRFLOW_HOME
 from tests.integration.api.conftest import PASSWORD
@@ -140,23 +139,3 @@ def test_logging_in(calls: AirflowClient) -> None:
     with pytest.raises(AirflowRefused) as refused:
         calls.log_in("viewer", "wrong")
     assert refused.value.status == 401
-
-
-def test_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("AIRFLOW__API__BASE_URL", f"http://127.0.0.1:{nobody.getsockname()[1]}")
-        calls = own_airflow("x")
-        with pytest.raises(AirflowApiError, match="Airflow does not answer") as error:
-            calls.run_state(DAG, "x")
-        calls.close()
-    assert not isinstance(error.value, AirflowRefused)
-
-
-def test_an_answer_that_is_none(monkeypatch: pytest.MonkeyPatch, origin: str) -> None:
-    # Airflow's pages answer any path with a page.
-    monkeypatch.setenv("AIRFLOW__API__BASE_URL", f"{origin}/elsewhere")
-    calls = own_airflow("x")
-    with pytest.raises(AirflowApiError, match="instead of JSON"):
-        calls.run_state(DAG, "x")
-    calls.close()

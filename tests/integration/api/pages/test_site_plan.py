@@ -40,12 +40,6 @@ def test_a_site_that_does_not_exist_has_no_plan(pages: dict[str, httpx.Client]) 
     assert pages["viewer"].get("/sites/nowhere/plan").status_code == 404
 
 
-def test_who_is_not_logged_in_is_told_that_the_session_is_over(origin: str, store: SiteStore) -> None:
-    commit_design(store, "alpha", site([node("n1")], [group("all")]))
-    answer = httpx.get(f"{origin}{UI}/sites/alpha/plan", timeout=60)
-    assert (answer.status_code, "The session is over" in answer.text) == (401, True)
-
-
 @pytest.mark.usefixtures("dags", "connected")
 def test_rule_11_page_command_and_preview_say_in_the_same_words_which_nodes_are_erased_first(
     pages: dict[str, httpx.Client],

@@ -92,12 +92,6 @@ def test_create_configdocs_append_replace_and_reject(client: ShipyardClient) -> 
     assert rows == [("design", "not present", "created", "committed", None, "buffer", 1)]
 
 
-def test_a_document_lives_in_one_collection(committed: ShipyardClient) -> None:
-    with refused(409) as rejected:
-        committed.create_configdocs("nodes", NODES)
-    assert "design" in status_row(rejected.value.body)[0]
-
-
 def test_create_configdocs_with_an_empty_collection_or_none(client: ShipyardClient) -> None:
     client.create_configdocs("design", DOCUMENTS)
     client.create_configdocs("more", [{**NODES[0], "metadata": {**NODES[0]["metadata"], "name": "n4"}}], "append")

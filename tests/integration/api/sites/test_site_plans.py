@@ -117,11 +117,3 @@ def test_an_unknown_site_is_named_with_the_nearest(viewer: httpx.Client, store: 
     commit_design(store, "north", design())
     assert_failure(viewer.get("/api/v1.0/sites/nort/plan"), 404, "did you mean 'north'")
     assert planned(viewer)["revision"] is None, "the default site may be empty"
-
-
-@pytest.mark.usefixtures("dags", "connected")
-def test_an_action_of_an_unknown_revision_is_refused(user: httpx.Client, store: SiteStore) -> None:
-    commit_design(store, "default", design())
-    body = {"name": "update_site", "parameters": {"revision": 7}}
-    refused = user.post("/api/v1.0/actions/plan", json=body)
-    assert_failure(refused, 400, "site default has no revision 7; its newest is 1")

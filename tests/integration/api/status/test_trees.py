@@ -134,12 +134,6 @@ def test_a_large_tree_is_bounded_and_streamed_as_a_whole(viewer: httpx.Client, s
     assert whole.text.count('"kind":"node"') == 2 * 2 * 3000
 
 
-def test_rights(viewer: httpx.Client, anonymous: httpx.Client, action: str) -> None:
-    for path in (f"{ACTIONS}/{action}/tree", f"{SITES}/default/tree", f"{SITES}/default/nodes", SITES):
-        assert anonymous.get(path).status_code == 401
-        assert viewer.get(path).status_code == 200
-
-
 def test_sites_are_listed_with_how_they_stand(viewer: httpx.Client, action: str, store: SiteStore) -> None:
     commit(store, "north")
     found = viewer.get(SITES)
