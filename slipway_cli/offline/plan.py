@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.text import Text
 
-from slipway_cli.offline.graph import to_dot, to_mermaid
+from slipway_cli.offline.graph import to_dot, to_mermaid, to_svg
 from slipway_cli.offline.strategy_input import (
     StrategyInput,
     by_policy_data,
@@ -22,7 +22,6 @@ from slipway_cli.offline.strategy_input import (
     print_by_policy,
     strategy_option,
 )
-from slipway_cli.offline.svg import to_svg
 from slipway_cli.options import output_file_option
 from slipway_cli.output import (
     OutputFormat,

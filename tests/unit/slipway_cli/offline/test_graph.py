@@ -8,8 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from slipway_cli.main import main
-from slipway_cli.offline.graph import to_dot, to_mermaid
-from slipway_cli.offline.svg import to_svg
+from slipway_cli.offline.graph import to_dot, to_mermaid, to_svg
 from slipway_cli.terminal.plan_table import PlannedGroup
 from tests.conftest import ROOT
 
