@@ -89,6 +89,21 @@ class Answer:
     data: Any
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is sent, and which answers besides the good ones are wanted; `kind` is the content type of `payload`."""
+
+    method: str
+    path: str
+    params: Fields | None = None
+    payload: bytes | None = None
+    kind: str = ""
+    accept: Acceptable = none_wanted
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
 class HttpSession:
     """Requests to one server, from one thread.
 
@@ -171,7 +186,7 @@ class HttpSession:
         ------
         ProvisionerUnavailable, ProvisionerRefused, ProvisionerProtocolError
         """
-        return self._repeat("GET", path, params=params, attempts=self.retry.attempts, accept=accept)
+        return self._repeat(_Request("GET", path, params, accept=accept), self.retry.attempts)
 
     def post(self, path: str, body: object, *, attempts: int = 1, accept: Acceptable = none_wanted) -> Answer:
         """POST a JSON body.
@@ -187,10 +202,7 @@ class HttpSession:
         """
         # Encoded here and not by `json=`: Drydock wants the content type without a charset, byte for byte.
         payload = json.dumps(body, separators=(",", ":")).encode()
-        if len(payload) > LONGEST_REQUEST:
-            raise ProvisionerRefused(f"POST {path}: the request would be {len(payload)} bytes long")
-        attempts = min(attempts, self.retry.attempts)
-        return self._repeat("POST", path, payload=payload, attempts=attempts, accept=accept, kind="application/json")
+        return self._repeat(_Request("POST", path, None, payload, "application/json", accept), attempts)
 
     def form(
         self,
@@ -203,76 +215,50 @@ class HttpSession:
     ) -> Answer:
         """Send the fields of a form, or nothing with the method DELETE; else as `post`."""
         payload = urlencode(list(fields.items()) if isinstance(fields, Mapping) else list(fields)).encode()
-        if len(payload) > LONGEST_REQUEST:
-            raise ProvisionerRefused(f"{method} {path}: the request would be {len(payload)} bytes long")
         kind = "application/x-www-form-urlencoded"
-        attempts = min(attempts, self.retry.attempts)
-        return self._repeat(method, path, payload=payload, attempts=attempts, accept=accept, kind=kind)
+        return self._repeat(_Request(method, path, None, payload, kind, accept), attempts)
 
     def pause(self, attempt: int, trouble: ProvisionerError) -> None:
         """Wait as the retry policy says after this trouble of this attempt (from 1)."""
         wait = self.retry.wait(attempt, getattr(trouble, "retry_after", None), self._settings.chance())
         self._settings.sleep(wait)
 
-    def _repeat(
-        self,
-        method: str,
-        path: str,
-        *,
-        attempts: int,
-        params: Fields | None = None,
-        payload: bytes | None = None,
-        accept: Acceptable = none_wanted,
-        kind: str = "",
-    ) -> Answer:
+    def _repeat(self, request: _Request, attempts: int) -> Answer:
+        if len(request.payload or b"") > LONGEST_REQUEST:
+            raise ProvisionerRefused(f"{request}: the request would be {len(request.payload or b'')} bytes long")
+        attempts = min(attempts, self.retry.attempts)
         attempt = 0
         while True:
             attempt += 1
             try:
-                return self._authorised(method, path, params, (payload, kind), accept)
+                return self._authorised(request)
             except (ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
                 is_slow = isinstance(trouble, ProvisionerUnavailable) and trouble.timed_out
                 if attempt >= attempts or (is_slow and not self._repeats_slow):
                     raise
                 # Without the answer's own words, which may quote a secret of the design: not all who use this redact.
-                said = trouble if trouble.status is None else f"{method} {path}: {trouble.status}"
+                said = trouble if trouble.status is None else f"{request}: {trouble.status}"
                 log.warning("attempt %d of %d: %s", attempt, attempts, said)
                 self.pause(attempt, trouble)
 
-    def _authorised(
-        self,
-        method: str,
-        path: str,
-        params: Fields | None,
-        body: tuple[bytes | None, str],
-        accept: Acceptable,
-    ) -> Answer:
+    def _authorised(self, request: _Request) -> Answer:
         token = self._tokens.token() if self._tokens else None
         try:
-            return self._once(method, path, params, body, accept, token)
+            return self._once(request, token)
         except AuthenticationFailed as refusal:
             # 401 is said before anything is done, so that even a request that must not be repeated may be.
             if refusal.status != 401 or self._tokens is None or not self._tokens.renew(token):
                 raise
-            log.info("%s %s: token refused, asking for a new one", method, path)
-        return self._once(method, path, params, body, accept, self._tokens.token())
+            log.info("%s: token refused, asking for a new one", request)
+        return self._once(request, self._tokens.token())
 
-    def _once(
-        self,
-        method: str,
-        path: str,
-        params: Fields | None,
-        body: tuple[bytes | None, str],
-        accept: Acceptable,
-        token: str | None,
-    ) -> Answer:
+    def _once(self, request: _Request, token: str | None) -> Answer:
         headers: dict[str, str] = {}
-        payload, kind = body
-        if payload is not None:
-            headers["Content-Type"] = kind
+        if request.payload is not None:
+            headers["Content-Type"] = request.kind
         if token:
             headers["X-Auth-Token"] = token
-        what = f"{method} {path}"
+        what, params = str(request), request.params
         # Where it may be the wrong server, or none, that is said too.
         what_where = f"{what} at {self._server}"
         if not self._keeps_connections:
@@ -280,10 +266,10 @@ class HttpSession:
             self._session.close()
         try:
             response = self._session.request(
-                method,
-                self.base_url + path,
+                request.method,
+                self.base_url + request.path,
                 params=params if params is None or isinstance(params, Mapping) else list(params),
-                data=payload,
+                data=request.payload,
                 headers=headers,
                 timeout=(self.timeouts.connect, self.timeouts.read),
                 # Per request: $REQUESTS_CA_BUNDLE overrides what a session says, and rightly only the default here.
@@ -300,7 +286,7 @@ class HttpSession:
         error = ErrorText(ErrorShape.TEXT, "")
         if response.status_code // 100 != 2:
             error = self._read_error(answered)
-            if not accept(response.status_code, error):
+            if not request.accept(response.status_code, error):
                 right_one = self._is_own(error) and response.status_code not in (401, 403)
                 raise self._refusal(what if right_one else what_where, response, error)
         headers_said = {name.lower(): value for name, value in response.headers.items()}

@@ -67,13 +67,17 @@ def parse_retry_after(value: str | None, now: datetime) -> float | None:
     text = value.strip()
     if text.isascii() and text.isdecimal():
         return float(text[:9])
+    ahead = seconds_until(text, now)
+    return None if ahead is None else max(0.0, ahead)
+
+
+def seconds_until(date: str, now: datetime) -> float | None:
+    """Return the seconds until a date of HTTP; None when unreadable."""
     try:
-        moment = parsedate_to_datetime(text)
+        moment = parsedate_to_datetime(date)
     except (ValueError, TypeError, IndexError):
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds()
 
 
 def growing_delays(first: float, seconds: float) -> Iterator[float]:

@@ -39,23 +39,17 @@ class Diagnostics:
 
     def read(self, documents: Iterable[Document]) -> None:
         """Note what was found when the documents were read."""
-        for warning in (warning for document in documents for warning in document.warnings):
-            if len(self._warnings) < _MOST:
-                self._warnings.append(warning)
-            else:
-                self.more_warnings += 1
+        found = [warning for document in documents for warning in document.warnings]
+        kept = found[: _MOST - len(self._warnings)]
+        self._warnings += kept
+        self.more_warnings += len(found) - len(kept)
 
     def warnings(self) -> tuple[Problem, ...]:
-        if self.more_warnings:
-            note = Problem("$", f"there are {self.more_warnings} more warnings like these", level="warning")
-            return (*self._warnings, note)
-        return tuple(self._warnings)
+        more = f"there are {self.more_warnings} more warnings like these"
+        return (*self._warnings, *((Problem("$", more, level="warning"),) if self.more_warnings else ()))
 
     def raise_errors(self) -> None:
         """Raise what was found. Raises `RenderingError` with all errors, if there are any."""
-        if self.more_errors:
-            raise RenderingError(
-                [*self._errors, Problem("$", f"there are {self.more_errors} more problems like these")]
-            )
         if self._errors:
-            raise RenderingError(self._errors)
+            more = f"there are {self.more_errors} more problems like these"
+            raise RenderingError([*self._errors, *([Problem("$", more)] if self.more_errors else [])])

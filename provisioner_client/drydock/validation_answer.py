@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from provisioner_client.designs import DesignMessage, DesignValidation
+from provisioner_client.drydock.wire import message_list
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_errors import ErrorShape, ErrorText, one_line
@@ -36,7 +37,7 @@ def validation_from(status: int, data: object, design: HiddenAddress) -> DesignV
         raise ProvisionerProtocolError("a validation without a status")
     valid = status == 200 and data["status"] == "Success" and data.get("code", 200) in (200, "200")
     # Thousands of repetitions: what is equal is recognised before it is made fit to be shown.
-    distinct = {_key(item): item for item in _listed(data) if not _says_only_well(item)}
+    distinct = {_key(item): item for item in message_list(data) if not _says_only_well(item)}
     messages = sorted((_message(item, design) for item in distinct.values()), key=_rank)
     if not valid and not messages:
         reason = data.get("message") or data.get("reason") or "no reason"
@@ -73,12 +74,6 @@ def _key(item: dict[str, Any]) -> tuple[str, ...]:
 def _rank(message: DesignMessage) -> int:
     level = message.level.lower()
     return _LEVELS.index(level) if level in _LEVELS else len(_LEVELS)
-
-
-def _listed(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    details = data.get("details")
-    listed = details.get("messageList") if isinstance(details, dict) else None
-    yield from (item for item in (listed if isinstance(listed, list) else []) if isinstance(item, dict))
 
 
 def _document_names(documents: object) -> Iterator[str]:

@@ -253,7 +253,7 @@ def _design_of(task: dict[str, Any]) -> HiddenAddress:
 
 
 def _messages(result: dict[str, Any], design: HiddenAddress) -> Iterator[TaskMessage]:
-    for item in _message_list(result):
+    for item in message_list(result):
         about_node = item.get("context_type") == "node" and item.get("context")
         yield TaskMessage(
             text=one_line(design.hide(str(item.get("message", "")))),
@@ -295,7 +295,8 @@ def _texts(results: list[Any], names: frozenset[str], design: HiddenAddress) -> 
     return {name: text for name, text in sorted(joined.items()) if "\n" in text}
 
 
-def _message_list(holder: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def message_list(holder: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a status, of a task's result or of a validation."""
     details = holder.get("details")
     listed = details.get("messageList") if isinstance(details, dict) else None
     yield from (item for item in (listed if isinstance(listed, list) else []) if isinstance(item, dict))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -22,6 +21,7 @@ from provisioner_client.errors import (
 )
 from provisioner_client.http_errors import ErrorShape, ErrorText
 from provisioner_client.http_session import HttpSession
+from provisioner_client.http_settings import seconds_until
 from provisioner_client.maas.api_key import LARGEST_SKEW
 from provisioner_client.maas.events import Event, EventPage, read_events
 from provisioner_client.maas.machine import Machine, read_machines
@@ -100,7 +100,7 @@ class MaasApi:
         try:
             account = self.whoami()
         except AuthenticationFailed as refusal:
-            skew = _skew(date)
+            skew = seconds_until(date, datetime.now(UTC)) or 0.0
             if refusal.status == 401 and abs(skew) > LARGEST_SKEW:
                 said = f"MAAS's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this machine's"
                 limit = f"it refuses every request that is over {LARGEST_SKEW:.0f} s old"
@@ -319,12 +319,3 @@ def _is_unknown(status: int, error: ErrorText) -> bool:
 
 def _is_no_such_tag(status: int, error: ErrorText) -> bool:
     return status == 400 and is_maas(error) and "No such tag" in error.message
-
-
-def _skew(date: str) -> float:
-    """Return how many seconds a server's clock is ahead; 0 where its answer does not say."""
-    try:
-        moment = parsedate_to_datetime(date)
-    except (ValueError, TypeError, IndexError):
-        return 0.0
-    return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
