@@ -112,15 +112,8 @@ class ActionParameters:
 
     def run_conf(self, site: str, revision: int) -> dict[str, Any]:
         """Return the configuration of the DAG run; its keys are the DAG's parameters."""
-        return {
-            "site": site,
-            REVISION: revision,
-            TARGET_NODES: None if self.target_nodes is None else list(self.target_nodes),
-            FORCE: self.force,
-            **{override.value: True for override in Override if override in self.overrides},
-            DRY_RUN: self.dry_run,
-            **({} if self.max_parallel_groups is None else {PARALLEL_GROUPS: self.max_parallel_groups}),
-        }
+        asked = replace(self, continue_on_fail=False, allow_intermediate=False)
+        return {"site": site, **asked.to_run_record(), REVISION: revision}
 
 
 def parameters_of(action: ActionRecord) -> ActionParameters:

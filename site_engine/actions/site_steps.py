@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from provisioner_client.protocol import TaskResult
@@ -16,6 +15,7 @@ from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 
 if TYPE_CHECKING:
+    from site_engine.operations.reconcile import OperationOwner
     from site_engine.operations.run import OperationRun
     from site_engine.operations.wait import PhaseTimes
     from site_store import SiteStore
@@ -30,50 +30,44 @@ _ENDED = (OperationStatus.COMPLETE, OperationStatus.TIMED_OUT)
 _NOBODY = Outcome(frozenset(), frozenset(), frozenset())
 
 
-@dataclass(frozen=True, slots=True)
-class SiteStepRequest:
-    """Which step of which action. ``attempt`` differs when a person cleared the task: a failed step is done again."""
-
-    action_id: str
-    site: str
-    phase: Phase
-    attempt: int
-    design_ref: str
-    times: PhaseTimes
-
-
 def is_proven_done(store: SiteStore, action_id: str, phase: Phase) -> bool:
     """Whether the action has carried out this step, in whichever attempt."""
     good = GOOD_RESULTS[phase]
     return any(one.phase is phase and one.result in good for one in store.operations.of_action(action_id))
 
 
-def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRunning | None:
+def run_site_step(
+    operations: OperationRun, owner: OperationOwner, phase: Phase, design_ref: str, times: PhaseTimes
+) -> StillRunning | None:
     """Go on until the step is done (None), or a long wait is better deferred. One that is stored as ended stays so.
+
+    Parameters
+    ----------
+    owner : the attempt: another one, when a person cleared the task, does a failed step again.
 
     Raises `StepError`: the provisioner says so, or did not say anything in time. ``prepare_site`` may succeed in part:
     Drydock reports networks there, and says so although nothing is wrong with the nodes; that is a warning.
     """
-    store, log, name = operations.store, operations.log, request.phase.value
-    if is_proven_done(store, request.action_id, request.phase):
+    store, log, name = operations.store, operations.log, phase.value
+    if is_proven_done(store, owner.action_id, phase):
         # The provisioner may have forgotten it since.
         log.info("%s was proven done before this task started again; the provisioner is not asked.", name)
         return None
     operation = store.operations.begin(
-        Claim(request.action_id, request.site, None, request.attempt, request.phase, (), request.design_ref)
+        Claim(owner.action_id, owner.site, None, owner.attempt or 0, phase, (), design_ref)
     )
     if operation.status in _ENDED:
         raise StepError(
             f"{name} ended with {operation.result or operation.status.value} before this task started again "
             f"(provisioner task {operation.provisioner_task or 'none'}): clear the task to repeat the step"
         )
-    ended = operations.run(operation, request.times)
+    ended = operations.run(operation, times)
     if isinstance(ended, StillRunning):
         return ended
     store.operations.record_outcome(operation.op, _NOBODY, status=ended.status, result=ended.result)
     measure_operation(store.operations.get(operation.op))
     if ended.task is None or ended.kind is not EndKind.COMPLETE:
-        raise StepError(_why(name, ended, request.times))
+        raise StepError(_why(name, ended, times))
     task = ended.task
     for message in task.messages:
         (log.warning if message.error else log.info)("  %s", message.text)
@@ -82,9 +76,9 @@ def run_site_step(operations: OperationRun, request: SiteStepRequest) -> StillRu
         return None
     errors = [message.text for message in task.messages if message.error]
     said = "; ".join(errors[:5]) or "the provisioner gave no message"
-    if task.result in GOOD_RESULTS[request.phase]:
+    if task.result in GOOD_RESULTS[phase]:
         log.warning("%s succeeded in part: %s", name, said)
-        store.events.add(request.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=request.action_id)
+        store.events.add(owner.site, STEP_WARNING, f"{name} succeeded in part: {said}", action_id=owner.action_id)
         return None
     raise StepError(f"{name} ended with {task.result}: {said}")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from provisioner_client.errors import ProvisionerError
 from site_engine.controller.controller import Job, each_site
@@ -50,11 +50,10 @@ class Followed:
     problem: str | None = None
 
 
-class Follow(Protocol):
-    """Looks once at what is unfinished on a site. Raises `EngineError`: nothing could be looked at."""
+Follow = Callable[[str, "Lease"], Followed]
+"""Looks once at what is unfinished on a site, for the controller that holds this lease.
 
-    def __call__(self, site: str, held: Lease) -> Followed:
-        """Look, for the controller that holds this lease."""
+Raises `EngineError`: nothing could be looked at."""
 
 
 def follow_site(

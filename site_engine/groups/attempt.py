@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from site_engine import log_messages
 from site_engine.groups.approvals import refusal
-from site_engine.groups.culprits import why_blocked
 from site_engine.groups.stored_groups import StoredGroup
+from site_engine.groups.turns import why_blocked
 from site_engine.kinds import STEP_WARNING
 from site_engine.monitoring.measurements import measure_abandoned, measure_group
 from site_engine.operations.readiness import EVERY

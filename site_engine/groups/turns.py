@@ -1,20 +1,21 @@
 """Whose turn it is: which group of a run may begin (rule 8), one after the other, or so many side by side.
 
 While an action is paused nothing of it begins, and what has begun goes on (rule 26): Airflow starts a task that is held
-back again later, and holds no worker meanwhile.
+back again later, and holds no worker meanwhile. A group behind a failed one is blocked by it (rules 9 and 28).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from strategy_lib.phase import GroupState
+from strategy_lib.phase import GroupState, Reason
+from strategy_lib.status.leaf import blocked_by
 
 if TYPE_CHECKING:
-    from site_store import ActionRecord, GroupStanding, GroupTurn
+    from site_store import ActionRecord, GroupRecord, GroupStanding, GroupTurn, SiteStore
 
 # Airflow's states of a task that will not go on by itself.
 OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})
@@ -196,3 +197,34 @@ def hold_group_back(
         return LOOK_AGAIN_PAUSED if ours.state is GroupState.RUNNING and not submitted() else None
     is_first = all(standing.is_judged for standing in order if standing.position < ours.position)
     return LOOK_AGAIN_PAUSED if is_first else LOOK_AGAIN_BEHIND_OTHERS
+
+
+def is_only_judged(state: str, depends_on: Iterable[str], states: Mapping[str, str | None], *, has_sent: bool) -> bool:
+    """Tell whether the task of a group that is at work does no more than find that the group is blocked.
+
+    Parameters
+    ----------
+    states : of all groups of the action.
+    has_sent : something was sent for the group, so that it has begun.
+    """
+    is_behind = any(states.get(name) == GroupState.FAILURE for name in depends_on)
+    return state == GroupState.RUNNING and is_behind and not has_sent
+
+
+def why_blocked(store: SiteStore, record: GroupRecord) -> str:
+    """Say which group stands in the way of one that does not run, and why: the one that failed by its own fault.
+
+    Of several failed dependencies it is the first, as in `strategy_lib.status.tree.blame_groups`.
+    """
+    culprit: GroupRecord | None = None
+    while culprit is None or culprit.reason is Reason.DEPENDENCY:
+        behind = culprit or record
+        states = store.groups.states(behind.action_id, behind.definition.depends_on)
+        failed = [name for name in behind.definition.depends_on if states.get(name) is GroupState.FAILURE]
+        if not failed:
+            # What stood in the way has been tried again since, and is under way.
+            break
+        culprit = store.groups.get(behind.action_id, failed[0])
+    if culprit is None:
+        return "blocked by a group that has not succeeded"
+    return blocked_by(culprit.name, culprit.reason.value if culprit.reason else "failed")

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 
 from site_engine.kinds import ActionKind, Override
 from site_engine.parameters import ActionParameters
-from site_engine.plans.differences import NodeDifference, is_done_as, left_to_others, node_differences
-from site_engine.plans.planned_differences import NOBODY, planned_differences
+from site_engine.plans.differences import (
+    NOBODY,
+    NodeDifference,
+    is_done_as,
+    left_to_others,
+    node_differences,
+    planned_differences,
+)
 from site_store import IdleGroup, PlannedGroup
 from strategy_lib.deployment import Deployment
 from strategy_lib.errors import StrategyLibError

@@ -18,9 +18,16 @@ from site_engine.kinds import Override, kind_of
 from site_engine.node_lists import conditions_of, last_conditions
 from site_engine.parameters import parameters_of
 from site_engine.plans.design_changes import DesignUnreadable, documents_between
-from site_engine.plans.differences import LEFT_ALONE, NodeDifference, left_to_others, node_difference, why_kept
+from site_engine.plans.differences import (
+    LEFT_ALONE,
+    NodeDifference,
+    leave_out,
+    left_to_others,
+    node_difference,
+    planned_differences,
+    why_kept,
+)
 from site_engine.plans.plan import Edge, GroupChanges, PlannedNode, SitePlan
-from site_engine.plans.planned_differences import leave_out, planned_differences
 from site_engine.plans.planning import plan_action, strategy_of
 from site_engine.plans.releases import releases_of
 from site_engine.plans.schedules import WaitingGroup, rounds_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from site_engine.groups.culprits import is_only_judged
+from site_engine.groups.turns import is_only_judged
 from site_engine.kinds import DEPLOY_GROUP, kind_of
 from site_engine.trees.action_groups import Groups
 from site_engine.trees.action_steps import Steps

@@ -79,5 +79,5 @@ def test_without_the_key_of_the_site_nothing_is_submitted(
     monkeypatch.delenv("SLIPWAY_NODE_KEY_FILE")
     runs.commit(design(agent.port, 45, minimum_successful_nodes=1))
     assert runs.run()[0] == "failed"
-    assert "set SLIPWAY_NODE_KEY_FILE to a file with the key of site alpha" in "".join(capfd.readouterr())
+    assert "SLIPWAY_NODE_KEY_FILE: set it to a file with the key of site alpha" in "".join(capfd.readouterr())
     assert runs.simulator.submissions() == []

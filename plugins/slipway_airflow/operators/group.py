@@ -21,8 +21,7 @@ from airflow.sdk.execution_time.hitl import upsert_hitl_detail
 from site_engine import log_messages
 from site_engine.groups.approvals import COMMENT, OPTIONS, NotAsked, record_answer, refusal, time_left, waiting_approval
 from site_engine.groups.attempt import StillBeside, interrupt_group, is_final, submitted
-from site_engine.groups.culprits import why_blocked
-from site_engine.groups.turns import LOOK_AGAIN, hold_group_back, look_again, place_taker, turn_of
+from site_engine.groups.turns import LOOK_AGAIN, hold_group_back, look_again, place_taker, turn_of, why_blocked
 from site_engine.kinds import DEPLOY_GROUP
 from site_engine.operations.readiness import StillAsking
 from site_engine.operations.wait import StillRunning

@@ -12,6 +12,7 @@ from site_engine.errors import StepError
 from site_engine.groups.turns import hold_back
 from site_engine.kinds import Override
 from site_engine.operations.readiness import StillAsking
+from site_engine.operations.reconcile import OperationOwner
 from site_engine.operations.resume import SubjectDriver
 from site_engine.operations.wait import StillRunning
 from site_engine.parameters import parameters_of
@@ -54,17 +55,12 @@ class SiteStepsOperator(WaitingOperator):
     def carry_out(self, work: StepWork) -> Any:
         """Submit the step or re-join it, and see it to its end."""
         action, phase = work.action, Phase(self.step_name())
-        request = site_steps.SiteStepRequest(
-            action_id=action.id,
-            site=action.site,
-            phase=phase,
-            # Airflow raises max_tries when a person clears the task, and only then.
-            attempt=int(work.context["ti"].max_tries),
-            design_ref=design_address(work.store, action, work.connection),
-            times=phase_times(phase, self.configuration, work.connection.settings),
-        )
+        # Airflow raises max_tries when a person clears the task, and only then.
+        owner = OperationOwner(action.id, action.site, None, int(work.context["ti"].max_tries))
+        address = design_address(work.store, action, work.connection)
+        times = phase_times(phase, self.configuration, work.connection.settings)
         try:
-            result = site_steps.run_site_step(work.operations, request)
+            result = site_steps.run_site_step(work.operations, owner, phase, address, times)
         except StepError:
             self.finalize_cleared_task(work, "failed")
             raise

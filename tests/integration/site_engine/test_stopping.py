@@ -9,9 +9,10 @@ from typing import Any, cast
 import pytest
 
 from provisioner_client.protocol import Provisioner
-from site_engine.actions.site_steps import SiteStepRequest, run_site_step
+from site_engine.actions.site_steps import run_site_step
 from site_engine.errors import StepError, TaskStopped
 from site_engine.operations import run as operation_run
+from site_engine.operations.reconcile import OperationOwner
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.process import STOP, Stopping
@@ -25,6 +26,7 @@ from tests.support.sites import group, node, site
 
 DESIGN = site([node("a")], [group("all")])
 NOBODY = cast(Provisioner, SimpleNamespace())
+TIMES = PhaseTimes(0.05, 60.0, 60.0)
 
 
 @pytest.fixture
@@ -35,16 +37,10 @@ def driving(begin: Begin) -> Driving:
 
 def step(driving: Driving, stopping: Stopping | None = None, provisioner: Provisioner | None = None) -> Any:
     """Drive the step verify_site, as its Airflow task does."""
-    request = SiteStepRequest(
-        driving.action.id,
-        driving.action.site,
-        Phase.VERIFY_SITE,
-        0,
-        driving.design_ref,
-        PhaseTimes(0.05, 60.0, 60.0),
-    )
+    owner = OperationOwner(driving.action.id, driving.action.site, None, 0)
     client = provisioner or driving.connect()
-    return run_site_step(OperationRun(driving.store, client, driving.clock, 60.0, LOG, stopping), request)
+    operations = OperationRun(driving.store, client, driving.clock, 60.0, LOG, stopping)
+    return run_site_step(operations, owner, Phase.VERIFY_SITE, driving.design_ref, TIMES)
 
 
 def asked_for(fake: FakeProvisioner) -> list[Any]:
@@ -143,12 +139,13 @@ def test_the_end_of_a_step_stays_what_it_was(
     operation = driving.store.operations.begin(Claim(action.id, action.site, None, 0, phase, (), driving.design_ref))
     driving.store.operations.mark_submitted(operation.op, "task-1")
     driving.store.operations.finish(operation.op, status, result)
-    request = SiteStepRequest(action.id, action.site, phase, 0, driving.design_ref, PhaseTimes(0.05, 60.0, 60.0))
+    owner = OperationOwner(action.id, action.site, None, 0)
     ended: StillRunning | None = None
 
     def again() -> None:
         nonlocal ended
-        ended = run_site_step(OperationRun(driving.store, NOBODY, driving.clock, 1.0, LOG), request)
+        operations = OperationRun(driving.store, NOBODY, driving.clock, 1.0, LOG)
+        ended = run_site_step(operations, owner, phase, driving.design_ref, TIMES)
 
     if said is None:
         again()

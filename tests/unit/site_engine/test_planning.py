@@ -13,7 +13,7 @@ from design_rendering.kinds.digests import VERSION
 from site_engine.admission import judge_out_of_use
 from site_engine.kinds import KINDS
 from site_engine.parameters import parse_parameters
-from site_engine.plans.planned_differences import NOBODY, considered_differences
+from site_engine.plans.differences import NOBODY, considered_differences
 from site_engine.plans.planning import (
     Deployed,
     Known,
