@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, select, update
@@ -23,15 +24,14 @@ from site_store.designs.contents import newest_number
 from site_store.nodes.node_status import expect_provisioner
 from site_store.operations.tasks import plan_node_step
 from site_store.records import OPEN, ActionListing, ActionRecord, ActionState, AuditRecord, Lease, StepState
-from site_store.sql.database import Repository
 from site_store.sql.errors import VersionChanged
 from site_store.sql.postgresql import insert, json_rows, one_at_a_time
 from site_store.sql.storable import require_names
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository
 from site_store.tables import action, action_audit, action_step, group_run
 
 
-class Actions(Repository):
+class Actions(LedRepository):
     """Actions, from the request to the end."""
 
     def create(
@@ -153,13 +153,11 @@ class Actions(Repository):
         Raises `LeaseLost`: another controller leads.
         """
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> None:
             same = (action.c.id == action_id, action.c.verdict.is_not_distinct_from(verdict))
             tx.execute(update(action).where(*same).values(noted=now))
 
-        self._database.write(work)
+        self._transact_led(held, work)
 
     def set_paused(self, action_id: str, paused: bool) -> bool:
         """Say that no further group of an action is to start, or that it may go on. Again changes nothing.
@@ -286,13 +284,10 @@ class Actions(Repository):
         if not state.is_end:
             raise ValueError(f"{state} is not an end of an action")
 
-        def work(tx: Connection) -> bool:
-            now = self._shared_now(tx)
-            if held is not None:
-                require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> bool:
             return close_action(tx, now, action_id, state, verdict, by, left_alone)
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
 
 def _planned(tx: Connection, made: ActionRecord, asked: NewAction) -> ActionRecord:

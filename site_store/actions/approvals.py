@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, select, tuple_, update
 
 from site_store.actions.action_rows import FACTS, action_record, read_action
 from site_store.records import OPEN, ActionRecord, Lease
-from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
 from site_store.sql.rows import filled
 from site_store.status.events import EventKind, NewEvent, write_events
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository
 from site_store.status.outbox import write_notification
 from site_store.status.status_records import ApprovalAnswer, ApprovalRecord
 from site_store.tables import action, approval
@@ -24,7 +23,7 @@ from strategy_lib.strategy import ApprovalMoment
 _KEY = ("action_id", "group_name", "attempt", "moment")
 
 
-class Approvals(Repository):
+class Approvals(LedRepository):
     """What attempts of groups ask a person for."""
 
     def ask(
@@ -93,8 +92,7 @@ class Approvals(Repository):
             approval.c.moment == asked.moment,
         ]
 
-        def work(tx: Connection) -> ApprovalRecord:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> ApprovalRecord:
             change = update(approval).where(*this, approval.c.answered.is_(None))
             if tx.execute(change.values(answered=now, answer=answer, answered_by=by, comment=comment)).rowcount:
                 said = f"attempt {asked.attempt}, {asked.moment}: {answer.value.replace('_', ' ')}"
@@ -104,7 +102,7 @@ class Approvals(Repository):
                 write_events(tx, now, site, asked.action_id, [event])
             return _record(tx.execute(select(approval).where(*this)).one())
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def of_action(self, action_id: str, group: str | None = None) -> list[ApprovalRecord]:
         """Return what was asked in an action, or by one of its groups, oldest first."""
@@ -127,15 +125,13 @@ class Approvals(Repository):
         Raises `LeaseLost`: another controller leads.
         """
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> None:
             for one in asked:
                 key = (one.action_id, one.group, one.attempt, one.moment)
                 this = tuple_(*(approval.c[name] for name in _KEY)) == tuple_(*key)
                 tx.execute(update(approval).where(this).values(noted=now if one.answered is None else None))
 
-        self._database.write(work)
+        self._transact_led(held, work)
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> ApprovalRecord:

@@ -120,13 +120,12 @@ class Steps(Repository):
             action_step.c.started.is_(None),
         )
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> None:
             skipped = update(action_step).where(this)
             values = {"state": StepState.SKIPPED, "started": now, "ended": now, "message": bindparam("why")}
             tx.execute(skipped.values(values), [{"step": name, "why": why} for name, why in reasons.items()])
 
-        self._database.write(work)
+        self._transact(work)
 
     def leave(
         self,
@@ -151,8 +150,7 @@ class Steps(Repository):
             STEPS.own(attempt),
         )
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> None:
             # What had failed before stays while the step waits, and is told once it has succeeded.
             values: dict[str, Any] = {"state": state, "message": message, "ended": now if state.is_end else None}
             if state is StepState.SUCCESS:
@@ -161,7 +159,7 @@ class Steps(Repository):
                 values["fixed"] = None
             tx.execute(update(action_step).where(this).values(values))
 
-        self._database.write(work)
+        self._transact(work)
 
     def of_action(self, action_id: str) -> list[StepRecord]:
         """Return the steps of an action that have begun, in the order in which their newest attempts did.

@@ -58,8 +58,7 @@ class Wishes(Repository):
         VersionChanged : a record has another version by now; nothing was written.
         """
 
-        def work(tx: Connection) -> dict[str, int]:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> dict[str, int]:
             require_versions(tx, site, versions)
             version = node.c.wanted_version + 1
             these = (node.c.site == site, node.c.wanted_digest.is_not(None), among(node.c.name, nodes))
@@ -74,7 +73,7 @@ class Wishes(Repository):
             write_changes(tx, now, site, touched_nodes(touched), user)
             return touched
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def adopt(
         self,
@@ -101,8 +100,7 @@ class Wishes(Repository):
         VersionChanged : a record has another version than `versions` say.
         """
 
-        def work(tx: Connection) -> dict[str, int]:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> dict[str, int]:
             require_versions(tx, site, versions)
             require_free(tx, site)
             newest = select(revision.c.number).where(revision.c.site == site).order_by(revision.c.number.desc())
@@ -135,7 +133,7 @@ class Wishes(Repository):
             _keep(tx, now, site, "adopt", EventKind.ADOPTED, said, user, detail)
             return dict.fromkeys(sorted(adopted), int(number or 0))
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def audit(self, site: str, limit: int = 50) -> list[AuditedRequest]:
         """Return what was asked for of a site's nodes, the newest first."""

@@ -7,7 +7,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, select
@@ -322,12 +322,11 @@ class Revisions(Repository):
         """Keep a design that was not committed, for an hour at most, and return the unguessable token that opens it."""
         token = secrets.token_urlsafe(32)
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> None:
             tx.execute(delete(candidate).where(candidate.c.created <= now - CANDIDATE_LIFE))
             tx.execute(plain_insert(candidate).values(token=token, site=site, created=now, text=text))
 
-        self._database.write(work)
+        self._transact(work)
         return token
 
     def remove_candidate(self, token: str) -> None:

@@ -53,8 +53,7 @@ class SiteStops(Repository):
         after : seconds from now on, by the database's clock.
         """
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> None:
             row = insert(site_stop).values(site=site, why=why, at=now + timedelta(seconds=after), resumed=now)
             resumed = case((site_stop.c.at <= now, now), else_=site_stop.c.resumed)
             new = {"why": row.excluded.why, "at": row.excluded.at, "resumed": resumed}
@@ -62,7 +61,7 @@ class SiteStops(Repository):
             if after <= 0:
                 _settle(tx, now, site)
 
-        self._database.write(work)
+        self._transact(work)
 
     def of_sites(self) -> dict[str, str]:
         """Return all sites that have a revision, by name, each with why nobody watches it now; "": it is watched."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, and_, select, update
@@ -210,8 +211,7 @@ class Groups(Repository):
         StoreError : there was an attempt of another key, and this one does not take over.
         """
 
-        def work(tx: Connection) -> GroupRecord:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> GroupRecord:
             this = (group_run.c.action_id == action_id, group_run.c.name == group)
             # Two that open the same group go one after the other from here; with places to take, all of the action do.
             locked = this if may_begin is None else this[:1]
@@ -233,7 +233,7 @@ class Groups(Repository):
             tx.execute(update(group_run).where(*this, group_run.c.attempt == found.attempt).values(values))
             return read_group(tx, action_id, group)
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def save_criteria(self, action_id: str, group: str, attempt: int, criteria: Sequence[CriterionResult]) -> bool:
         """Keep criteria that were judged before the verdict, so that a resumed attempt can still report them.
@@ -286,8 +286,7 @@ class Groups(Repository):
             raise ValueError(f"{state} is not a verdict of a group")
         data = criteria_data(criteria)
 
-        def work(tx: Connection) -> bool:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> bool:
             this = (group_run.c.action_id == action_id, group_run.c.name == group, group_run.c.attempt == attempt)
             judged = tx.execute(
                 update(group_run)
@@ -310,7 +309,7 @@ class Groups(Repository):
                 tell_group_failed(tx, now, site, action_id, group, reason, facts)
             return True
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def interrupt(self, action_id: str, group: str) -> bool:
         """Judge a group whose task ended without a verdict and will not go on: failure, `interrupted`.
@@ -328,8 +327,7 @@ class Groups(Repository):
         NotFound : the action's plan has no group of this name.
         """
 
-        def work(tx: Connection) -> bool:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> bool:
             read_group(tx, action_id, group)
             site = read_action(tx, action_id).site
             if not interrupt_groups(tx, now, site, action_id, group):
@@ -339,4 +337,4 @@ class Groups(Repository):
             write_events(tx, now, site, action_id, [ended])
             return True
 
-        return self._database.write(work)
+        return self._transact(work)

@@ -15,10 +15,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, String, and_, cast, exists, func, literal, null, or_, select, update
 
 from site_store.records import Lease
-from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, pairs
 from site_store.status.events import EventKind, NewEvent, write_events
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository, require_lease
 from site_store.tables import node, node_drift, user_state
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.words import Status
@@ -84,7 +83,7 @@ class FoundDrift:
     said: str = ""
 
 
-class Drifts(Repository):
+class Drifts(LedRepository):
     """Drifts of sites."""
 
     def names(self, site: str) -> frozenset[str]:
@@ -204,14 +203,12 @@ class Drifts(Repository):
         still = or_(is_drifted, node.c.status == Status.PROCESSING)
         over = (node_drift.c.site == site, node_drift.c.ended.is_(None), ~there.where(still).correlate(node_drift))
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> None:
             tx.execute(update(node_drift).where(*over).values(ended=now))
 
         query = select(node_drift.c.node).where(*over).limit(1)
         if self._database.read(lambda tx: tx.execute(query).first()) is not None:
-            self._database.write(work)
+            self._transact_led(held, work)
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Return by site how many drifts there are now, and how many there ever were."""

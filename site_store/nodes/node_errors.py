@@ -207,8 +207,7 @@ class NodeErrors(Repository):
         VersionChanged : a record has another version by now; nothing was written.
         """
 
-        def work(tx: Connection) -> dict[str, bool]:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> dict[str, bool]:
             require_versions(tx, site, versions)
             cleared: dict[str, bool] = {}
             for name, op in sorted(ops.items()):
@@ -225,7 +224,7 @@ class NodeErrors(Repository):
                     tx.execute(changed.values(version=node.c.version + 1))
             return cleared
 
-        return self._database.write(work)
+        return self._transact(work)
 
 
 def read_reports(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, or_, select, update
 
 from site_store.nodes.node_errors import MOST_REPORTS, read_reports
 from site_store.records import Lease
-from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, by_code_point
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository
 from site_store.status.outbox import read_notifications, write_notification
 from site_store.tables import node, node_error
 from strategy_lib.goals.node_errors import NodeError, NodeReport, RemovalProgress, ReportState
@@ -22,7 +22,7 @@ LEFT_DESIGN = "left_design"
 """The step of the removal of a node that nobody has begun to destroy."""
 
 
-class NodeReports(Repository):
+class NodeReports(LedRepository):
     """Reports of nodes (rules 47 and 48)."""
 
     def of_site(
@@ -61,9 +61,7 @@ class NodeReports(Repository):
         Raises `LeaseLost`: nothing was written.
         """
 
-        def work(tx: Connection) -> int:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> int:
             new = select(node_error.c.site).where(node_error.c.state == str(ReportState.FAILED)).distinct()
             told = 0
             for site in sorted(tx.scalars(new)):
@@ -90,7 +88,7 @@ class NodeReports(Repository):
                 told += len(reports)
             return told
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
 
 def _report(site: str, row: Row[*tuple[Any, ...]], error: NodeError | None) -> NodeReport:

@@ -43,8 +43,7 @@ class NodeTroubles(Repository):
         LeaseLost : another process may lead by now; nothing was written.
         """
 
-        def work(tx: Connection) -> int:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> int:
             edges = _edges(tx, site)
             if not edges:
                 return 0
@@ -67,7 +66,7 @@ class NodeTroubles(Repository):
         def differs(tx: Connection) -> bool:
             return bool(_edges(tx, site))
 
-        return self._database.write(work) if self._database.read(differs) else 0
+        return self._transact(work) if self._database.read(differs) else 0
 
 
 def _edges(tx: Connection, site: str) -> list[dict[str, Any]]:

@@ -12,10 +12,9 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, case, exists, func, literal, select, update
 
 from site_store.records import Lease
-from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, json_rows
 from site_store.sql.rows import json_list
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository
 from site_store.status.status_records import ProvisionerListRecord
 from site_store.status.watches import note_gap
 from site_store.tables import node, operation, provisioner_list
@@ -28,7 +27,7 @@ _AT_ONCE = 10_000
 _HEAD = select(provisioner_list.c.connection, provisioner_list.c.digest, provisioner_list.c.read_at)
 
 
-class ProvisionerLists(Repository):
+class ProvisionerLists(LedRepository):
     """Lists by site."""
 
     def save(
@@ -58,8 +57,7 @@ class ProvisionerLists(Repository):
         written = msgspec.json.encode(dict(nodes), order="deterministic")
         text, digest = written.decode(), hashlib.sha256(written).hexdigest()
 
-        def work(tx: Connection) -> bool:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> bool:
             over = tx.scalar(select(func.max(operation.c.over)).where(operation.c.site == site))
             read_at = min(asked or now, now)
             if over is not None and over > now:
@@ -100,7 +98,7 @@ class ProvisionerLists(Repository):
                     tx.execute(update(node).where(node.c.site == site, these).values(values))
             return True
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def get(self, site: str) -> ProvisionerListRecord | None:
         """Return the list that was read last, None where none ever was."""
@@ -113,11 +111,10 @@ class ProvisionerLists(Repository):
     def note_pace(self, held: Lease, site: str, seconds: float) -> None:
         """Note how many seconds lie between two questions of the site's leader now. Raises `LeaseLost`."""
 
-        def work(tx: Connection) -> None:
-            require_lease(tx, held, self._shared_now(tx))
+        def work(tx: Connection, _now: datetime) -> None:
             tx.execute(update(provisioner_list).where(provisioner_list.c.site == site).values(every_seconds=seconds))
 
-        self._database.write(work)
+        self._transact_led(held, work)
 
     def left_since(self, site: str, read_at: datetime) -> dict[str, str]:
         """Return how operations that were over only after a list was read have left their nodes.

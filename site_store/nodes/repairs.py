@@ -17,10 +17,9 @@ from site_store.nodes.drifts import show_drifted, show_powered_on
 from site_store.nodes.node_status import done_again
 from site_store.nodes.repair_switches import is_stopped
 from site_store.records import Lease
-from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert
 from site_store.status.events import EventKind, NewEvent, write_events
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository
 from site_store.status.owner_queries import is_site_stopped
 from site_store.tables import (
     node,
@@ -50,7 +49,7 @@ class BegunRepair:
         return powers_on(self.run_id)
 
 
-class Repairs(Repository):
+class Repairs(LedRepository):
     """Repairs of sites."""
 
     def ailing(self, site: str) -> list[AilingNode]:
@@ -91,9 +90,7 @@ class Repairs(Repository):
     def observe(self, held: Lease, site: str, said: Mapping[AilingNode, str]) -> None:
         """Note once what would be done to nodes. Raises `LeaseLost`."""
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> None:
             for one, text in said.items():
                 row = insert(repair).values(
                     site=site,
@@ -110,7 +107,7 @@ class Repairs(Repository):
                 if tx.execute(row.on_conflict_do_nothing().returning(repair.c.node)).all():
                     write_events(tx, now, site, None, [NewEvent(EventKind.REPAIR, text, node=one.name)])
 
-        self._database.write(work)
+        self._transact_led(held, work)
 
     def begin(
         self,
@@ -137,9 +134,7 @@ class Repairs(Repository):
         LeaseLost : another process may lead by now; nothing is begun.
         """
 
-        def work(tx: Connection) -> bool:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> bool:
             if is_stopped(tx, site):
                 return False
             rows = [
@@ -165,7 +160,7 @@ class Repairs(Repository):
                 return False
             return True
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
     def under_way(self, site: str) -> list[BegunRepair]:
         """Return the repairs of a site that have begun and are not settled, by run."""
@@ -188,9 +183,7 @@ class Repairs(Repository):
     def started(self, held: Lease, site: str, run_id: str, action_id: str) -> None:
         """Note which action repairs these nodes. Raises `LeaseLost`."""
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> None:
             these = (repair.c.site == site, repair.c.run_id == run_id)
             rows = update(repair).where(*these).values(action_id=action_id).returning(repair.c.node, repair.c.revision)
             text = f"is repaired by action {action_id}"
@@ -202,14 +195,12 @@ class Repairs(Repository):
                 tx, now, site, action_id, [NewEvent(EventKind.REPAIR, what, node=name) for name, what in said.items()]
             )
 
-        self._database.write(work)
+        self._transact_led(held, work)
 
     def refused(self, held: Lease, site: str, run_id: str, why: str) -> None:
         """Note that no action was started: the next attempt waits for its delay. Raises `LeaseLost`."""
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> None:
             these = (repair.c.site == site, repair.c.run_id == run_id, repair.c.result.is_(None))
             nodes = list(tx.scalars(select(repair.c.node).where(*these)))
             tx.execute(update(repair).where(*these).values(ended=now, result=str(RepairResult.REFUSED)))
@@ -218,14 +209,12 @@ class Repairs(Repository):
             text = f"its repair was refused: {why}"
             write_events(tx, now, site, None, [NewEvent(EventKind.REPAIR, text, node=name) for name in nodes])
 
-        self._database.write(work)
+        self._transact_led(held, work)
 
     def powered_on(self, held: Lease, site: str, run_id: str, refused: Mapping[str, str]) -> None:
         """Note which nodes were powered on, and why others were not. Raises `LeaseLost`."""
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> None:
             these = (repair.c.site == site, repair.c.run_id == run_id, repair.c.result.is_(None))
             said = []
             for name in tx.scalars(select(repair.c.node).where(*these).order_by(repair.c.node)).all():
@@ -238,7 +227,7 @@ class Repairs(Repository):
             show_drifted(tx, now, site, list(refused))
             write_events(tx, now, site, None, said)
 
-        self._database.write(work)
+        self._transact_led(held, work)
 
     def settle_powered_on(self, held: Lease, site: str, run_id: str, patience: timedelta) -> dict[str, RepairResult]:
         """Note what came of nodes that were powered on, as `settle` does; those that are not back may be so long.
@@ -259,9 +248,7 @@ class Repairs(Repository):
         self, held: Lease, site: str, of_it: ColumnElement[bool], action_id: str | None, patience: timedelta
     ) -> dict[str, RepairResult]:
 
-        def work(tx: Connection) -> dict[str, RepairResult]:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> dict[str, RepairResult]:
             these = (repair.c.site == site, of_it, repair.c.result.is_(None))
             facts = (repair.c.node, repair.c.reason, repair.c.begun, node.c.status, node.c.standing, node.c.fixed)
             of_node = and_(node.c.site == repair.c.site, node.c.name == repair.c.node)
@@ -289,7 +276,7 @@ class Repairs(Repository):
             write_events(tx, now, site, action_id, said)
             return results
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
     def counts(self) -> Counter[tuple[str, str]]:
         """Return by site and result how many repairs of nodes are over."""

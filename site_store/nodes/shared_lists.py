@@ -11,10 +11,9 @@ from typing import Any
 from sqlalchemy import Connection, delete, select, update
 
 from site_store.records import Lease
-from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock, insert
 from site_store.sql.rows import moment
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository
 from site_store.status.status_records import SharedListRecord
 from site_store.tables import shared_list
 
@@ -27,7 +26,7 @@ _HEAD = (
 )
 
 
-class SharedLists(Repository):
+class SharedLists(LedRepository):
     """Lists by their names."""
 
     def get(self, name: str) -> SharedListRecord:
@@ -64,8 +63,7 @@ class SharedLists(Repository):
             The seconds that the last answer took, 0 where there was none. None: not now.
         """
 
-        def work(tx: Connection) -> float | None:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> float | None:
             begun = {"flight": flight, "begun_at": now, "alive_until": now + timedelta(seconds=seconds)}
             row = insert(shared_list).values(name=name, answer="", took=0.0, timed_out=0, **begun)
             known = shared_list.c
@@ -79,7 +77,7 @@ class SharedLists(Repository):
             took: float | None = tx.scalar(taken.returning(known.took))
             return took
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def prolong(self, name: str, flight: str, seconds: float) -> bool:
         """Say that the process of a flight is alive; False: another has taken the flight over meanwhile."""
@@ -125,13 +123,11 @@ class SharedLists(Repository):
         """Delete lists that nobody has asked for since a moment, and return how many. Raises `LeaseLost`."""
         old = delete(shared_list).where(shared_list.c.begun_at < older_than)
 
-        def work(tx: Connection) -> int:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> int:
             is_over = shared_list.c.alive_until.is_(None) | (shared_list.c.alive_until <= now)
             return tx.execute(old.where(is_over)).rowcount
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
     def _change(self, name: str, flight: str, values: Any) -> bool:
         def work(tx: Connection) -> bool:

@@ -19,12 +19,11 @@ from sqlalchemy import Connection, Row, Select, and_, delete, func, or_, select
 from site_store.nodes.node_memory_rows import read_memory, write_memory
 from site_store.nodes.user_states import write_by_controller
 from site_store.records import Lease
-from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, clock, insert, names_table
 from site_store.sql.rows import moment
 from site_store.status.counting import changes, touch_site
 from site_store.status.events import EventKind, NewEvent, write_events, write_node_events
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository
 from site_store.tables import (
     node,
     node_view,
@@ -152,7 +151,7 @@ def read_version(tx: Connection, site: str, *, lock: bool = False) -> Version:
     return NOTHING_PUBLISHED if row is None else Version(row.epoch, row.number)
 
 
-class SiteViews(Repository):
+class SiteViews(LedRepository):
     """Published versions of sites."""
 
     def pulses(self, sites: Collection[str]) -> dict[str, Pulse]:
@@ -192,9 +191,7 @@ class SiteViews(Repository):
         LeaseLost : another process may lead by now; nothing is written.
         """
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> None:
             write_memory(tx, site, memory)
             if gone:
                 tx.execute(delete(node_view).where(node_view.c.site == site, among(node_view.c.node, gone)))
@@ -204,7 +201,7 @@ class SiteViews(Repository):
             touch_site(tx, site)
 
         if memory or gone or taken_down or events:
-            self._database.write(work)
+            self._transact_led(held, work)
 
     def published(self, site: str) -> SiteViewRecord | None:
         """Return the newest version of a site, None before the first."""
@@ -256,9 +253,7 @@ class SiteViews(Repository):
         digest = hashlib.sha256(rest.encode()).hexdigest()
         log = json.dumps({name: list(change) for name, change in changes.items()}, separators=(",", ":"))
 
-        def work(tx: Connection) -> SiteViewRecord:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> SiteViewRecord:
             last = tx.execute(
                 select(site_view.c.epoch, site_view.c.number).where(site_view.c.site == site)
             ).one_or_none()
@@ -282,7 +277,7 @@ class SiteViews(Repository):
                 write_node_events(tx, now, site, names, NewEvent(EventKind.NODE_STATE, message, data=data))
             return SiteViewRecord(site, version, now, held.owner, state, digest)
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
     def changes(self, site: str, since: Version | None = None, limit: int = 100) -> list[ViewChange]:
         """Return the log of a site's versions after `since`, the newest first."""
@@ -306,12 +301,11 @@ class SiteViews(Repository):
     def prune(self, held: Lease, site: str, before: datetime) -> int:
         """Forget the log of versions that are older; return how many. Raises `LeaseLost`."""
 
-        def work(tx: Connection) -> int:
-            require_lease(tx, held, self._shared_now(tx))
+        def work(tx: Connection, _now: datetime) -> int:
             old = (site_view_change.c.site == site, site_view_change.c.published_at < before)
             return tx.execute(delete(site_view_change).where(*old)).rowcount
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
     def began_since(self, site: str, op: int) -> tuple[int, frozenset[str]]:
         """Return the newest operation of a site after this one, and the nodes that those since then are about."""

@@ -131,8 +131,7 @@ class Operations(Repository):
             False: another has the right, or it is submitted or over, or the action has lost its site.
         """
 
-        def work(tx: Connection) -> bool:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> bool:
             free = or_(
                 operation.c.lease_owner.is_(None), operation.c.lease_owner == owner, operation.c.lease_until <= now
             )
@@ -148,7 +147,7 @@ class Operations(Repository):
                 ).rowcount
             )
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def mark_submitted(self, op: int, provisioner_task: str) -> None:
         """Record which provisioner task an operation became. Recorded also when its action has ended meanwhile.
@@ -250,8 +249,7 @@ class Operations(Repository):
         StoreError : no operation has this number.
         """
 
-        def work(tx: Connection) -> frozenset[str]:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> frozenset[str]:
             this = read_operation(tx, op)
             applied = apply_outcome(tx, now, this, outcome, note)
             if status is not None:
@@ -259,7 +257,7 @@ class Operations(Repository):
             follow_operation(tx, now, this, outcome, applied.succeeded)
             return applied.superseded
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def record_late_outcome(self, op: int, outcome: Outcome, note: str = "", *, over: bool = True) -> frozenset[str]:
         """Write what was learnt too late of an operation's nodes: `unknown` becomes the true state (rule 14).
@@ -284,8 +282,7 @@ class Operations(Repository):
         StoreError : no operation has this number.
         """
 
-        def work(tx: Connection) -> frozenset[str]:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> frozenset[str]:
             this = read_operation(tx, op)
             applied = apply_late_outcome(tx, now, this, outcome, note)
             if over:
@@ -293,7 +290,7 @@ class Operations(Repository):
             follow_operation(tx, now, this, outcome, applied.succeeded, late=True)
             return applied.known
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def finish(self, op: int, status: OperationStatus, result: str | None = None) -> bool:
         """Record the end of an operation, after its outcome was recorded (or pass `status` to `record_outcome`).

@@ -241,15 +241,14 @@ class Tasks(Repository):
         """
         phases = GROUP_PHASES[GROUP_PHASES.index(phase) :]
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> None:
             withhold(tx, now, action_id, phases, withheld)
             if as_wanted:
                 _settle_pending(tx, action_id, phases, as_wanted, TaskStatus.SUCCESS, None, now)
                 site: str = tx.scalars(select(action.c.site).where(action.c.id == action_id)).one()
                 number_as_wanted(tx, site, action_id, phases, as_wanted)
 
-        self._database.write(work)
+        self._transact(work)
 
     def withheld(self, action_id: str, group: str | None = None) -> dict[str, str]:
         """Return the nodes of an action, or of one of its groups, that are not to be submitted, with the reasons."""

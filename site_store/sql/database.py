@@ -181,6 +181,10 @@ class Repository:
     def _shared_now(self, tx: Connection) -> datetime:
         return self._database.shared_time(tx)
 
+    def _transact(self, work: Callable[[Connection, datetime], T]) -> T:
+        """Run `work` in one transaction, with the database's time (`Database.write`)."""
+        return self._database.write(lambda tx: work(tx, self._shared_now(tx)))
+
 
 def _asks_for_repetition(error: DBAPIError) -> bool:
     """Whether the database rolled back only because of others at work, so that the same again may well pass."""

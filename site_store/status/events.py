@@ -11,11 +11,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, insert, literal, select
 
 from site_store.records import EventRecord, Lease
-from site_store.sql.database import Repository
 from site_store.sql.errors import NotFound
 from site_store.sql.postgresql import names
 from site_store.sql.storable import plain
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository
 from site_store.tables import event
 
 
@@ -114,7 +113,7 @@ def _record(row: Row[*tuple[Any, ...]]) -> EventRecord:
     )
 
 
-class Events(Repository):
+class Events(LedRepository):
     """The history."""
 
     def add(
@@ -150,9 +149,7 @@ class Events(Repository):
         """
         old = delete(event).where(event.c.at < older_than, event.c.kind.not_in(KEPT))
 
-        def work(tx: Connection) -> int:
-            if held is not None:
-                require_lease(tx, held, self._shared_now(tx))
+        def work(tx: Connection, _now: datetime) -> int:
             return tx.execute(old).rowcount
 
-        return self._database.write(work)
+        return self._transact_led(held, work)

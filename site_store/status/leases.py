@@ -15,10 +15,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlalchemy import Connection, String, case, cast, select, update
 
@@ -28,6 +28,8 @@ from site_store.sql.errors import StoreError
 from site_store.sql.postgresql import among, clock, insert, pairs
 from site_store.sql.rows import moment
 from site_store.tables import check_result, lease
+
+T = TypeVar("T")
 
 CONTROLLER: Final = "controller"
 """The lease of the one controller that is at work; also what it is called as an owner."""
@@ -53,11 +55,28 @@ def require_lease(tx: Connection, held: Lease, now: datetime) -> None:
         raise LeaseLost(f"the lease {held.name!r} of {held.owner} (epoch {held.epoch}) is lost: take it again")
 
 
+class LedRepository(Repository):
+    """A repository of which some methods are for who has a lease."""
+
+    def _transact_led(self, held: Lease | None, work: Callable[[Connection, datetime], T]) -> T:
+        """Run `work` in one transaction while the lease is held, with the database's time; None: anybody may.
+
+        Raises `LeaseLost`: nothing was written.
+        """
+
+        def fenced(tx: Connection, now: datetime) -> T:
+            if held is not None:
+                require_lease(tx, held, now)
+            return work(tx, now)
+
+        return self._transact(fenced)
+
+
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Leases(Repository):
+class Leases(LedRepository):
     """Leases by their names."""
 
     def take(self, name: str, owner: str, seconds: float) -> Lease | None:
@@ -77,8 +96,7 @@ class Leases(Repository):
 
         secret = secrets.token_urlsafe(32)
 
-        def work(tx: Connection) -> Lease | None:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> Lease | None:
             least = int(now.timestamp())
             wanted = insert(lease).values(
                 name=name,
@@ -108,7 +126,7 @@ class Leases(Repository):
             ).one_or_none()
             return None if row is None else Lease(row.name, row.owner, row.epoch, row.expires_at, secret)
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def holds(self, name: str, epoch: int, secret: str) -> bool:
         """Tell whether a lease is held now, in this epoch and by the one who has its secret."""
@@ -127,14 +145,12 @@ class Leases(Repository):
         Raises `LeaseLost`: it has run out or was given up, and another may have it.
         """
 
-        def work(tx: Connection) -> Lease:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> Lease:
             until = now + timedelta(seconds=seconds)
             tx.execute(update(lease).where(lease.c.name == held.name).values(expires_at=until, renewed=now))
             return replace(held, expires_at=until)
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
     def renew_all(self, held: Collection[Lease], seconds: float) -> dict[str, Lease]:
         """Prolong many leases at once, and return those that were, by name.
@@ -143,8 +159,7 @@ class Leases(Repository):
         """
         by_name = {one.name: one for one in held}
 
-        def work(tx: Connection) -> dict[str, Lease]:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> dict[str, Lease]:
             until = now + timedelta(seconds=seconds)
             given = pairs({one.name: str(one.epoch) for one in held})
             mine = (lease.c.name == given.c.key, cast(lease.c.epoch, String) == given.c.value)
@@ -155,13 +170,12 @@ class Leases(Repository):
             kept = tx.scalars(update(lease).where(*still).values(expires_at=until, renewed=now).returning(lease.c.name))
             return {name: replace(by_name[name], expires_at=until) for name in kept}
 
-        return self._database.write(work) if held else {}
+        return self._transact(work) if held else {}
 
     def give_up(self, held: Lease) -> bool:
         """Let a lease run out now, so that the next one need not wait; False when it was lost already."""
 
-        def work(tx: Connection) -> bool:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> bool:
             return bool(
                 tx.execute(
                     update(lease)
@@ -171,7 +185,7 @@ class Leases(Repository):
                 ).rowcount
             )
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def of_others(self, owner: str) -> frozenset[str]:
         """Return the leases that others have now: to ask for one of those would only stand in their way."""
@@ -192,7 +206,7 @@ class Leases(Repository):
         return None if row is None else Lease(row.name, row.owner, row.epoch, row.expires_at, renewed=row.renewed)
 
 
-class Checks(Repository):
+class Checks(LedRepository):
     """What was found when something outside was looked at last: Airflow, a site's provisioner."""
 
     def record(self, held: Lease, subject: str, problem: str | None) -> None:
@@ -209,16 +223,14 @@ class Checks(Repository):
         LeaseLost : the lease is lost.
         """
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> None:
             row = insert(check_result).values(subject=subject, problem=problem, since=now, checked_at=now)
             same = check_result.c.problem.is_not_distinct_from(row.excluded.problem)
             since = case((same, check_result.c.since), else_=row.excluded.since)
             changes = {"problem": row.excluded.problem, "since": since, "checked_at": row.excluded.checked_at}
             tx.execute(row.on_conflict_do_update(index_elements=["subject"], set_=changes))
 
-        self._database.write(work)
+        self._transact_led(held, work)
 
     def newest(self) -> list[CheckRecord]:
         """Return the newest result of each check, by subject."""

@@ -14,9 +14,8 @@ from sqlalchemy import Connection, case, delete, func, select, update
 
 from design_rendering.kinds.objects import ObjectKey
 from site_store.records import Lease
-from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository
 from site_store.status.outbox import delivery_record, outbox_record, read_notifications, write_notification
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox
@@ -80,7 +79,7 @@ def watcher_of(target: str) -> str:
     return target.removeprefix(INSTALLED) if target.startswith(INSTALLED) else WEBHOOK
 
 
-class ObjectChanges(Repository):
+class ObjectChanges(LedRepository):
     """Changes of objects, and their deliveries to watchers."""
 
     def route(self, held: Lease, watchers: Mapping[str, Collection[str]]) -> int:
@@ -95,9 +94,7 @@ class ObjectChanges(Repository):
         LeaseLost : nothing was written.
         """
 
-        def work(tx: Connection) -> int:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> int:
             new = select(outbox).where(outbox.c.routed.is_(None), _CHANGES).order_by(outbox.c.id).limit(_ROUTED_AT_ONCE)
             found = [outbox_record(row) for row in tx.execute(new)]
             known: dict[str, Notifications] = {}
@@ -118,7 +115,7 @@ class ObjectChanges(Repository):
             tx.execute(delete(outbox).where(outbox.c.id.in_(ids.difference(watched))))
             return len(found)
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
     def waiting(self) -> set[str]:
         """Return the watchers that something waits for."""
@@ -134,8 +131,7 @@ class ObjectChanges(Repository):
         installed = delivery.c.target.startswith(INSTALLED, autoescape=True)
         of_it = ~installed if watcher == WEBHOOK else delivery.c.target == f"{INSTALLED}{watcher}"
 
-        def work(tx: Connection) -> tuple[OutboxRecord, DeliveryRecord] | None:
-            require_lease(tx, held, self._shared_now(tx))
+        def work(tx: Connection, _now: datetime) -> tuple[OutboxRecord, DeliveryRecord] | None:
             query = select(delivery).join(outbox, outbox.c.id == delivery.c.outbox_id).where(_CHANGES, of_it)
             query = query.where(delivery.c.next_try.is_not(None), delivery.c.delivered.is_(None))
             row = tx.execute(query.order_by(delivery.c.outbox_id, delivery.c.target).limit(1)).one_or_none()
@@ -146,17 +142,16 @@ class ObjectChanges(Repository):
             event = tx.execute(select(outbox).where(outbox.c.id == found.outbox_id)).one()
             return outbox_record(event), found
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
     def record(self, held: Lease, told: DeliveryRecord, error: str | None) -> None:
         """Keep what came of it; `error` has no secrets, and None is success. Raises `LeaseLost`."""
 
-        def work(tx: Connection) -> None:
-            require_lease(tx, held, self._shared_now(tx))
-            done = None if error is not None else self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> None:
+            done = None if error is not None else now
             tx.execute(_of(told).values(error=error, delivered=done))
 
-        self._database.write(work)
+        self._transact_led(held, work)
 
     def counts(self) -> list[WatcherCount]:
         """Return for each watcher how many of the changes that are kept it was told, by name."""

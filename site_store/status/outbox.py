@@ -10,12 +10,11 @@ from sqlalchemy import Connection, Row, delete, func, select, update
 from ulid import ULID
 
 from site_store.records import Lease
-from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
 from site_store.sql.rows import filled
 from site_store.sql.storable import plain
 from site_store.status.events import EventNotFound
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox, revision
 from strategy_lib.parsing.notifications import NOBODY, NotificationKind, Notifications, parse_notifications
@@ -69,7 +68,7 @@ def read_notifications(tx: Connection, site: str) -> Notifications:
     return NOBODY if found is None else parse_notifications(found)
 
 
-class Outbox(Repository):
+class Outbox(LedRepository):
     """Notifications, and their deliveries to the targets of their sites."""
 
     def targets(self, site: str) -> Notifications:
@@ -100,9 +99,7 @@ class Outbox(Repository):
         Changes of objects are left out here and in `due`: they are told in another way (`object_changes.py`).
         """
 
-        def work(tx: Connection) -> int:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> int:
             new = select(outbox).where(outbox.c.routed.is_(None), _REPEATED).order_by(outbox.c.id)
             found = [outbox_record(row) for row in tx.execute(new.limit(_ROUTED_AT_ONCE))]
             known: dict[str, Notifications] = {}
@@ -117,7 +114,7 @@ class Outbox(Repository):
                 tx.execute(update(outbox).where(outbox.c.id.in_(ids)).values(routed=now))
             return len(found)
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
     def due(self, limit: int = 20) -> list[tuple[OutboxRecord, DeliveryRecord]]:
         """Return deliveries that are due, the longest first."""
@@ -153,9 +150,7 @@ class Outbox(Repository):
         LeaseLost : the lease is lost; the attempt is repeated by another.
         """
 
-        def work(tx: Connection) -> None:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> None:
             values: dict[str, Any] = {"attempts": tried.attempts + 1, "error": error, "next_try": None}
             if error is None:
                 values["delivered"] = now
@@ -164,7 +159,7 @@ class Outbox(Repository):
             this = (delivery.c.outbox_id == tried.outbox_id, delivery.c.target == tried.target)
             tx.execute(update(delivery).where(*this).values(values))
 
-        self._database.write(work)
+        self._transact_led(held, work)
 
     def waiting(self) -> dict[str, int]:
         """Return how many deliveries each site has waiting, sites without any left out."""
@@ -179,11 +174,10 @@ class Outbox(Repository):
     def prune(self, held: Lease, before: datetime) -> int:
         """Forget what happened before that, with its deliveries; return how much. Raises `LeaseLost`."""
 
-        def work(tx: Connection) -> int:
-            require_lease(tx, held, self._shared_now(tx))
+        def work(tx: Connection, _now: datetime) -> int:
             return int(tx.execute(delete(outbox).where(outbox.c.created < before)).rowcount)
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
 
 def outbox_record(row: Row[*tuple[Any, ...]]) -> OutboxRecord:

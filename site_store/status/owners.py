@@ -10,10 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, and_, case, func, literal, or_, select, union_all, update
 
 from site_store.records import OPEN, Lease, StepState
-from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock, insert, json_rows
 from site_store.sql.rows import json_list, moment, moment_or_none
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository
 from site_store.status.outbox import write_notification
 from site_store.status.owner_queries import is_site_stopped
 from site_store.status.reporters import checks_in_as
@@ -49,7 +48,7 @@ class OwnerChanges:
     back: tuple[str, ...] = ()
 
 
-class Owners(Repository):
+class Owners(LedRepository):
     """Owners by their names, such as `airflow:deploy_site` and `provisioner:slipway_provisioner`."""
 
     def check_in(
@@ -79,11 +78,9 @@ class Owners(Repository):
         LeaseLost : the lease is lost.
         """
 
-        def work(tx: Connection) -> None:
-            if held is not None:
-                require_lease(tx, held, self._shared_now(tx))
+        def work(tx: Connection, now: datetime) -> None:
             if alive:
-                at = self._shared_now(tx) - timedelta(seconds=ago)
+                at = now - timedelta(seconds=ago)
                 row = insert(owner).values(name=name, last_seen=at, interval_seconds=interval, detail=detail)
                 new = row.excluded
                 newest = case((new.last_seen > owner.c.last_seen, new.last_seen), else_=owner.c.last_seen)
@@ -93,7 +90,7 @@ class Owners(Repository):
                 tx.execute(update(owner).where(owner.c.name == name).values(detail=detail))
             _count_calls(tx, name, calls or {})
 
-        self._database.write(work)
+        self._transact_led(held, work)
 
     def all(self) -> tuple[datetime, list[OwnerCheckIn]]:
         """Return the database's time, and every owner that was ever seen or missed, by name."""
@@ -144,9 +141,7 @@ class Owners(Repository):
         LeaseLost : the lease is lost.
         """
 
-        def work(tx: Connection) -> OwnerChanges:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> OwnerChanges:
             for name in sorted(missing):
                 never_seen = insert(owner).values(name=name, last_seen=NEVER, interval_seconds=0.0)
                 tx.execute(never_seen.on_conflict_do_nothing())
@@ -173,7 +168,7 @@ class Owners(Repository):
                     _tell(tx, now, kind, known, expected)
             return OwnerChanges(tuple(one.name for one in unresponsive), tuple(one.name for one in back))
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
     def calls(self) -> dict[tuple[str, CallKey], CallCount]:
         """Return all calls to provisioners that were counted, by owner."""

@@ -175,15 +175,14 @@ class Reporters(Repository):
         TooManyReports : it was let in less than a second ago.
         """
 
-        def work(tx: Connection) -> ReporterRecord:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> ReporterRecord:
             known = _opened(tx, token, site)
             if known.last_used is not None and now - known.last_used < SHORTEST_PAUSE:
                 raise TooManyReports("a reporter writes at most once a second: send more leaves at once", 1)
             tx.execute(update(reporter).where(reporter.c.id == known.id).values(last_used=now))
             return _record(known)
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def foreign(self, site: str, action_id: str, name: str, places: Collection[tuple[str, str]]) -> ReportedLeaf | None:
         """Return a leaf that stands at one of these places, path and name, and is not of this owner; None: none."""
@@ -229,8 +228,7 @@ class Reporters(Repository):
             require_text("the path", leaf.parent)
             require_text("the message", leaf.message or "")
 
-        def work(tx: Connection) -> ReporterRecord:
-            now = self._shared_now(tx)
+        def work(tx: Connection, now: datetime) -> ReporterRecord:
             known = _opened(tx, token, site)
             of_action = select(action.c.site).where(action.c.id == action_id)
             if action_id and (found := tx.scalar(of_action)) != site:
@@ -265,7 +263,7 @@ class Reporters(Repository):
             tx.execute(seen.on_conflict_do_update(index_elements=["name"], set_=facts))
             return _record(known)
 
-        return self._database.write(work)
+        return self._transact(work)
 
     def reported(self, site: str, action_id: str = "", limit: int = MOST_LEAVES) -> list[ReportedLeaf]:
         """Return what reporters wrote below an action, or ("") below the standing view of the site, by path."""

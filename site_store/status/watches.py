@@ -7,11 +7,10 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, literal, select, update
 
 from site_store.records import Lease
-from site_store.sql.database import Repository
 from site_store.sql.postgresql import clock
 from site_store.sql.rows import moment
 from site_store.status.events import EventKind, NewEvent, write_events
-from site_store.status.leases import require_lease
+from site_store.status.leases import LedRepository
 from site_store.status.outbox import write_notification
 from site_store.status.owner_queries import watched, watched_from
 from site_store.tables import site
@@ -21,7 +20,7 @@ from strategy_lib.status.watching import Watched, judge_watching
 from strategy_lib.status.words import Status
 
 
-class Watches(Repository):
+class Watches(LedRepository):
     """The watch over all sites."""
 
     def all(self) -> dict[str, Watched]:
@@ -45,9 +44,7 @@ class Watches(Repository):
         LeaseLost : nothing was written.
         """
 
-        def work(tx: Connection) -> dict[str, Shown]:
-            now = self._shared_now(tx)
-            require_lease(tx, held, now)
+        def work(tx: Connection, now: datetime) -> dict[str, Shown]:
             found = {}
             for name, since, seen in _read(tx, self._database.given_time()):
                 is_missed = seen.is_silent(now) and (since or now - led_since > timedelta(seconds=seen.allowed))
@@ -55,7 +52,7 @@ class Watches(Repository):
                     found[name] = _note(tx, now, name, since, seen)
             return found
 
-        return self._database.write(work)
+        return self._transact_led(held, work)
 
 
 def note_gap(tx: Connection, now: datetime, name: str) -> None:

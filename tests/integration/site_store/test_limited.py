@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -107,7 +108,8 @@ def test_rule_41_each_method_that_writes_is_of_the_design_or_feedback() -> None:
     with new_store() as url, SiteStore.open(url) as store:
         for name, repository in vars(store).items():
             for method, function in inspect.getmembers(type(repository), inspect.isfunction):
-                if not method.startswith("_") and "_database.write(" in inspect.getsource(function):
+                writes = re.search(r"self\._(database\.write|transact|transact_led)\(", inspect.getsource(function))
+                if not method.startswith("_") and writes:
                     writing.add(f"{name}.{method}")
     assert writing == FEEDBACK | {f"{name}.{method}" for name, methods in WRITES.items() for method in methods}
 
