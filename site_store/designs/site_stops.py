@@ -65,9 +65,7 @@ class SiteStops(Repository):
 
     def of_sites(self) -> dict[str, str]:
         """Return all sites that have a revision, by name, each with why nobody watches it now; "": it is watched."""
-        given = self._database.given_time()
-        now = clock() if given is None else literal(given, site_stop.c.at.type)
-        here = and_(site_stop.c.site == site_table.c.name, site_stop.c.at <= now)
+        here = and_(site_stop.c.site == site_table.c.name, site_stop.c.at <= clock())
         query = select(site_table.c.name, site_stop.c.why).select_from(site_table.outerjoin(site_stop, here))
         return self._database.read_once(lambda tx: {row.name: row.why or "" for row in sorted(tx.execute(query))})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, exists, func, literal, or_, select
@@ -83,7 +82,7 @@ def require_sound(query: NodeQuery) -> None:
             raise ValueRefused(f"{name} must be the number of a revision, such as 3, and not {value[:40]!r}")
 
 
-def _stands(site: str, status: str, given: datetime | None, *, narrowed: bool) -> ColumnElement[bool]:
+def _stands(site: str, status: str, *, narrowed: bool) -> ColumnElement[bool]:
     """Whether this status is shown of a node, as `site_engine.trees.site.judge_node` shows it.
 
     Parameters
@@ -94,17 +93,12 @@ def _stands(site: str, status: str, given: datetime | None, *, narrowed: bool) -
     if status not in (*_OWING, Status.UNRESPONSIVE):
         return standing == status
     owner = func.coalesce(node.c.owner, default_owner(literal(site)).scalar_subquery(), "")
-    gone = and_(owner.in_(gone_owners(given)), ~is_site_stopped(literal(site), given))
+    gone = and_(owner.in_(gone_owners()), ~is_site_stopped(literal(site)))
     return and_(standing.in_(_OWING), gone) if status == Status.UNRESPONSIVE else and_(standing == status, ~gone)
 
 
-def filtered(site: str, query: NodeQuery, given: datetime | None) -> Select[Any]:
-    """Select the nodes that a query means, in no order.
-
-    Parameters
-    ----------
-    given : the time of a clock of tests; None: that of the database.
-    """
+def filtered(site: str, query: NodeQuery) -> Select[Any]:
+    """Select the nodes that a query means, in no order."""
     found = select(node.c.name).where(node.c.site == site)
     if query.text:
         # Before all else: most rows need not be looked at any further.
@@ -130,7 +124,7 @@ def filtered(site: str, query: NodeQuery, given: datetime | None) -> Select[Any]
     narrowed = query.group is not None
     for name, value in wanted:
         if name == "standing":
-            found = found.where(_stands(site, value, given, narrowed=narrowed))
+            found = found.where(_stands(site, value, narrowed=narrowed))
             narrowed = True
         elif name in _EQUAL:
             found = found.where(NODE_COLUMNS[name] == value)

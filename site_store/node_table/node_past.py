@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -40,13 +39,9 @@ from strategy_lib.node_states.publication import Version
 from strategy_lib.phase import GROUP_PHASES
 
 
-def past_columns(given_clock: bool) -> list[ColumnElement[Any]]:
-    """Return columns as `past_states` reads them, beside those of `repair_columns`.
-
-    Further parameters of the statement: `most_notes`; `now` where a clock of tests is given.
-    """
-    now = bindparam("now", type_=user_state.c.until.type) if given_clock else clock()
-    states = select(*state_columns()).select_from(with_states(node, now))
+def past_columns() -> list[ColumnElement[Any]]:
+    """Return columns as `past_states` reads them, beside those of `repair_columns`; a parameter: `most_notes`."""
+    states = select(*state_columns()).select_from(with_states(node))
     states = states.where(node.c.site == _SITE, node.c.name == _NAME, is_there).correlate(None)
     notes = state_notes(_SITE, _NAME, bindparam("most_notes", type_=event.c.id.type)).subquery()
     newest = select(site_view.c.epoch, site_view.c.number).where(site_view.c.site == _SITE)
@@ -68,10 +63,9 @@ def past_states(row: Row[*tuple[Any, ...]]) -> PastStates:
     )
 
 
-def repair_columns(given_clock: bool) -> list[ColumnElement[Any]]:
-    """Return columns as `repair_facts` reads them. A parameter: `now` where a clock of tests is given."""
-    now = bindparam("now", type_=user_state.c.until.type) if given_clock else clock()
-    held = in_force(now).where(user_state.c.site == _SITE, user_state.c.node == _NAME)
+def repair_columns() -> list[ColumnElement[Any]]:
+    """Return columns as `repair_facts` reads them."""
+    held = in_force(clock()).where(user_state.c.site == _SITE, user_state.c.node == _NAME)
     return [
         settings_column(_SITE),
         exists().where(repair_switch.c.site.in_((_SITE, ALL_SITES))).label("repair_stopped"),
@@ -96,7 +90,7 @@ _EVENTS_EACH = 10
 
 
 def read_past(
-    tx: Connection, site: str, name: str, limit: int, before: str | None, given: datetime | None, most_notes: int = 0
+    tx: Connection, site: str, name: str, limit: int, before: str | None, most_notes: int = 0
 ) -> NodePastFacts:
     """Return what happened to a node in the caller's transaction.
 
@@ -104,19 +98,18 @@ def read_past(
     ----------
     limit : how many actions at most, the newest first.
     before : only actions older than this one, for the next page.
-    given : the time of a clock of tests; None: that of the database.
     most_notes : so many notes on its states at most, with the states themselves; 0: neither.
     """
     asked = {"site": site, "name": name, "limit": limit} | ({} if before is None else {"before": before})
-    more = ({"most_notes": most_notes} if most_notes else {}) | ({} if given is None else {"now": given})
+    more = {"most_notes": most_notes} if most_notes else {}
     is_next = before is not None
     rows = tx.execute(_tasks(is_next), asked).all()
-    about_it = _about(is_next, given is not None, with_states=bool(most_notes))
+    about_it = _about(is_next, with_states=bool(most_notes))
     about = tx.execute(about_it, asked | {"path": _path_below(name)} | more).one()
     found = list(dict.fromkeys(row.id for row in rows))
     kept = set(found[:limit])
     leaves = [_leaf(site, item) for item in json_list(about.reported)]
-    now = moment(about.now) if given is None else given
+    now = moment(about.now)
     return NodePastFacts(
         read_at=now,
         owners=owners_of_site(about.owners, watched_from(about.watched, now)),
@@ -189,17 +182,14 @@ def _tasks(is_next: bool) -> Select[Any]:
 
 
 @cache
-def _about(is_next: bool, given_clock: bool, *, with_states: bool) -> Select[Any]:
-    """Select the node itself, its errors, and what was noted and reported of it.
-
-    Further parameters: `path`; `now` where a clock of tests is given.
+def _about(is_next: bool, *, with_states: bool) -> Select[Any]:
+    """Select the node itself, its errors, and what was noted and reported of it; a further parameter: `path`.
 
     Parameters
     ----------
-    given_clock : a clock of tests is given.
     with_states : also its states.
     """
-    of_states = past_columns(given_clock) if with_states else []
+    of_states = past_columns() if with_states else []
     noted = (
         select(event.c.id, event.c.at, event.c.action_id, event.c.group_name, event.c.kind, event.c.message)
         .add_columns(event.c.data)
@@ -232,7 +222,7 @@ def _about(is_next: bool, given_clock: bool, *, with_states: bool) -> Select[Any
         json_rows(select(*(errors.c[fact] for fact in ERROR_FACTS))).label("errors"),
         select(func.max(revision.c.number)).where(revision.c.site == _SITE).scalar_subquery().label("committed"),
         default_owner(_SITE).scalar_subquery().label("default_owner"),
-        *repair_columns(given_clock),
+        *repair_columns(),
         *of_states,
         watched(_SITE),
         *owners_now(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +18,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     func,
-    literal,
     null,
     or_,
     select,
@@ -47,7 +45,7 @@ from site_store.status.owner_queries import (
     watched_from,
 )
 from site_store.status.status_records import TOUCH, SitePart
-from site_store.tables import node, node_view, operation, site_group_node, status_count, user_state
+from site_store.tables import node, node_view, site_group_node, status_count, user_state
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.status.node_row import NodeRow
 
@@ -74,8 +72,7 @@ class SiteNodes(Repository):
         limit = max(1, min(query.limit, MOST_NODES))
         # A copy: statements are kept under it.
         query = replace(query, limit=limit, columns=dict(query.columns))
-        given = self._database.given_time()
-        facts = _facts(site, query, given)
+        facts = _facts(site, query)
 
         def work(tx: Connection) -> NodePage:
             rows = tx.execute(facts).all()
@@ -86,10 +83,10 @@ class SiteNodes(Repository):
             total = {} if known is None else {"known_total": known}
             whole = known is not None or _is_whole(query)
             about = tx.execute(
-                _about(None if whole else (site, query), given, is_known=known is not None),
+                _about(None if whole else (site, query), is_known=known is not None),
                 {"this_site": site, **total},
             ).one()
-            now = moment(about.now) if given is None else given
+            now = moment(about.now)
             seen = watched_from(about.watched, now)
             owners = owners_of_site(about.owners, seen)
             return NodePage(
@@ -150,8 +147,7 @@ class SiteNodes(Repository):
         before : only actions older than this one, for the next page.
         most_notes : so many notes on its states at most, with the states themselves; 0: neither.
         """
-        given = self._database.given_time()
-        return self._database.read(lambda tx: read_past(tx, site, name, limit, before, given, most_notes))
+        return self._database.read(lambda tx: read_past(tx, site, name, limit, before, most_notes))
 
 
 def _is_counted(query: NodeQuery) -> bool:
@@ -160,9 +156,9 @@ def _is_counted(query: NodeQuery) -> bool:
 
 
 @lru_cache(maxsize=_KEPT)
-def _facts(site: str, query: NodeQuery, given: datetime | None) -> Select[Any]:
+def _facts(site: str, query: NodeQuery) -> Select[Any]:
     """Select the nodes of a page, with their groups."""
-    found = filtered(site, query, given)
+    found = filtered(site, query)
     counted = _is_counted(query)
     keys = first_keys(found, query, max(query.limit, MOST_COUNTED) + 1 if counted else query.limit + 1).cte("keys")
     page = in_order(select(*keys.c), query, keys.c.sorted_by, keys.c.name).limit(query.limit + 1).subquery()
@@ -171,9 +167,8 @@ def _facts(site: str, query: NodeQuery, given: datetime | None) -> Select[Any]:
     columns = (*node.c, page.c.sorted_by, groups_of_node(), number.label("total"))
     joined: FromClause = node.join(page, same)
     if query.with_states:
-        now = clock() if given is None else literal(given, user_state.c.until.type)
         seen = and_(node_view.c.site == node.c.site, node_view.c.node == node.c.name)
-        until = or_(user_state.c.until.is_(None), user_state.c.until > now)
+        until = or_(user_state.c.until.is_(None), user_state.c.until > clock())
         is_set = (user_state.c.site == node.c.site, user_state.c.node == node.c.name)
         joined = joined.outerjoin(node_view, seen)
         joined = joined.outerjoin(user_state, and_(*is_set, user_state.c.state != NodeAvailability.UP, until))
@@ -187,7 +182,7 @@ def _states(row: Row[*tuple[Any, ...]]) -> NodeStates:
 
 
 @lru_cache(maxsize=_KEPT)
-def _about(asked: tuple[str, NodeQuery] | None, given: datetime | None, *, is_known: bool) -> Select[Any]:
+def _about(asked: tuple[str, NodeQuery] | None, *, is_known: bool) -> Select[Any]:
     """Select what a page says of its site, and how many nodes there are; a parameter: `this_site`.
 
     Parameters
@@ -198,15 +193,14 @@ def _about(asked: tuple[str, NodeQuery] | None, given: datetime | None, *, is_kn
     this_site = bindparam("this_site", type_=node.c.site.type)
     number: ColumnElement[int] = bindparam("known_total", type_=Integer()) if is_known else _of_roll_up(this_site)
     if asked is not None:
-        some = filtered(*asked, given).with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
+        some = filtered(*asked).with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
         number = select(func.count()).select_from(some).scalar_subquery()
-    now = clock() if given is None else literal(given, operation.c.lease_until.type)
     return select(
         number.label("total"),
         changes("", this_site).label("changes"),
         default_owner(this_site).scalar_subquery().label("default_owner"),
         dag_at_work(this_site).label("dag_id"),
-        is_leased(this_site, now).label("leased"),
+        is_leased(this_site).label("leased"),
         watched(this_site),
         *owners_now(),
     )

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, FromClause, Select, and_, func, literal, or_, select
 
+from site_store.sql.postgresql import clock
 from site_store.sql.rows import moment, moment_or_none
 from site_store.status.events import EventKind
 from site_store.tables import event, node, node_view, user_state
@@ -67,9 +68,9 @@ is_there: Final = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_n
 """Whether a site is about a node: it is wanted, or done and not removed yet."""
 
 
-def with_states(nodes: FromClause, now: ColumnElement[Any]) -> FromClause:
+def with_states(nodes: FromClause) -> FromClause:
     """Join nodes with what is known and published of them, and with what is set for them and in force now."""
-    in_force = or_(user_state.c.until.is_(None), user_state.c.until > now)
+    in_force = or_(user_state.c.until.is_(None), user_state.c.until > clock())
     seen = and_(node_view.c.site == node.c.site, node_view.c.node == node.c.name)
     is_set = and_(user_state.c.site == node.c.site, user_state.c.node == node.c.name, in_force)
     return nodes.outerjoin(node_view, seen).outerjoin(user_state, is_set)

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from site_store.node_table.state_query import UNSEEN, StateQuery, StateTotals, place_of, read_totals, require_sound
 from site_store.node_table.state_rows import NodeStateRow, is_there, state_columns, state_row, user_now, with_states
 from site_store.sql.database import Repository
-from site_store.sql.postgresql import among, clock
+from site_store.sql.postgresql import among
 from site_store.tables import node, node_view, site_group_node, user_state
 from strategy_lib.node_states.generated import NodeAvailability
 
@@ -65,12 +65,10 @@ class StateTable(Repository):
         require_sound(query)
         place = place_of(query)
         limit = max(1, min(query.limit, _MOST_ROWS))
-        given = self._database.given_time()
 
         def work(tx: Connection) -> StatePage:
-            now = clock() if given is None else literal(given, user_state.c.until.type)
             totals = read_totals(tx, site, query.taken_down, are_seen=query.sort in ("state", "reported", "since"))
-            table = _Table(tx, now, site, query, totals)
+            table = _Table(site, query, totals)
             rows = tx.execute(table.page(place, limit + 1)).all()
             total = totals.nodes if table.is_whole else rows[0].total if rows else 0
             last = rows[limit - 1] if len(rows) > limit else None
@@ -84,10 +82,8 @@ class StateTable(Repository):
 class _Table:
     """The nodes of one site joined with what is known, set and judged of them."""
 
-    def __init__(
-        self, tx: Connection, now: ColumnElement[Any], site: str, query: StateQuery, totals: StateTotals
-    ) -> None:
-        self._tx, self._now, self._site, self._query = tx, now, site, query
+    def __init__(self, site: str, query: StateQuery, totals: StateTotals) -> None:
+        self._site, self._query = site, query
         self._all_seen = totals.all_seen
         self._state: ColumnElement[Any] = node_view.c.state
         if query.taken_down:
@@ -120,7 +116,7 @@ class _Table:
     def page(self, place: tuple[Any, str] | None, limit: int) -> Select[Any]:
         """Select so many nodes behind this place in their order, and in the last column how many the query means."""
         keys = self._keys(place, limit)
-        joined = with_states(keys.join(node, and_(node.c.site == self._site, node.c.name == keys.c.name)), self._now)
+        joined = with_states(keys.join(node, and_(node.c.site == self._site, node.c.name == keys.c.name)))
         counted = self._rows().with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
         total = null() if self.is_whole else select(func.count()).select_from(counted).scalar_subquery()
         found = select(*state_columns(), keys.c.sorted_by, total.label("total")).select_from(joined)
@@ -144,7 +140,7 @@ class _Table:
 
     def _rows(self) -> Select[Any]:
         """Select the names of the nodes that the query means, in no order."""
-        found = select(node.c.name, self._sorted_by.label("sorted_by")).select_from(with_states(node, self._now))
+        found = select(node.c.name, self._sorted_by.label("sorted_by")).select_from(with_states(node))
         return found.where(node.c.site == self._site, is_there, *self._conditions())
 
     def _ranges(self, place: tuple[Any, str] | None) -> list[Select[Any]]:

@@ -71,7 +71,7 @@ class Repairs(LedRepository):
         """Return the sites that have nodes in error, or repairs that are not settled; of others nothing is to do."""
         ailing = exists().where(node.c.site == site_table.c.name, node.c.standing == Status.ERROR)
         unsettled = exists().where(repair.c.site == site_table.c.name, repair.c.result.is_(None))
-        stopped = is_site_stopped(site_table.c.name, self._database.given_time())
+        stopped = is_site_stopped(site_table.c.name)
         query = select(site_table.c.name).where(or_(ailing, unsettled), ~stopped)
         return self._database.read_once(lambda tx: frozenset(tx.scalars(query)))
 

@@ -31,14 +31,13 @@ class SharedLists(LedRepository):
 
     def get(self, name: str) -> SharedListRecord:
         """Return how it stands with a list, without its answer: it is asked for again and again."""
-        given = self._database.given_time()
 
         def work(tx: Connection) -> SharedListRecord:
             query = select(clock().label("now"), *_HEAD).where(shared_list.c.name == name)
             row = tx.execute(query).one_or_none()
             if row is None:
                 return SharedListRecord(self._shared_now(tx))
-            now = given or moment(row.now)
+            now = moment(row.now)
             is_asked = row.alive_until is not None and row.alive_until > now
             return SharedListRecord(now, row.asked_at, row.begun_at, is_asked, row.problem, row.again_at)
 

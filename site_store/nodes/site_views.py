@@ -91,17 +91,12 @@ def _query() -> Select[Any]:
     )
 
 
-def read_pulses(tx: Connection, sites: Collection[str], given: datetime | None = None) -> dict[str, Pulse]:
-    """Return the pulses of sites in one statement.
-
-    Parameters
-    ----------
-    given : the time of the clock of tests; None: the database's.
-    """
+def read_pulses(tx: Connection, sites: Collection[str]) -> dict[str, Pulse]:
+    """Return the pulses of sites in one statement."""
     parameters = {"sites": list(sites)}
     return {
         row.name: Pulse(
-            given or moment(row.now),
+            moment(row.now),
             row.revision or 0,
             row.read_at,
             (row.users, row.last),
@@ -156,8 +151,7 @@ class SiteViews(LedRepository):
 
     def pulses(self, sites: Collection[str]) -> dict[str, Pulse]:
         """Return what tells a leader whether anything of its sites is new, in one statement for all of them."""
-        given = self._database.given_time()
-        return self._database.read_once(lambda tx: read_pulses(tx, sites, given)) if sites else {}
+        return self._database.read_once(lambda tx: read_pulses(tx, sites)) if sites else {}
 
     def pulse(self, site: str) -> Pulse:
         """Return the same of one site."""

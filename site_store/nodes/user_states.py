@@ -156,13 +156,8 @@ class UserStates(Repository):
 
         Another state may be set right afterwards; what is claimed asks again, in the transaction of the claim.
         """
-        given = self._database.given_time()
-
-        def work(tx: Connection) -> dict[str, str]:
-            now = clock() if given is None else given
-            return reasons_to_leave_out(kind, tx.execute(in_force(now).where(user_state.c.site == site_name)))
-
-        return self._database.read_once(work)
+        query = in_force(clock()).where(user_state.c.site == site_name)
+        return self._database.read_once(lambda tx: reasons_to_leave_out(kind, tx.execute(query)))
 
     def change(
         self,

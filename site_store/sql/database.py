@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from site_store.sql.address import describe
 from site_store.sql.errors import StoreError, StoreUnavailable, ValueRefused
-from site_store.sql.postgresql import analyse, database_time, known_rows
+from site_store.sql.postgresql import analyse, database_time, given_clock, known_rows
 
 T = TypeVar("T")
 
@@ -136,10 +136,6 @@ class Database:
         """Return the time of the database: for what several machines compare, such as the end of a lease."""
         return self._given_clock() if self._given_clock else database_time(tx)
 
-    def given_time(self) -> datetime | None:
-        """Return the time of the clock of tests; None where there is none, and the database's own counts."""
-        return self._given_clock() if self._given_clock else None
-
     def close(self) -> None:
         """Close all idle connections; the database opens new ones when used again."""
         self.engine.dispose()
@@ -147,7 +143,7 @@ class Database:
     def _run(self, engine: Engine, work: Callable[[Connection], T], *, keep: bool) -> T:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                with engine.connect() as connection:
+                with given_clock(self._given_clock), engine.connect() as connection:
                     result = work(connection)
                     if keep:
                         connection.commit()
@@ -254,7 +250,8 @@ class OneMoment(Database):
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run `work` on the snapshot. Raises `StoreUnavailable`: the whole answer has to be made again."""
         try:
-            return work(self._connection)
+            with given_clock(self._given_clock):
+                return work(self._connection)
         except DBAPIError as error:
             raise self._explained(error) from error
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,6 +29,7 @@ from sqlalchemy.types import TypeEngine
 __all__ = ["insert"]
 
 _TEXTS: TypeEngine[Any] = ARRAY(Text())
+_CLOCK: ContextVar[Callable[[], datetime] | None] = ContextVar("_CLOCK", default=None)
 
 
 def one_at_a_time(tx: Connection, what: str) -> None:
@@ -45,8 +47,29 @@ def database_time(tx: Connection) -> datetime:
 
 
 def clock() -> ColumnElement[Any]:
-    """Return a column with the time of the database's machine, for a statement that reads more than that."""
-    return func.clock_timestamp()
+    """Return a column with the time of the database's machine, for a statement that reads more than that.
+
+    While a clock of tests is set (`given_clock`), it is that clock's, whenever the statement was made.
+    """
+    return func.coalesce(_GIVEN, func.clock_timestamp())
+
+
+@contextmanager
+def given_clock(now: Callable[[], datetime] | None) -> Iterator[None]:
+    """Have this clock in place of the database's, in this thread; None: the database's."""
+    before = _CLOCK.set(now)
+    try:
+        yield
+    finally:
+        _CLOCK.reset(before)
+
+
+def _given_now() -> datetime | None:
+    now = _CLOCK.get()
+    return None if now is None else now()
+
+
+_GIVEN = bindparam("given_now", callable_=_given_now, type_=DateTime(timezone=True))
 
 
 def known_rows(tx: Connection, tables: Sequence[Table]) -> int:

@@ -26,7 +26,6 @@ from site_store.records import CheckRecord, Lease
 from site_store.sql.database import Repository
 from site_store.sql.errors import StoreError
 from site_store.sql.postgresql import among, clock, insert, pairs
-from site_store.sql.rows import moment
 from site_store.tables import check_result, lease
 
 T = TypeVar("T")
@@ -189,16 +188,8 @@ class Leases(LedRepository):
 
     def of_others(self, owner: str) -> frozenset[str]:
         """Return the leases that others have now: to ask for one of those would only stand in their way."""
-        query, given = (
-            select(lease.c.name, lease.c.expires_at).where(lease.c.owner != owner),
-            self._database.given_time(),
-        )
-
-        def work(tx: Connection) -> frozenset[str]:
-            rows = tx.execute(query.add_columns(clock().label("now")))
-            return frozenset(row.name for row in rows if row.expires_at > (given or moment(row.now)))
-
-        return self._database.read_once(work)
+        query = select(lease.c.name).where(lease.c.owner != owner, lease.c.expires_at > clock())
+        return self._database.read_once(lambda tx: frozenset(tx.scalars(query)))
 
     def get(self, name: str) -> Lease | None:
         """Return who has a lease, or had it last; None when nobody ever has."""

@@ -67,21 +67,14 @@ def watched_from(found: Any, now: datetime) -> Watched | None:
     return Watched(*times, every, provisioner, is_led, leads, moment_or_none(resumed), stopped)
 
 
-def is_site_stopped(site: ColumnElement[str], given: datetime | None) -> Exists:
-    """Whether nobody watches a site; `given` as in `gone_owners`."""
-    now = clock() if given is None else literal(given, site_stop.c.at.type)
-    return exists().where(site_stop.c.site == site, site_stop.c.at <= now)
+def is_site_stopped(site: ColumnElement[str]) -> Exists:
+    """Whether nobody watches a site."""
+    return exists().where(site_stop.c.site == site, site_stop.c.at <= clock())
 
 
-def gone_owners(given: datetime | None) -> Select[Any]:
-    """Select the names of owners that have not checked in within their interval.
-
-    Parameters
-    ----------
-    given : the time of a clock of tests; None: that of the database.
-    """
-    now = clock() if given is None else literal(given, owner.c.last_seen.type)
-    over = owner.c.last_seen + func.make_interval(0, 0, 0, 0, 0, 0, owner.c.interval_seconds) < now
+def gone_owners() -> Select[Any]:
+    """Select the names of owners that have not checked in within their interval."""
+    over = owner.c.last_seen + func.make_interval(0, 0, 0, 0, 0, 0, owner.c.interval_seconds) < clock()
     return select(owner.c.name).where(over)
 
 
@@ -93,9 +86,9 @@ def owners_by_name(value: Any) -> dict[str, OwnerCheckIn]:
     }
 
 
-def is_leased(site: ColumnElement[str], now: ColumnElement[Any]) -> Exists:
+def is_leased(site: ColumnElement[str]) -> Exists:
     """Whether a task at work on a site holds a lease; operations that are not over have an index of their own."""
-    return exists().where(operation.c.site == site, operation.c.over.is_(None), operation.c.lease_until > now)
+    return exists().where(operation.c.site == site, operation.c.over.is_(None), operation.c.lease_until > clock())
 
 
 def dag_at_work(site: ColumnElement[str]) -> ColumnElement[str]:

@@ -103,8 +103,7 @@ class Owners(LedRepository):
 
     def expected(self) -> list[ExpectedWork]:
         """Return what is expected of which owner: the nodes of sites, and what open actions have left to do."""
-        given = self._database.given_time()
-        return self._database.read_once(lambda tx: _expected(tx, given))
+        return self._database.read_once(_expected)
 
     def with_work(self) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
         """Return what `all` and `expected` do, of one moment and by one statement."""
@@ -112,15 +111,13 @@ class Owners(LedRepository):
 
         def work(tx: Connection) -> tuple[datetime, list[OwnerCheckIn], list[ExpectedWork]]:
             owners = json_rows(select(*columns, owner.c.unresponsive_since))
-            given = self._database.given_time()
-            work = json_rows(_expected_work(given))
+            work = json_rows(_expected_work())
             row = tx.execute(select(clock().label("now"), owners.label("owners"), work.label("work"))).one()
             known = [
                 OwnerCheckIn(name, moment(seen), float(interval), detail, moment_or_none(since))
                 for name, seen, interval, detail, since in json_list(row.owners)
             ]
-            now = moment(row.now) if given is None else given
-            return now, sorted(known, key=lambda one: one.name), _as_work(json_list(row.work))
+            return moment(row.now), sorted(known, key=lambda one: one.name), _as_work(json_list(row.work))
 
         return self._database.read_once(work)
 
@@ -145,7 +142,7 @@ class Owners(LedRepository):
             for name in sorted(missing):
                 never_seen = insert(owner).values(name=name, last_seen=NEVER, interval_seconds=0.0)
                 tx.execute(never_seen.on_conflict_do_nothing())
-            expected = _expected(tx, self._database.given_time())
+            expected = _expected(tx)
             needed = {work.owner for work in expected}
             unresponsive, back = [], []
             for row in tx.execute(select(owner).order_by(owner.c.name)).all():
@@ -191,8 +188,8 @@ def _count_calls(tx: Connection, name: str, calls: Mapping[CallKey, CallCount]) 
         tx.execute(row.on_conflict_do_update(index_elements=["owner", "call", "result", "bucket"], set_=sums))
 
 
-def _expected(tx: Connection, given: datetime | None) -> list[ExpectedWork]:
-    return _as_work(tx.execute(_expected_work(given)))
+def _expected(tx: Connection) -> list[ExpectedWork]:
+    return _as_work(tx.execute(_expected_work()))
 
 
 def _as_work(rows: Iterable[Sequence[Any]]) -> list[ExpectedWork]:
@@ -204,7 +201,7 @@ def _as_work(rows: Iterable[Sequence[Any]]) -> list[ExpectedWork]:
     return [ExpectedWork(*one) for one in sorted(found, key=lambda one: (one[0], one[1], one[2] or ""))]
 
 
-def _expected_work(given: datetime | None) -> Select[Any]:
+def _expected_work() -> Select[Any]:
     """Select what is expected: where that is written, owner, site, and an action or "" for the site itself."""
     scope = (status_count.c.owner, status_count.c.site, status_count.c.action_id)
     counted = (
@@ -214,7 +211,7 @@ def _expected_work(given: datetime | None) -> Select[Any]:
         .having(func.sum(status_count.c.records) > 0)
     )
     # Of a site that is stopped nothing is expected but what its open actions have left.
-    standing = counted.where(status_count.c.action_id == "", ~is_site_stopped(status_count.c.site, given))
+    standing = counted.where(status_count.c.action_id == "", ~is_site_stopped(status_count.c.site))
     open_actions = select(action.c.id).where(action.c.state.in_(OPEN))
     doing = counted.where(status_count.c.action_id.in_(open_actions), status_count.c.status.in_(_LEFT_TO_DO))
     steps = (
@@ -228,7 +225,7 @@ def _expected_work(given: datetime | None) -> Select[Any]:
         .where(
             reported.c.status != Status.UNDEFINED,
             or_(
-                and_(reported.c.action_id == "", ~is_site_stopped(reported.c.site, given)),
+                and_(reported.c.action_id == "", ~is_site_stopped(reported.c.site)),
                 reported.c.action_id.in_(open_actions),
             ),
         )
@@ -236,10 +233,10 @@ def _expected_work(given: datetime | None) -> Select[Any]:
     )
     of_list = literal("provisioner:") + provisioner_list.c.connection
     read = select(of_list, provisioner_list.c.site, literal("")).where(
-        provisioner_list.c.connection != "", ~is_site_stopped(provisioner_list.c.site, given)
+        provisioner_list.c.connection != "", ~is_site_stopped(provisioner_list.c.site)
     )
     # What is deployed next on any site needs it, also while no action is open.
-    needed = select(literal(_MAIN), site.c.name, literal("")).where(~is_site_stopped(site.c.name, given))
+    needed = select(literal(_MAIN), site.c.name, literal("")).where(~is_site_stopped(site.c.name))
     parts: list[tuple[str, Select[Any]]] = [("counted", standing), ("counted", doing), ("step", steps)]
     parts += [(_PROMISED, promised), ("list", read), ("site", needed)]
     rows = [select(literal(kind), *query.subquery().c) for kind, query in parts]

@@ -25,9 +25,7 @@ class Watches(LedRepository):
 
     def all(self) -> dict[str, Watched]:
         """Return how each site is watched, by its name."""
-
-        given = self._database.given_time()
-        return self._database.read_once(lambda tx: {name: seen for name, _, seen in _read(tx, given)})
+        return self._database.read_once(lambda tx: {name: seen for name, _, seen in _read(tx)})
 
     def note(self, held: Lease, led_since: datetime) -> dict[str, Shown]:
         """Write down at which sites nobody looks any more, and at which somebody does again; return what is shown.
@@ -46,7 +44,7 @@ class Watches(LedRepository):
 
         def work(tx: Connection, now: datetime) -> dict[str, Shown]:
             found = {}
-            for name, since, seen in _read(tx, self._database.given_time()):
+            for name, since, seen in _read(tx):
                 is_missed = seen.is_silent(now) and (since or now - led_since > timedelta(seconds=seen.allowed))
                 if bool(is_missed) is not (since is not None):
                     found[name] = _note(tx, now, name, since, seen)
@@ -63,10 +61,10 @@ def note_gap(tx: Connection, now: datetime, name: str) -> None:
         tx.execute(update(site).where(*this).values(unwatched_since=seen.since))
 
 
-def _read(tx: Connection, given: datetime | None) -> list[tuple[str, datetime | None, Watched]]:
+def _read(tx: Connection) -> list[tuple[str, datetime | None, Watched]]:
     query = select(site.c.name, site.c.unwatched_since, watched(site.c.name), clock().label("now"))
     rows = tx.execute(query.order_by(site.c.name)).all()
-    judged = [(row.name, row.unwatched_since, watched_from(row.watched, given or moment(row.now))) for row in rows]
+    judged = [(row.name, row.unwatched_since, watched_from(row.watched, moment(row.now))) for row in rows]
     return [(name, since, seen) for name, since, seen in judged if seen is not None]
 
 

@@ -53,11 +53,9 @@ class PlanFactsOfSites(Repository):
 
     def get(self, site: str, kind: str) -> PlanFacts:
         """Return what the plan of an action of this kind on the whole site uses; also of one that is not known."""
-        given = self._database.given_time()
-        values = {"site": site} | ({} if given is None else {"now": given})
 
         def work(tx: Connection) -> PlanFacts:
-            row = tx.execute(_facts(given is not None), values).one()
+            row = tx.execute(_facts(), {"site": site}).one()
             listed = None
             if row.connection is not None:
                 listed = ProvisionerListRecord(site, row.connection, row.read_at, row.nodes, row.digest)
@@ -74,9 +72,8 @@ class PlanFactsOfSites(Repository):
 
 
 @cache
-def _facts(given_clock: bool) -> Select[Any]:
-    """Select the facts. Parameters of the statement: `site`; `now` where a clock of tests is given."""
-    now = bindparam("now", type_=user_state.c.until.type) if given_clock else clock()
+def _facts() -> Select[Any]:
+    """Select the facts; a parameter: `site`."""
     here = select(_SITE.label("site")).subquery()
     ended = newest_ended(_SITE, TIMED).subquery()
     columns = (provisioner_list.c[name] for name in ("connection", "read_at", "nodes", "digest"))
@@ -84,7 +81,7 @@ def _facts(given_clock: bool) -> Select[Any]:
         *columns,
         is_known(_SITE).label("known"),
         left_column(_SITE, provisioner_list.c.read_at).label("left"),
-        json_rows(in_force(now).where(user_state.c.site == _SITE)).label("users"),
+        json_rows(in_force(clock()).where(user_state.c.site == _SITE)).label("users"),
         settings_column(_SITE),
         json_rows(select(*ended.c)).label("ended"),
     ).select_from(here.outerjoin(provisioner_list, provisioner_list.c.site == here.c.site))

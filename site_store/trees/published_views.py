@@ -92,7 +92,6 @@ class PublishedViews(Repository):
         before : only versions before this one, for the next page.
         known : what these changed is not read again: it stays as it is.
         """
-        given = self._database.given_time()
 
         def work(tx: Connection) -> PublishedView | None:
             asked = {"site": site, "lease": lease_of(site), "most": versions}
@@ -100,8 +99,7 @@ class PublishedViews(Repository):
             if before is not None:
                 asked |= {"before_epoch": before.epoch, "before_number": before.number}
             rows = tx.execute(_view(before is not None), asked).all()
-            now = moment(rows[0].now) if given is None else given
-            return _published(site, rows, now) if rows[0].known else None
+            return _published(site, rows, moment(rows[0].now)) if rows[0].known else None
 
         return self._database.read_once(work)
 

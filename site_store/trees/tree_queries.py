@@ -87,13 +87,13 @@ def fixed_tasks() -> ColumnElement[str]:
 
 
 @cache
-def action_query(given_clock: bool, with_spans: bool = False) -> Select[Any]:
+def action_query(with_spans: bool = False) -> Select[Any]:
     """Select actions with all that their trees are judged from beside leaves; a parameter: `action_ids`."""
-    return _actions(given_clock, with_spans).where(action.c.id.in_(_THESE_ACTIONS))
+    return _actions(with_spans).where(action.c.id.in_(_THESE_ACTIONS))
 
 
 @cache
-def newest_query(given_clock: bool, is_next: bool) -> Select[Any]:
+def newest_query(is_next: bool) -> Select[Any]:
     """Select the same of the newest actions of a site, and of these DAGs.
 
     Parameters of the statement: `site`, `dags`, `most`, and `before` where a page follows another.
@@ -104,20 +104,16 @@ def newest_query(given_clock: bool, is_next: bool) -> Select[Any]:
     if is_next:
         newest = newest.where(these.c.id < bindparam("before", type_=action.c.id.type))
     newest = newest.order_by(these.c.id.desc()).limit(bindparam("most", type_=group_run.c.position.type))
-    return _actions(given_clock, with_spans=False).where(action.c.id.in_(newest))
+    return _actions(with_spans=False).where(action.c.id.in_(newest))
 
 
-def _actions(given_clock: bool, with_spans: bool) -> Select[Any]:
+def _actions(with_spans: bool) -> Select[Any]:
     """Select actions with all that their trees are judged from beside leaves, newest first.
-
-    A parameter of the statement is `now` where a clock of tests is given.
 
     Parameters
     ----------
-    given_clock : a clock of tests is given.
     with_spans : also when each operation was at work.
     """
-    now = bindparam("now", type_=operation.c.lease_until.type) if given_clock else clock()
     steps = (
         select(*(action_step.c[name] for name in STEP)).where(action_step.c.action_id == action.c.id).correlate(action)
     )
@@ -182,7 +178,7 @@ def _actions(given_clock: bool, with_spans: bool) -> Select[Any]:
         .correlate(action)
     )
     live = operation.c.action_id == action.c.id
-    leased = exists().where(live, operation.c.lease_until > now).correlate(action)
+    leased = exists().where(live, operation.c.lease_until > clock()).correlate(action)
     sent = (
         select(operation.c.phase)
         .where(
@@ -230,17 +226,13 @@ def batches_query() -> Select[Any]:
 
 
 @cache
-def sites_query(times: bool, given_clock: bool) -> Select[Any]:
-    """Select what the trees of sites are judged from beside nodes.
-
-    Parameters of the statement: `sites`; `now` where a clock of tests is given.
+def sites_query(times: bool) -> Select[Any]:
+    """Select what the trees of sites are judged from beside nodes; a parameter of the statement: `sites`.
 
     Parameters
     ----------
     times : also when the nodes of each group were updated first and last.
-    given_clock : a clock of tests is given.
     """
-    now = bindparam("now", type_=operation.c.lease_until.type) if given_clock else clock()
     these = names_table("sites")
     site = these.c.value
     brief = [action.c[name] for name in BRIEF]
@@ -280,7 +272,7 @@ def sites_query(times: bool, given_clock: bool) -> Select[Any]:
     )
     return select(
         site.label("site"),
-        is_leased(site, now).correlate(these).label("leased"),
+        is_leased(site).correlate(these).label("leased"),
         committed.correlate(these).scalar_subquery().label("committed"),
         done.correlate(these).scalar_subquery().label("done"),
         behind.correlate(these).scalar_subquery().label("behind_since"),

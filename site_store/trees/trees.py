@@ -85,7 +85,7 @@ class Trees(Repository):
 
     def _with_tokens(self, key: str, *, by_run: bool = False) -> list[KnownAction]:
         def token(row: Row[*tuple[Any, ...]]) -> str:
-            owners, now = owners_by_name(row.owners), self._moment(row.now)
+            owners, now = owners_by_name(row.owners), moment(row.now)
             return token_of_action(row.changes, row.committed, owners, now)
 
         def asked(row: Row[*tuple[Any, ...]]) -> list[ApprovalRecord]:
@@ -102,7 +102,7 @@ class Trees(Repository):
 
         def work(tx: Connection) -> str:
             row = tx.execute(site_token_query(), {"site": site}).one()
-            return _site_token(row, row.changes, self._moment(row.now))
+            return _site_token(row, row.changes, moment(row.now))
 
         return self._database.read_once(work)
 
@@ -116,7 +116,7 @@ class Trees(Repository):
 
         def work(tx: Connection) -> KnownSite:
             row = tx.execute(known_site_query(), {"site": site}).one()
-            token = _site_token(row, row.changes, self._moment(row.now))
+            token = _site_token(row, row.changes, moment(row.now))
             return KnownSite(token, bool(row.known), bool(row.held))
 
         return self._database.read_once(work)
@@ -147,8 +147,7 @@ class Trees(Repository):
                 for row in tx.execute(worst_leaves(action_ids, leaves)):
                     found[row.action_id].append(leaf_facts(row))
             return [
-                action_facts(row, groups, *counts_of(row.cells), found[row.id], self._moment(row.now))
-                for row, groups in rows
+                action_facts(row, groups, *counts_of(row.cells), found[row.id], moment(row.now)) for row, groups in rows
             ]
 
         return self._database.read(work)
@@ -162,14 +161,11 @@ class Trees(Repository):
         limit : how many at most.
         before : only those older than the action of this id, for the next page.
         """
-        given = self._database.given_time()
-        asked = {"site": site, "dags": list(dags), "most": limit}
-        asked |= ({} if before is None else {"before": before}) | ({} if given is None else {"now": given})
+        asked = {"site": site, "dags": list(dags), "most": limit} | ({} if before is None else {"before": before})
 
         def work(tx: Connection) -> list[ActionFacts]:
-            query = newest_query(given is not None, before is not None)
-            rows = with_groups(tx, tx.execute(query, asked).all())
-            return [action_facts(row, groups, *counts_of(row.cells), (), self._moment(row.now)) for row, groups in rows]
+            rows = with_groups(tx, tx.execute(newest_query(before is not None), asked).all())
+            return [action_facts(row, groups, *counts_of(row.cells), (), moment(row.now)) for row, groups in rows]
 
         return self._database.read(work)
 
@@ -212,7 +208,7 @@ class Trees(Repository):
             more = len(found) > limit
             last = found[limit - 1] if more else None
             return LeafPage(
-                action_facts(row, groups, counts, touched, found[:limit], self._moment(row.now)),
+                action_facts(row, groups, counts, touched, found[:limit], moment(row.now)),
                 (last.node, last.group, last.phase) if last is not None else None,
             )
 
@@ -267,7 +263,7 @@ class Trees(Repository):
             last = found[limit - 1] if len(found) > limit else None
             behind = (last.node, last.group, last.phase) if last is not None else None
             return LeafPage(
-                action_facts(row, groups, counts, touched, found[:limit], self._moment(row.now)), behind
+                action_facts(row, groups, counts, touched, found[:limit], moment(row.now)), behind
             ), troubled
 
         return self._database.read(work)
@@ -292,10 +288,7 @@ class Trees(Repository):
 
     def _sites(self, sites: Collection[str], nodes: int, *, troubled: bool = True) -> list[SiteFacts]:
         def work(tx: Connection) -> list[SiteFacts]:
-            these, given = {"sites": list(sites)}, self._database.given_time()
-            clock = {} if given is None else {"now": given}
-            query = sites_query(len(sites) == 1, given is not None)
-            rows = {row.site: row for row in tx.execute(query, {**these, **clock})}
+            rows = {row.site: row for row in tx.execute(sites_query(len(sites) == 1), {"sites": list(sites)})}
             counts = {site: counts_of(row.cells) for site, row in rows.items()}
             found: list[tuple[str, NodeRow]] = []
             troubles: Troubles = {}
@@ -317,7 +310,7 @@ class Trees(Repository):
         troubles: Mapping[str, Sequence[FirstTroubles]],
         nodes: Sequence[tuple[str, NodeRow]],
     ) -> SiteFacts:
-        now = self._moment(row.now)
+        now = moment(row.now)
         watched = watched_from(row.watched, now)
         groups = [site_group_facts(item) for item in json_list(row.groups)]
         return SiteFacts(
@@ -348,14 +341,7 @@ class Trees(Repository):
         self, tx: Connection, action_ids: Collection[str], *, with_spans: bool = False
     ) -> list[tuple[Row[*tuple[Any, ...]], Sequence[GroupFacts]]]:
         """Return the rows of actions, each with its groups in order."""
-        given = self._database.given_time()
-        query = action_query(given is not None, with_spans)
-        clock = {} if given is None else {"now": given}
-        return with_groups(tx, tx.execute(query, {"action_ids": list(action_ids), **clock}).all())
-
-    def _moment(self, now: Any) -> datetime:
-        given = self._database.given_time()
-        return moment(now) if given is None else given
+        return with_groups(tx, tx.execute(action_query(with_spans), {"action_ids": list(action_ids)}).all())
 
 
 def _first(nodes: Iterable[tuple[str, NodeRow]]) -> defaultdict[str, list[FirstTroubles]]:
