@@ -23,7 +23,7 @@ from site_store.groups.groups import PlaceTaken
 from site_store.groups.plans import NewPlan
 from site_store.groups.reports import ReportInput
 from site_store.node_records import NodeTasks, Readiness, TaskRecord
-from site_store.node_table.node_facts import NodeEvent, NodePast, NodePastFacts, NodeQuery
+from site_store.node_table.node_facts import NodePast, NodePastFacts, NodeQuery
 from site_store.nodes.goals import GroupGoal, SiteGoals
 from site_store.nodes.user_states import AskedState
 from site_store.operations.claims import Claim, SiteStateChanged

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class BufferMode(StrEnum):
@@ -114,15 +114,3 @@ class KeptDesign:
 
     text: str | None
     secrets: RevisionSecrets | None
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentRecord:
-    """One document of a revision, with its place in its collection."""
-
-    collection: str
-    position: int
-    schema: str
-    name: str
-    layer: str | None
-    data: Any

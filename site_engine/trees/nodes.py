@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from site_engine.trees.action_groups import Groups
-    from site_store import NodeEvent, NodePast, NodePastFacts, SiteStore
+    from site_store import EventRecord, NodePast, NodePastFacts, SiteStore
     from site_store.nodes.node_errors import NodeErrorRecord
     from site_store.trees.tree_facts import LeafPage
 
@@ -291,7 +291,7 @@ def _phase(one: NodePast, now: datetime) -> dict[str, Any]:
     }
 
 
-def _failed_tries(one: NodePast, events: Sequence[NodeEvent]) -> list[dict[str, Any]]:
+def _failed_tries(one: NodePast, events: Sequence[EventRecord]) -> list[dict[str, Any]]:
     """Return the tries of a phase that failed before the present one, oldest first."""
     tried = (
         (noted.data["try"], noted)
@@ -332,7 +332,7 @@ def _error(record: NodeErrorRecord, tries: Mapping[int, int]) -> dict[str, Any]:
     }
 
 
-def _event(noted: NodeEvent) -> dict[str, Any]:
+def _event(noted: EventRecord) -> dict[str, Any]:
     return {
         "at": noted.at.isoformat(),
         "kind": noted.kind,

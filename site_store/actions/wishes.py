@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Connection, Select, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 from ulid import ULID
 
 from site_store.actions.site_locks import require_free
@@ -135,24 +134,15 @@ class Wishes(Repository):
 
         return self._transact(work)
 
-    def audit(self, site: str, limit: int = 50) -> list[AuditedRequest]:
-        """Return what was asked for of a site's nodes, the newest first."""
-        query = _of_site(site, limit)
-        return self._database.read(
-            lambda tx: [
-                AuditedRequest(row.id, site, row.command, tuple(row.nodes), row.detail, row.created_by, row.at)
-                for row in tx.execute(query)
-            ]
-        )
-
-    def audit_of_site(self, site: str, limit: int, before: str | None = None) -> list[AuditedRequest]:
+    def audit(self, site: str, limit: int = 50, before: str | None = None) -> list[AuditedRequest]:
         """Return who asked for what of a site's nodes, or gave its actions a command, the newest first.
 
         Parameters
         ----------
         limit, before : how many at most; only what is older than the one of this id.
         """
-        nodes = _of_site(site, limit)
+        these = site_audit.c.site.in_((site, ALL_SITES))
+        nodes = select(site_audit).where(these).order_by(site_audit.c.id.desc()).limit(limit)
         commands = (
             select(action_audit)
             .join(action, action.c.id == action_audit.c.action_id)
@@ -175,12 +165,6 @@ class Wishes(Repository):
             return sorted(found, key=lambda one: one.id, reverse=True)[:limit]
 
         return self._database.read(work)
-
-
-def _of_site(site: str, limit: int) -> Select[Any]:
-    """Return the query for what was asked for of a site, or of all sites, the newest first."""
-    these = site_audit.c.site.in_((site, ALL_SITES))
-    return select(site_audit).where(these).order_by(site_audit.c.id.desc()).limit(limit)
 
 
 def _keep(

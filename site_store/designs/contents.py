@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, se
 from design_rendering.reading.documents import Document
 from site_store.design_records import CollectionRecord
 from site_store.sql.errors import NotFound
-from site_store.sql.storable import plain, require_text
+from site_store.sql.storable import require_text
 from site_store.tables import buffer, buffer_collection, content, document, revision, revision_collection
 
 # Documents go to the database in portions, so that a large site is not in memory once more.
@@ -147,5 +147,4 @@ def _rows(number: int, documents: Sequence[Document]) -> Iterator[dict[str, Any]
             "schema": entry.schema,
             "name": entry.name,
             "layer": entry.layer,
-            "data": plain(entry.data),
         }

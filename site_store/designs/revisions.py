@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, Select, delete, select
 from sqlalchemy import insert as plain_insert
 
 from design_rendering.reading.documents import Document
-from site_store.design_records import DocumentRecord, KeptDesign, RevisionRecord, RevisionSecrets
+from site_store.design_records import KeptDesign, RevisionRecord, RevisionSecrets
 from site_store.designs import contents
 from site_store.designs.buffers import BufferChanged, BufferEmpty, clear, lock_documents, require_empty, require_version
 from site_store.designs.contents import (
@@ -37,7 +37,7 @@ from site_store.sql.postgresql import insert
 from site_store.sql.rows import filled
 from site_store.sql.storable import plain, require_names
 from site_store.status.object_changes import write_changes
-from site_store.tables import candidate, content, document, node, revision, revision_collection, site_group_node
+from site_store.tables import candidate, content, node, revision, revision_collection, site_group_node
 from site_store.tables import site as site_table
 from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS, SiteSettings, parse_site_settings
 
@@ -275,22 +275,6 @@ class Revisions(Repository):
             return [_record(row, dict(sorted(names[row.id].items())), "") for row in rows]
 
         return self._database.read(work)
-
-    def documents(self, site: str, number: int) -> list[DocumentRecord]:
-        """Return the documents of a revision as written, by collection and place; empty when there is none such."""
-        query = (
-            select(revision_collection.c.name.label("collection"), document)
-            .join(revision, revision.c.id == revision_collection.c.revision_id)
-            .join(document, document.c.content_id == revision_collection.c.content_id)
-            .where(revision.c.site == site, revision.c.number == number)
-        )
-        found = self._database.read(
-            lambda tx: [
-                DocumentRecord(row.collection, row.position, row.schema, row.name, row.layer, row.data)
-                for row in tx.execute(query)
-            ]
-        )
-        return sorted(found, key=lambda record: (record.collection, record.position))
 
     def number_of_token(self, site: str, token: str) -> int | None:
         """Return which revision of a site has this token; None where none has."""

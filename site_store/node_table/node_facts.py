@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from site_store.records import EventRecord
 from site_store.status.status_records import OwnerCheckIn, ReportedLeaf
 from strategy_lib.node_states.repair import RepairMode
 from strategy_lib.status.node_row import NodeRow
@@ -115,18 +116,6 @@ class NodePast:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeEvent:
-    """Something that was noted of a node: an earlier attempt, a late result, a contradiction."""
-
-    at: datetime
-    action_id: str | None
-    group: str | None
-    kind: str
-    message: str
-    data: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class PastStates:
     """The three states of a node, and what was noted of them, the newest first.
 
@@ -157,6 +146,7 @@ class NodePastFacts:
     ----------
     node : None where nothing is stored of it (any more).
     committed : the newest revision of its site.
+    events : what was noted of it: earlier attempts, late results, contradictions.
     reported : what reporters say of it, for its site (`action_id` is "") and in the actions of `tasks`.
     default_owner : is expected to work on it while it names nobody; "" where that was never decided.
     states : None where they were not asked for.
@@ -168,7 +158,7 @@ class NodePastFacts:
     committed: int | None
     repair: RepairFacts
     tasks: Sequence[NodePast]
-    events: Sequence[NodeEvent]
+    events: Sequence[EventRecord]
     errors: Sequence[NodeErrorRecord]
     reported: Sequence[ReportedLeaf]
     before: str | None

@@ -9,9 +9,10 @@ from sqlalchemy import ColumnElement, Select, and_, exists, func, literal, or_, 
 from site_store.node_table.node_facts import NodeQuery
 from site_store.sql.errors import ValueRefused
 from site_store.sql.storable import require_text
+from site_store.status.counting import node_is_counted
 from site_store.status.owner_queries import default_owner, gone_owners, is_site_stopped
 from site_store.status.status_records import SitePart
-from site_store.tables import node, site_group_node
+from site_store.tables import MEMBER, node, site_group_node
 from strategy_lib.status.words import Status
 
 NODE_COLUMNS = {
@@ -32,7 +33,6 @@ FILTERED_BY = (
     "error",
 )
 """Those that it can be filtered by."""
-_IN_VIEW = or_(node.c.wanted_digest.is_not(None), node.c.done_digest.is_not(None), node.c.status.is_not(None))
 _EQUAL = ("rack", "serves", "provisioner_status", "power")
 _NUMBERS = ("wanted_revision", "done_revision")
 LARGEST_NUMBER = 2**31 - 1
@@ -104,13 +104,12 @@ def filtered(site: str, query: NodeQuery) -> Select[Any]:
         # Before all else: most rows need not be looked at any further.
         found = found.where(_name_contains(site, query.text))
     if query.standing is None or query.standing == Status.DELETED:
-        found = found.where(_IN_VIEW)
+        found = found.where(node_is_counted)
     # What is asked for twice must hold twice.
     asked = (("rack", query.rack), ("standing", query.standing), *query.columns.items())
     wanted = [(name, value) for name, value in asked if value is not None]
-    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
     if query.group == SitePart.NO_GROUP:
-        found = found.where(node.c.wanted_digest.is_not(None), ~exists().where(member))
+        found = found.where(node.c.wanted_digest.is_not(None), ~exists().where(MEMBER))
     elif query.group == SitePart.TO_BE_REMOVED:
         found = found.where(node.c.wanted_digest.is_(None))
     elif query.group is not None:

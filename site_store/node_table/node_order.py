@@ -12,7 +12,6 @@ from sqlalchemy import (
     Row,
     Select,
     String,
-    and_,
     cast,
     exists,
     func,
@@ -27,8 +26,9 @@ from site_store.node_table.node_facts import NodeQuery
 from site_store.node_table.node_filters import LARGEST_NUMBER, NODE_COLUMNS
 from site_store.sql.errors import ValueRefused
 from site_store.sql.storable import require_text
-from site_store.status.status_records import TOUCH, SitePart
-from site_store.tables import node, site_group_node, status_count
+from site_store.status.counting import nodes_of
+from site_store.status.status_records import SitePart
+from site_store.tables import MEMBER, node, site_group_node, status_count
 from site_store.tables.metadata import UtcDateTime
 from strategy_lib.parsing.bounded_json import read_json
 
@@ -36,7 +36,6 @@ GROUP = "group"
 """Sorted by this, a node stands at the first of its groups."""
 SORTED_BY = (*NODE_COLUMNS, GROUP)
 """What nodes can be sorted by."""
-_MEMBER = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
 
 
 def first_keys(found: Select[Any], query: NodeQuery, most: int) -> Select[Any]:
@@ -116,20 +115,15 @@ def _by_group(found: Select[Any]) -> tuple[Select[Any], Select[Any]]:
         other.c.node == site_group_node.c.node,
         other.c.group_name < site_group_node.c.group_name,
     )
-    members: Select[Any] = found.join(site_group_node, _MEMBER).where(~earlier)
+    members: Select[Any] = found.join(site_group_node, MEMBER).where(~earlier)
     valued = members.with_only_columns(node.c.site, node.c.name, site_group_node.c.group_name.label("sorted_by"))
     # Where the roll-up has none of them, all nodes need not be asked.
     outside = (
         select(func.sum(status_count.c.records))
-        .where(
-            status_count.c.action_id == "",
-            status_count.c.site == node.c.site,
-            status_count.c.group_name == "",
-            status_count.c.phase.not_in((TOUCH, SitePart.GROUPED.value)),
-        )
+        .where(*nodes_of(node.c.site), status_count.c.phase != SitePart.GROUPED.value)
         .scalar_subquery()
     )
-    others = found.where(~exists().where(_MEMBER), outside > 0)
+    others = found.where(~exists().where(MEMBER), outside > 0)
     return valued, others.with_only_columns(node.c.site, node.c.name, cast(null(), String).label("sorted_by"))
 
 

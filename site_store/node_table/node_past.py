@@ -10,12 +10,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, exists, func, literal, or_, select
 
 from site_store.designs.sites import settings_column, settings_in
-from site_store.node_table.node_facts import NodeEvent, NodePast, NodePastFacts, PastStates, RepairFacts
+from site_store.node_table.node_facts import NodePast, NodePastFacts, PastStates, RepairFacts
 from site_store.node_table.state_rows import is_there, state_columns, state_note, state_notes, state_row, with_states
 from site_store.nodes.node_errors import ERROR_FACTS, NodeErrorRecord, error_record, errors_of_node
 from site_store.nodes.nodes import node_row
 from site_store.nodes.repair_switches import ALL_SITES
 from site_store.nodes.user_states import in_force
+from site_store.records import EventRecord
 from site_store.sql.postgresql import clock, json_rows
 from site_store.sql.rows import filled, json_list, json_value, moment, moment_or_none
 from site_store.status.owner_queries import default_owner, owners_now, owners_of_site, watched, watched_from
@@ -117,7 +118,7 @@ def read_past(
         committed=about.committed,
         repair=repair_facts(about),
         tasks=[_past(row) for row in rows if row.id in kept],
-        events=[_event(item) for item in sorted(json_list(about.events), reverse=True, key=lambda item: int(item[0]))],
+        events=sorted((_event(site, name, item) for item in json_list(about.events)), key=lambda one: -one.id),
         errors=sorted((_error(item) for item in json_list(about.errors)), key=lambda one: -one.error.op),
         reported=sorted(
             (leaf for leaf in leaves if not leaf.action_id or leaf.action_id in kept),
@@ -245,9 +246,9 @@ def _error(item: Iterable[Any]) -> NodeErrorRecord:
     return error_record(SimpleNamespace(**found))
 
 
-def _event(item: Iterable[Any]) -> NodeEvent:
-    _, at, action_id, group, kind, message, data = item
-    return NodeEvent(moment(at), action_id, group, kind, message, json_value(data))
+def _event(site: str, name: str, item: Iterable[Any]) -> EventRecord:
+    number, at, action_id, group, kind, message, data = item
+    return EventRecord(number, moment(at), site, action_id, group, name, kind, message, json_value(data))
 
 
 def _past(row: Row[*tuple[Any, ...]]) -> NodePast:

@@ -19,7 +19,6 @@ from sqlalchemy import (
     bindparam,
     func,
     null,
-    or_,
     select,
 )
 
@@ -33,7 +32,7 @@ from site_store.sql.database import Repository
 from site_store.sql.errors import ValueRefused
 from site_store.sql.postgresql import among, clock
 from site_store.sql.rows import moment
-from site_store.status.counting import changes
+from site_store.status.counting import changes, nodes_of
 from site_store.status.owner_queries import (
     dag_at_work,
     default_owner,
@@ -44,9 +43,8 @@ from site_store.status.owner_queries import (
     watched,
     watched_from,
 )
-from site_store.status.status_records import TOUCH, SitePart
-from site_store.tables import node, node_view, site_group_node, status_count, user_state
-from strategy_lib.node_states.generated import NodeAvailability
+from site_store.status.status_records import SitePart
+from site_store.tables import MEMBER, is_not_up, node, node_view, site_group_node, status_count, user_state
 from strategy_lib.status.node_row import NodeRow
 
 MOST_COUNTED = 1000
@@ -120,9 +118,8 @@ class SiteNodes(Repository):
 
     def places_of(self, site: str, names: Collection[str]) -> dict[str, Collection[str]]:
         """Return under which entries of the view of a site each of these nodes stands; others are left out."""
-        member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
         query = select(node.c.name, node.c.wanted_digest, site_group_node.c.group_name).select_from(
-            node.outerjoin(site_group_node, member)
+            node.outerjoin(site_group_node, MEMBER)
         )
 
         def work(tx: Connection) -> dict[str, Collection[str]]:
@@ -168,10 +165,9 @@ def _facts(site: str, query: NodeQuery) -> Select[Any]:
     joined: FromClause = node.join(page, same)
     if query.with_states:
         seen = and_(node_view.c.site == node.c.site, node_view.c.node == node.c.name)
-        until = or_(user_state.c.until.is_(None), user_state.c.until > clock())
         is_set = (user_state.c.site == node.c.site, user_state.c.node == node.c.name)
         joined = joined.outerjoin(node_view, seen)
-        joined = joined.outerjoin(user_state, and_(*is_set, user_state.c.state != NodeAvailability.UP, until))
+        joined = joined.outerjoin(user_state, and_(*is_set, is_not_up(clock())))
         published = (node_view.c.state.label("published"), node_view.c.reason.label("published_why"))
         columns = (*columns, *published, user_state.c.state.label("user"), user_state.c.reason.label("user_why"))
     return in_order(select(*columns).select_from(joined), query, page.c.sorted_by, node.c.name)
@@ -213,6 +209,4 @@ def _is_whole(query: NodeQuery) -> bool:
 
 def _of_roll_up(site: ColumnElement[str]) -> ColumnElement[int]:
     """Return the number of all nodes of a site, by its roll-up."""
-    whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
-    records = func.coalesce(func.sum(status_count.c.records), 0)
-    return select(records).where(*whole, status_count.c.phase != TOUCH).scalar_subquery()
+    return select(func.coalesce(func.sum(status_count.c.records), 0)).where(*nodes_of(site)).scalar_subquery()

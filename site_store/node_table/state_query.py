@@ -12,7 +12,8 @@ from site_store.sql.errors import ValueRefused
 from site_store.sql.postgresql import among, json_rows
 from site_store.sql.rows import json_list
 from site_store.sql.storable import require_text
-from site_store.status.status_records import TOUCH, SitePart
+from site_store.status.counting import nodes_of
+from site_store.status.status_records import SitePart
 from site_store.tables import node, node_view, status_count
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.parsing.bounded_json import read_json
@@ -137,9 +138,8 @@ def read_totals(tx: Connection, site: str, taken_down: Mapping[str, str], *, are
 
 
 def _totals(site: str, taken_down: Mapping[str, str], are_seen: bool) -> Select[Any]:
-    whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
     records = func.sum(status_count.c.records).cast(BigInteger).label("records")
-    cells = select(status_count.c.phase, status_count.c.status, records).where(*whole, status_count.c.phase != TOUCH)
+    cells = select(status_count.c.phase, status_count.c.status, records).where(*nodes_of(site))
     by_state = select(node_view.c.state, func.count().label("nodes")).where(node_view.c.site == site)
     by_state = by_state.group_by(node_view.c.state)
     down = by_state.where(among(node_view.c.node, taken_down)) if taken_down else None

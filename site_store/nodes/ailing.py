@@ -8,11 +8,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, exists, func, or_, select
+from sqlalchemy import Row, Select, and_, exists, func, select
 
 from site_store.nodes.drifts import is_drifted
-from site_store.tables import node, node_drift, operation, repair, site_group_node, user_state
-from strategy_lib.node_states.generated import NodeAvailability
+from site_store.tables import MEMBER, is_not_up, node, node_drift, operation, repair, user_state
 from strategy_lib.status.words import Status
 
 
@@ -62,10 +61,9 @@ class AilingNode:
 
 def ailing_query(site: str, now: datetime) -> Select[Any]:
     """Select what `ailing_node` reads."""
-    in_force = or_(user_state.c.until.is_(None), user_state.c.until > now)
     of_user = and_(user_state.c.site == node.c.site, user_state.c.node == node.c.name)
-    not_up = exists().where(of_user, user_state.c.state != NodeAvailability.UP, in_force)
-    grouped = exists().where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+    not_up = exists().where(of_user, is_not_up(now))
+    grouped = exists().where(MEMBER)
     this_drift = and_(
         node_drift.c.site == node.c.site, node_drift.c.node == node.c.name, node_drift.c.ended.is_(None), is_drifted
     )

@@ -18,8 +18,7 @@ from site_store.records import Lease
 from site_store.sql.postgresql import among, insert, pairs
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.leases import LedRepository, require_lease
-from site_store.tables import node, node_drift, user_state
-from strategy_lib.node_states.generated import NodeAvailability
+from site_store.tables import is_not_up, node, node_drift, user_state
 from strategy_lib.status.words import Status
 
 _AT_ONCE = 1000
@@ -128,13 +127,8 @@ class Drifts(LedRepository):
 
         def work(tx: Connection) -> list[JudgedNode]:
             now = self._shared_now(tx)
-            in_force = or_(user_state.c.until.is_(None), user_state.c.until > now)
-            not_up = exists().where(
-                user_state.c.site == node.c.site,
-                user_state.c.node == node.c.name,
-                user_state.c.state != NodeAvailability.UP,
-                in_force,
-            )
+            of_user = (user_state.c.site == node.c.site, user_state.c.node == node.c.name)
+            not_up = exists().where(*of_user, is_not_up(now))
             query = (
                 select(
                     node.c.name,

@@ -9,13 +9,13 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Select, Text, and_, bindparam, cast, func, or_, select, union_all
+from sqlalchemy import Connection, Executable, Select, Text, bindparam, cast, func, or_, select, union_all
 
 from site_store.nodes.nodes import node_row
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, json_rows
 from site_store.sql.rows import json_list, json_value
-from site_store.tables import node, revision, site_group, site_group_node
+from site_store.tables import MEMBER, node, revision, site_group, site_group_node
 from strategy_lib.parsing.strategy_parser import group_from_data
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
@@ -162,9 +162,8 @@ def _dirty() -> Select[Any]:
 @cache
 def _nodes() -> Select[Any]:
     """Select the nodes of a site, once for each group that a node is in; a parameter: `site`."""
-    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
     return (
         select(*node.c, site_group_node.c.group_name)
-        .select_from(node.outerjoin(site_group_node, member))
+        .select_from(node.outerjoin(site_group_node, MEMBER))
         .where(node.c.site == _SITE)
     )

@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, exists, func, literal, or_, select, true, update
 
-from design_rendering.kinds.digests import VERSION as DIGEST_VERSION
 from site_store.nodes.node_status import provisioner_owner
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, by_code_point, insert, pairs, pairs_of
@@ -62,14 +61,13 @@ def _want(
     """Write that these nodes are wanted with these digests, by one statement."""
     wanted = pairs_of({name: (digest, racks.get(name)) for name, digest in digests.items()})
     rows = insert(node).from_select(
-        ["site", "name", "wanted_revision", "wanted_digest", "wanted_version", "digest_version", "owner", "rack"],
+        ["site", "name", "wanted_revision", "wanted_digest", "wanted_version", "owner", "rack"],
         select(
             literal(site),
             wanted.c.key,
             literal(revision),
             wanted.c.first,
             literal(1),
-            literal(int(DIGEST_VERSION)),
             literal(owner),
             wanted.c.second,
         ).where(true()),
@@ -81,7 +79,6 @@ def _want(
                 "wanted_revision": rows.excluded.wanted_revision,
                 "wanted_digest": rows.excluded.wanted_digest,
                 "wanted_version": func.coalesce(node.c.wanted_version, 0) + 1,
-                "digest_version": rows.excluded.digest_version,
                 "failures": 0,
                 "next_try": None,
                 "version": node.c.version + 1,

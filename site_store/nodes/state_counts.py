@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, func, select
 
 from site_store.sql.database import Repository
 from site_store.status.leases import lease_of
-from site_store.tables import lease, node_view, site_view, user_state
+from site_store.tables import is_not_up, lease, node_view, site_view, user_state
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import Version
 
@@ -74,12 +74,11 @@ class StateCounting(Repository):
 
 def _add_users(tx: Connection, now: datetime, found: dict[str, StateCounts]) -> None:
     """Take nodes whose user state is not up from those that are."""
-    ends = or_(user_state.c.until.is_(None), user_state.c.until > now)
     seen = (node_view.c.site == user_state.c.site) & (node_view.c.node == user_state.c.node)
     query = (
         select(user_state.c.site, user_state.c.state, func.count(), func.count(node_view.c.node))
         .outerjoin(node_view, seen)
-        .where(user_state.c.state != NodeAvailability.UP, ends)
+        .where(is_not_up(now))
         .group_by(user_state.c.site, user_state.c.state)
     )
     for name, state, number, known in tx.execute(query):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, select, update
 from ulid import ULID
 
 from site_store.nodes.node_versions import read_common_version, words_for
@@ -22,6 +22,7 @@ from site_store.status.counting import touch_site
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.leases import lease_of
 from site_store.tables import (
+    is_not_up,
     lease,
     node,
     node_view,
@@ -233,9 +234,8 @@ def write_by_controller(
 
 def in_force(now: datetime | ColumnElement[Any]) -> Select[tuple[str, str, str, str]]:
     """Select node, state, reason and who set it, of the user states that hold at a time and are not simply up."""
-    ends = or_(user_state.c.until.is_(None), user_state.c.until > now)
     facts = (user_state.c.node, user_state.c.state, user_state.c.reason, user_state.c.set_by)
-    return select(*facts).where(user_state.c.state != _A.UP, ends)
+    return select(*facts).where(is_not_up(now))
 
 
 def _write(

@@ -37,7 +37,17 @@ from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert, one_at_a_time
 from site_store.status.leases import require_lease
 from site_store.status.status_records import TOUCH, SitePart, StatusCount
-from site_store.tables import action, group_node, node, site_group_node, site_trouble, status_count, task, task_trouble
+from site_store.tables import (
+    MEMBER,
+    action,
+    group_node,
+    node,
+    site_group_node,
+    site_trouble,
+    status_count,
+    task,
+    task_trouble,
+)
 from strategy_lib.node import TaskStatus
 from strategy_lib.status.words import Status
 
@@ -179,9 +189,8 @@ def rebuild(tx: Connection) -> int:
 
 def _in_trouble() -> Select[Any]:
     """Return the query of the members of groups that are in trouble."""
-    member = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
     facts = (node.c.site, site_group_node.c.group_name, node.c.standing, node.c.name.label("node"), node.c.error)
-    return select(*facts).select_from(node.join(site_group_node, member)).where(node.c.standing.in_(_TROUBLED))
+    return select(*facts).select_from(node.join(site_group_node, MEMBER)).where(node.c.standing.in_(_TROUBLED))
 
 
 def _as_cells(members: Select[Any]) -> Select[Any]:
@@ -250,13 +259,12 @@ def _all_cells() -> CompoundSelect[Any]:
     """Return the query that counts everything from scratch."""
     tasks, nodes = _task_facts(), _node_facts()
     grouped_task = and_(group_node.c.action_id == task.c.action_id, group_node.c.node == task.c.node)
-    grouped_node = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
     in_part = literal(str(SitePart.GROUPED), String())
     return union_all(
         _cells(tasks, literal("", String()), {}, task),
         _cells(tasks, group_node.c.group_name, {}, task, group_node, grouped_task),
         _cells(nodes, literal("", String()), {}, node),
-        _cells(nodes, site_group_node.c.group_name, {"phase": in_part}, node, site_group_node, grouped_node),
+        _cells(nodes, site_group_node.c.group_name, {"phase": in_part}, node, site_group_node, MEMBER),
     )
 
 
@@ -272,7 +280,7 @@ def _task_facts() -> dict[str, ColumnElement[Any]]:
 
 
 def _node_facts() -> dict[str, ColumnElement[Any]]:
-    has_group = exists().where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+    has_group = exists().where(MEMBER)
     return {
         "action_id": literal("", String()),
         "site": node.c.site,
@@ -312,6 +320,12 @@ def _cells(
 def _difference(key: tuple[Any, ...], kept: int, found: int) -> CountDifference:
     action_id, site, group, phase, owner, status, serves = key
     return CountDifference(action_id, site, StatusCount(group, phase, owner, status, serves, kept), found)
+
+
+def nodes_of(site: Any) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions on the cells of the roll-up that count each node of a site once."""
+    cell = status_count.c
+    return (cell.action_id == "", cell.site == site, cell.group_name == "", cell.phase != TOUCH)
 
 
 def changes(action_id: Any, site: Any) -> ColumnElement[int]:

@@ -36,6 +36,7 @@ from site_store.tables.documents import (
 from site_store.tables.events import check_result, delivery, event, lease, outbox
 from site_store.tables.metadata import metadata
 from site_store.tables.node_states import (
+    is_not_up,
     node_drift,
     node_trouble,
     node_view,
@@ -46,6 +47,7 @@ from site_store.tables.node_states import (
     user_state,
 )
 from site_store.tables.status import (
+    MEMBER,
     approval,
     is_of_wanted,
     node,

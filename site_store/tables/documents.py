@@ -62,7 +62,6 @@ document = Table(
     Column("schema", String, nullable=False),
     Column("name", String, nullable=False),
     Column("layer", String),
-    Column("data", Json),
 )
 
 revision = Table(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Float, Index, Integer, String, Table, Text, text
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Boolean, Column, ColumnElement, Float, Index, Integer, String, Table, Text, and_, or_, text
 
 from site_store.tables.metadata import CompressedText, Json, Serial, UtcDateTime, metadata
 
@@ -21,6 +24,12 @@ user_state = Table(
     Column("set_at", UtcDateTime, nullable=False),
     Index("ix_user_state_site_state", "site", "state"),
 )
+
+
+def is_not_up(now: datetime | ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether a user state holds at a time, and is not simply up."""
+    return and_(user_state.c.state != "up", or_(user_state.c.until.is_(None), user_state.c.until > now))
+
 
 # What the leader of a site knows of a node, and the next leader goes on with. Times in seconds, of the database.
 node_view = Table(

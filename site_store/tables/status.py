@@ -16,6 +16,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    and_,
     or_,
     text,
 )
@@ -67,8 +68,6 @@ node = Table(
     # The wanted version at which a person asked for it again, and who; NULL: nobody ever did.
     Column("touched", Integer),
     Column("touched_by", String),
-    # The version of what goes into both digests (rule 38).
-    Column("digest_version", Integer),
     # The nodes that it waits for, by its own metadata and by the groups that it is in.
     Column("depends_on", Json),
     Column("op", Serial),
@@ -154,6 +153,9 @@ site_group_node = Table(
     ForeignKeyConstraint(["site", "group_name"], ["site_group.site", "site_group.name"], ondelete="CASCADE"),
     Index("ix_site_group_node_site_node", "site", "node"),
 )
+
+MEMBER = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+"""Joins nodes to the groups that they are in."""
 
 # A member of a group whose node is in trouble: the first of each group are found by its key, however many there are.
 # Triggers keep it, in the transaction of each change, and nothing else writes it (`counting.py`).

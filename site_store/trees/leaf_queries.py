@@ -8,8 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, case, func, literal, or_, select, union_all
 
 from site_store.status.status_records import SitePart
-from site_store.tables import group_node, node, operation, site_group_node, task, task_trouble
-from site_store.trees.tree_times import MEMBER
+from site_store.tables import MEMBER, group_node, node, operation, site_group_node, task, task_trouble
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, Phase
 

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, exists, literal, selec
 from site_store.sql.postgresql import json_columns, json_rows, names_table
 from site_store.sql.rows import json_list
 from site_store.status.status_records import SitePart, StatusCount
-from site_store.tables import node, site_group, site_group_node, site_trouble
+from site_store.tables import MEMBER, node, site_group, site_trouble
 from site_store.trees.tree_facts import FirstTroubles
 from strategy_lib.status.words import Status
 
@@ -76,7 +76,7 @@ def _query(in_groups: tuple[str, ...], outside: bool) -> Select[Any]:
         stand = literal(standing).label("standing")
         parts.append(select(site_group.c.site, site_group.c.name.label("place"), stand, nodes).where(*here))
     if outside:
-        in_group = exists().where(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
+        in_group = exists().where(MEMBER)
         wanted = node.c.wanted_digest.is_not(None)
         for standing in TROUBLED:
             parts.append(_of_part(standing, SitePart.TO_BE_REMOVED, ~wanted))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Select, Subquery, case, func, or_, select
 
 from site_store.sql.postgresql import json_rows
-from site_store.status.status_records import TOUCH, SitePart
-from site_store.tables import action, action_step, node, operation, site_group_node, status_count
+from site_store.status.counting import nodes_of
+from site_store.status.status_records import SitePart
+from site_store.tables import MEMBER, action, action_step, node, operation, site_group_node, status_count
 
 MOST_NODES = 10_000
 """Of a site with more nodes the times of groups are those of their tasks: all nodes would have to be looked at."""
 LOOKED_AT = 10
 """They are read from this many of the first and of the last actions of a large site."""
-MEMBER = and_(site_group_node.c.site == node.c.site, site_group_node.c.node == node.c.name)
-"""Joins nodes to the groups that they are in."""
 
 
 def operation_times() -> ColumnElement[str]:
@@ -68,8 +67,7 @@ def node_times(these: Subquery) -> ColumnElement[str]:
         .correlate(these)
         .subquery()
     )
-    whole = (status_count.c.action_id == "", status_count.c.site == site, status_count.c.group_name == "")
-    number = select(func.sum(status_count.c.records)).where(*whole, status_count.c.phase != TOUCH).correlate(these)
+    number = select(func.sum(status_count.c.records)).where(*nodes_of(site)).correlate(these)
     few = number.scalar_subquery() <= MOST_NODES
     return case((few, json_rows(select(*times.c))), else_=json_rows(_task_times(these)))
 

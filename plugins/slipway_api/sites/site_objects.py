@@ -91,7 +91,7 @@ def list_audit(
     Revisions and actions name who made them themselves.
     """
     require_site(store, site)
-    found = store.wishes.audit_of_site(site, limit + 1, before)
+    found = store.wishes.audit(site, limit + 1, before)
     headers = link_to_next(request, limit=limit, before=found[limit - 1].id) if len(found) > limit else {}
     views = [shown(Audited, one, datetime=one.at.isoformat(), action=one.action_id) for one in found[:limit]]
     return JSONResponse(views, headers=headers)

@@ -269,7 +269,7 @@ def test_rule_37_where_all_feedback_is_lost_nothing_that_serves_is_touched(begin
     first = begin(site(nodes, [rolling]))
     finished(first)
     first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
-    declared = ("site", "name", "wanted_revision", "wanted_digest", "wanted_version", "digest_version", "rack")
+    declared = ("site", "name", "wanted_revision", "wanted_digest", "wanted_version", "rack")
     feedback = {
         column.name: None
         for column in node_table.c

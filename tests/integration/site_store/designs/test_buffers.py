@@ -200,5 +200,4 @@ def test_a_document_may_have_any_name_that_is_text(desk: Desk) -> None:
     with pytest.raises(ValueRefused, match="NUL"):
         desk.put("nul", text)
     desk.put("data", yaml("a", data='{"a\\0b": "\\0"}'))
-    desk.commit()
-    assert [one.data for one in desk.store.revisions.documents(SITE, 1) if one.name == "a"] == [{"a\0b": "\0"}]
+    assert desk.commit().collections.keys() == {"long", "data"}

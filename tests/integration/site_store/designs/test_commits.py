@@ -43,18 +43,6 @@ def test_a_commit_is_base_and_buffer_and_empties_the_buffer(desk: Desk, clock: F
     assert desk.store.sites.committed() == [SITE]
 
 
-def test_documents_of_a_revision_are_those_of_its_collections(desk: Desk) -> None:
-    desk.save({"b": B, "a": A})
-    desk.save({"b": C})
-    assert [(d.collection, d.position, d.name, d.layer) for d in desk.store.revisions.documents(SITE, 1)] == [
-        ("a", 0, "a1", "site"),
-        ("a", 1, "a2", "site"),
-        ("b", 0, "b1", "site"),
-    ]
-    assert [d.name for d in desk.store.revisions.documents(SITE, 2)] == ["a1", "a2", "c1"]
-    assert desk.store.revisions.documents(SITE, 3) == []
-
-
 def test_what_of_a_revision_is_secret_is_kept_with_it(desk: Desk) -> None:
     hidden = RevisionSecrets(frozenset({"hunter2", "ä\n"}), ("a group shows it",))
     desk.put("a", A)
@@ -176,7 +164,6 @@ def test_a_text_is_stored_once(desk: Desk) -> None:
     desk.put("all", B + large)
     desk.commit(B + large)
     assert counts(desk.store) == (5, 104)
-    assert [one.name for one in desk.store.revisions.documents(SITE, 4)][:2] == ["b1", "n0"]
 
 
 def test_an_unstorable_document_leaves_nothing_behind(desk: Desk) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 import pytest
 
 from site_store import RevisionNotFound, SiteStore
@@ -54,13 +52,6 @@ def test_tokens_differ_and_cannot_be_guessed(store: SiteStore) -> None:
     tokens = {commit_design(store, SITE, f"a: {n}", []).design_token for n in range(5)}
     assert len(tokens) == 5
     assert min(map(len, tokens)) >= 43
-
-
-def test_documents_keep_what_yaml_can_hold(store: SiteStore) -> None:
-    commit(store, TEXT)
-    (document,) = store.revisions.documents(SITE, 1)
-    assert (document.schema, document.name, document.layer) == ("drydock/BaremetalNode/v1", "n1", "site")
-    assert document.data == {"built": date(2026, 11, 21).isoformat(), "7": "seven"}
 
 
 @pytest.mark.parametrize("number", [None, 1, 99])
