@@ -18,7 +18,7 @@ from site_store.designs.contents import (
     read_texts,
     revision_parts,
 )
-from site_store.nodes.repair_switches import ALL_SITES, RepairSwitch, switch_of
+from site_store.nodes.repair_switches import RepairSwitch, switch_of
 from site_store.records import ActionState
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import by_code_point, json_rows
@@ -97,31 +97,18 @@ class Sites(Repository):
         """
         return self._database.read_once(lambda tx: list(tx.scalars(_known(after, limit))))
 
-    def known_with_switches(self, after: str) -> tuple[list[str], dict[str, RepairSwitch]]:
-        """Return the same behind a name, and all switches that stop repair, by site; by one statement."""
+    def known_with_switches(
+        self, after: str | None, limit: int | None = None
+    ) -> tuple[list[str], dict[str, RepairSwitch]]:
+        """Return the same, and all switches that stop repair, by site; by one statement."""
 
         def work(tx: Connection) -> tuple[list[str], dict[str, RepairSwitch]]:
-            page = _known(after, None).subquery()
+            page = _known(after, limit).subquery()
             switches = select(*(repair_switch.c[name] for name in ("site", "stopped_at", "stopped_by", "reason")))
             rows = tx.execute(switches.union_all(select(page.c.name, null(), null(), null()))).all()
             # Who stopped it is known of each switch.
             named = sorted(row.site for row in rows if row.stopped_by is None)
             return named, {row.site: switch_of(row) for row in rows if row.stopped_by is not None}
-
-        return self._database.read_once(work)
-
-    def known_with_repair(self, after: str | None, limit: int) -> dict[str, RepairSwitch | None]:
-        """Return the same with the switch that stops the site's repair, None where none does; by one statement."""
-
-        def work(tx: Connection) -> dict[str, RepairSwitch | None]:
-            page = _known(after, limit).subquery()
-            stops = or_(repair_switch.c.site == page.c.name, repair_switch.c.site == ALL_SITES)
-            query = select(page.c.name, repair_switch).outerjoin(repair_switch, stops)
-            found: dict[str, RepairSwitch | None] = {}
-            # That of all sites, whose name is empty, comes first.
-            for row in tx.execute(query.order_by(by_code_point(page.c.name), repair_switch.c.site)):
-                found.setdefault(row.name, None if row.site is None else switch_of(row))
-            return found
 
         return self._database.read_once(work)
 

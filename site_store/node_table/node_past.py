@@ -18,9 +18,8 @@ from site_store.nodes.repair_switches import ALL_SITES
 from site_store.nodes.user_states import in_force
 from site_store.records import EventRecord
 from site_store.sql.postgresql import clock, json_rows
-from site_store.sql.rows import filled, json_list, json_value, moment, moment_or_none
+from site_store.sql.rows import columns_of, filled, json_list, json_value, listed, moment, moment_or_none
 from site_store.status.owner_queries import default_owner, owners_now, owners_of_site, watched, watched_from
-from site_store.status.reporters import REPORTED, reported_facts
 from site_store.status.status_records import ReportedLeaf
 from site_store.tables import (
     action,
@@ -109,7 +108,7 @@ def read_past(
     about = tx.execute(about_it, asked | {"path": _path_below(name)} | more).one()
     found = list(dict.fromkeys(row.id for row in rows))
     kept = set(found[:limit])
-    leaves = [_leaf(site, item) for item in json_list(about.reported)]
+    leaves = [listed(ReportedLeaf, item, site) for item in json_list(about.reported)]
     now = moment(about.now)
     return NodePastFacts(
         read_at=now,
@@ -202,7 +201,7 @@ def _about(is_next: bool, *, with_states: bool) -> Select[Any]:
     *plain, data = noted.c
     chosen = _newest(is_next).subquery()
     said = (
-        select(*(reported.c[column] for column in ("action_id", *REPORTED)))
+        select(*columns_of(ReportedLeaf, reported, after=1))
         .where(
             reported.c.site == _SITE,
             reported.c.parent.like(bindparam("path", type_=reported.c.parent.type), escape="/"),
@@ -233,11 +232,6 @@ def _about(is_next: bool, *, with_states: bool) -> Select[Any]:
 def _path_below(name: str) -> str:
     """Return the pattern of the paths of entries of this node."""
     return "%//" + "".join(f"/{one}" if one in "/%_" else one for one in name)
-
-
-def _leaf(site: str, item: Iterable[Any]) -> ReportedLeaf:
-    action_id, *facts = item
-    return reported_facts(site, action_id, facts)
 
 
 def _error(item: Iterable[Any]) -> NodeErrorRecord:

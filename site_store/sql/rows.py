@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
@@ -13,6 +13,8 @@ import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from sqlalchemy import ColumnElement, Table
 
 T = TypeVar("T")
 
@@ -56,6 +58,41 @@ def filled(kind: Callable[..., T], row: Any, **others: Any) -> T:
     """
     names, values = _columns(kind, tuple(others))
     return kind(**dict(zip(names, values(row), strict=True)), **others)
+
+
+def columns_of(
+    kind: Any, table: Table, renamed: Mapping[str, str] | None = None, *, after: int = 0
+) -> list[ColumnElement[Any]]:
+    """Return the columns of a table that the fields of a dataclass are, in their order, for `listed`.
+
+    Parameters
+    ----------
+    renamed : the columns of fields of other names.
+    after : so many of the first fields are left out.
+    """
+    names = [field.name for field in fields(kind)][after:]
+    return [table.c[(renamed or {}).get(name, name)] for name in names]
+
+
+def listed(kind: Callable[..., T], item: Sequence[Any], *before: Any) -> T:
+    """Return a row that came as a list in JSON as a value of this dataclass; times and lists are read as its fields'.
+
+    Parameters
+    ----------
+    before : the first fields, which are not in the list. Fields behind its end have their defaults.
+    """
+    read = _readers(kind)[len(before) :]
+    return kind(*before, *(value if how is None else how(value) for how, value in zip(read, item, strict=False)))
+
+
+@cache
+def _readers(kind: Any) -> list[Callable[[Any], Any] | None]:
+    known: dict[str, Callable[[Any], Any]] = {"datetime": moment, "datetime | None": moment_or_none, "float": float}
+    return [_tuple_of if str(one.type).startswith("tuple") else known.get(str(one.type)) for one in fields(kind)]
+
+
+def _tuple_of(value: Any) -> tuple[Any, ...]:
+    return tuple(json_value(value) or ())
 
 
 @cache

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Exists, Select, exists, func, literal, nul
 
 from site_store.records import OPEN
 from site_store.sql.postgresql import clock, json_rows
-from site_store.sql.rows import json_list, moment, moment_or_none
+from site_store.sql.rows import json_list, listed, moment, moment_or_none
 from site_store.status.leases import CONTROLLER, lease_of
 from site_store.status.status_records import OwnerCheckIn
 from site_store.tables import action, lease, operation, owner, provisioner_list, revision, site_stop
@@ -80,10 +80,7 @@ def gone_owners() -> Select[Any]:
 
 def owners_by_name(value: Any) -> dict[str, OwnerCheckIn]:
     """Return all owners that ever checked in."""
-    return {
-        name: OwnerCheckIn(name, moment(seen), float(interval), detail)
-        for name, seen, interval, detail in json_list(value)
-    }
+    return {one.name: one for one in (listed(OwnerCheckIn, item) for item in json_list(value))}
 
 
 def is_leased(site: ColumnElement[str]) -> Exists:

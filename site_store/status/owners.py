@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, Select, and_, case, func, literal, or_, 
 
 from site_store.records import OPEN, Lease, StepState
 from site_store.sql.postgresql import clock, insert, json_rows
-from site_store.sql.rows import json_list, moment, moment_or_none
+from site_store.sql.rows import json_list, listed, moment
 from site_store.status.leases import LedRepository
 from site_store.status.outbox import write_notification
 from site_store.status.owner_queries import is_site_stopped
@@ -113,10 +113,7 @@ class Owners(LedRepository):
             owners = json_rows(select(*columns, owner.c.unresponsive_since))
             work = json_rows(_expected_work())
             row = tx.execute(select(clock().label("now"), owners.label("owners"), work.label("work"))).one()
-            known = [
-                OwnerCheckIn(name, moment(seen), float(interval), detail, moment_or_none(since))
-                for name, seen, interval, detail, since in json_list(row.owners)
-            ]
+            known = [listed(OwnerCheckIn, item) for item in json_list(row.owners)]
             return moment(row.now), sorted(known, key=lambda one: one.name), _as_work(json_list(row.work))
 
         return self._database.read_once(work)

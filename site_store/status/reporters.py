@@ -15,7 +15,7 @@ from site_store.records import OPEN
 from site_store.sql.database import Repository
 from site_store.sql.errors import NotFound, StoreError, VersionChanged, no_action
 from site_store.sql.postgresql import among, insert, one_at_a_time
-from site_store.sql.rows import filled, moment
+from site_store.sql.rows import filled
 from site_store.sql.storable import require_names, require_text
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.status_records import ReportedLeaf, ReporterRecord
@@ -337,13 +337,3 @@ def _opened(tx: Connection, token: str, site: str) -> Row[*tuple[Any, ...]]:
 
 def _record(row: Row[*tuple[Any, ...]]) -> ReporterRecord:
     return filled(ReporterRecord, row)
-
-
-REPORTED = ("parent", "name", "owner", "status", "message", "revision", "first_updated", "last_updated")
-"""Columns of what reporters wrote, in the order in which `reported_facts` takes them."""
-
-
-def reported_facts(site: str, action_id: str, item: Sequence[Any]) -> ReportedLeaf:
-    """Return the columns `REPORTED` of a site or of one of its actions."""
-    parent, name, owner, status, message, revision, first, last = item
-    return ReportedLeaf(site, action_id, parent, name, owner, status, message, revision, moment(first), moment(last))

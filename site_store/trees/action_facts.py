@@ -11,17 +11,13 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from site_store.actions.action_rows import action_record
-from site_store.sql.rows import json_list, moment
+from site_store.sql.rows import json_list, listed, moment
 from site_store.status.owner_queries import change_token, owners_by_name
-from site_store.status.reporters import reported_facts
-from site_store.status.status_records import OwnerCheckIn, StatusCount
-from site_store.trees.tree_facts import ActionFacts, GroupFacts, LeafFacts, Times
+from site_store.status.status_records import ApprovalRecord, OwnerCheckIn, ReportedLeaf, StatusCount
+from site_store.trees.tree_facts import ActionFacts, GroupFacts, LeafFacts, OperationSpan, StepFacts, Times
 from site_store.trees.tree_queries import batches_query
 from site_store.trees.tree_rows import (
-    approval_facts,
     group_facts,
-    operation_span,
-    step_facts,
 )
 from strategy_lib.groups.batch_words import count_batches
 
@@ -48,17 +44,17 @@ def action_facts(
         at_provisioner=frozenset(phase for (phase,) in json_list(row.sent)),
         counts=counts,
         owners=owners,
-        steps=[step_facts(item) for item in json_list(row.steps)],
+        steps=[listed(StepFacts, item) for item in json_list(row.steps)],
         groups=groups,
-        approvals=[approval_facts(row.id, item) for item in json_list(row.gates)],
-        reported=[reported_facts(row.site, row.id, item) for item in json_list(row.said)],
+        approvals=[listed(ApprovalRecord, item, row.id) for item in json_list(row.gates)],
+        reported=[listed(ReportedLeaf, item, row.site, row.id) for item in json_list(row.said)],
         durations=tuple(float(seconds) for (seconds,) in json_list(row.durations)),
         leaves=leaves,
         times={
             (group, phase): Times(moment(first), moment(last)) for group, phase, first, last in json_list(row.times)
         },
         fixed=fixed,
-        spans=[operation_span(item) for item in json_list(row.spans)],
+        spans=[listed(OperationSpan, item) for item in json_list(row.spans)],
     )
 
 

@@ -14,13 +14,12 @@ from site_store.designs.sites import settings_column, settings_in
 from site_store.nodes.repair_switches import ALL_SITES, RepairSwitch, stopping
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import json_rows
-from site_store.sql.rows import json_list, moment
+from site_store.sql.rows import columns_of, json_list, listed, moment
 from site_store.tables import repair_switch, revision
 from strategy_lib.parsing.site_settings import SiteSettings
 
 _SITE = bindparam("site", type_=revision.c.site.type)
 _LIMIT = bindparam("most", type_=revision.c.number.type)
-_LISTED = ("number", "created", "created_by", "forced", "rollback_of")
 _SWITCH = ("site", "stopped_at", "stopped_by", "reason")
 
 
@@ -63,11 +62,11 @@ class SiteCards(Repository):
                 name: RepairSwitch(moment(at), by, reason, name == ALL_SITES)
                 for name, at, by, reason in json_list(row.switches)
             }
-            listed = [_listed(*item) for item in json_list(row.revisions)]
+            revisions = [listed(ListedRevision, item) for item in json_list(row.revisions)]
             return SiteCard(
                 settings_in(row.settings),
                 stopping(switches, site),
-                sorted(listed, key=lambda one: -one.number),
+                sorted(revisions, key=lambda one: -one.number),
             )
 
         return self._database.read_once(work)
@@ -76,18 +75,14 @@ class SiteCards(Repository):
 @cache
 def _card(is_next: bool) -> Select[Any]:
     """Select what a card is made of; parameters: `site`, `most`, and `before` where a page follows another."""
-    listed = select(*(revision.c[name] for name in _LISTED)).where(revision.c.site == _SITE)
+    page = select(*columns_of(ListedRevision, revision, {"created_at": "created"})).where(revision.c.site == _SITE)
     if is_next:
-        listed = listed.where(revision.c.number < bindparam("before", type_=revision.c.number.type))
-    page = listed.order_by(revision.c.number.desc()).limit(_LIMIT).subquery()
+        page = page.where(revision.c.number < bindparam("before", type_=revision.c.number.type))
+    newest = page.order_by(revision.c.number.desc()).limit(_LIMIT).subquery()
     switches = select(*(repair_switch.c[name] for name in _SWITCH)).where(repair_switch.c.site.in_((_SITE, ALL_SITES)))
     card: list[ColumnElement[Any]] = [
-        json_rows(select(*page.c)).label("revisions"),
+        json_rows(select(*newest.c)).label("revisions"),
         json_rows(switches).label("switches"),
         settings_column(_SITE),
     ]
     return select(*card)
-
-
-def _listed(number: int, created: Any, created_by: str, forced: Any, rollback_of: int | None) -> ListedRevision:
-    return ListedRevision(number, moment(created), created_by, bool(forced), rollback_of)

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
     exists,
     func,
     null,
@@ -25,10 +26,11 @@ from site_store.actions.action_rows import FACTS
 from site_store.designs.sites import is_known
 from site_store.records import OPEN, ActionState, OperationStatus
 from site_store.sql.postgresql import clock, json_columns, json_rows, names_table, nested_rows
+from site_store.sql.rows import columns_of
 from site_store.status.counting import changes
 from site_store.status.events import EventKind
 from site_store.status.owner_queries import default_owner, is_leased, owners_now, watched
-from site_store.status.reporters import REPORTED
+from site_store.status.status_records import ApprovalRecord, ReportedLeaf
 from site_store.tables import (
     action,
     action_step,
@@ -46,7 +48,7 @@ from site_store.tables import (
     task_trouble,
 )
 from site_store.trees.site_troubles import MOST_TROUBLES
-from site_store.trees.tree_rows import APPROVAL, BRIEF, STEP
+from site_store.trees.tree_facts import ActionBrief, StepFacts
 from site_store.trees.tree_times import last_update, node_times, operation_spans, operation_times
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import Phase
@@ -57,6 +59,8 @@ _THIS_SITE = bindparam("site", type_=site_group.c.site.type)
 _THESE_ACTIONS = bindparam("action_ids", type_=action.c.id.type, expanding=True)
 _THESE_GROUPS = bindparam("groups", type_=group_run.c.name.type, expanding=True)
 _EARLIER_ACTIONS = 5
+_GROUP = {"group": "group_name"}
+_BRIEF = {"user": "created_by", "asks": "id"}
 
 
 def fixed_tasks() -> ColumnElement[str]:
@@ -115,7 +119,9 @@ def _actions(with_spans: bool) -> Select[Any]:
     with_spans : also when each operation was at work.
     """
     steps = (
-        select(*(action_step.c[name] for name in STEP)).where(action_step.c.action_id == action.c.id).correlate(action)
+        select(*columns_of(StepFacts, action_step, _GROUP))
+        .where(action_step.c.action_id == action.c.id)
+        .correlate(action)
     )
     worst = (
         select(task_trouble.c.action_id, task_trouble.c.node, task_trouble.c.phase)
@@ -153,7 +159,7 @@ def _actions(with_spans: bool) -> Select[Any]:
         .correlate(action)
     )
     said = (
-        select(*(reported.c[name] for name in REPORTED))
+        select(*columns_of(ReportedLeaf, reported, after=2))
         .where(reported.c.site == action.c.site, reported.c.action_id == action.c.id)
         .correlate(action)
     )
@@ -235,7 +241,8 @@ def sites_query(times: bool) -> Select[Any]:
     """
     these = names_table("sites")
     site = these.c.value
-    brief = [action.c[name] for name in BRIEF]
+    of_run = case((action.c.run_id.is_not(None), action.c.dag_id)).label("dag_id")
+    brief = [of_run if one is action.c.dag_id else one for one in columns_of(ActionBrief, action, _BRIEF)[:-1]]
     of_site = (action.c.site == site, action.c.dry_run.is_(False))
     ended = select(*brief).where(*of_site, action.c.state.not_in(OPEN)).order_by(action.c.id.desc()).limit(1)
     asks = select(func.min(approval.c.group_name)).where(
@@ -248,7 +255,9 @@ def sites_query(times: bool) -> Select[Any]:
     groups = select(site_group.c.name, site_group.c.position, site_group.c.critical, depends_on, *shares).where(
         site_group.c.site == site
     )
-    said = select(*(reported.c[name] for name in REPORTED)).where(reported.c.site == site, reported.c.action_id == "")
+    said = select(*columns_of(ReportedLeaf, reported, after=2)).where(
+        reported.c.site == site, reported.c.action_id == ""
+    )
     done = (
         select(action.c.revision)
         .where(
@@ -314,8 +323,12 @@ def action_token_query(*, by_run: bool = False) -> Select[Any]:
 
 
 def _approvals() -> Select[Any]:
-    """Select the approvals of an action, as `approval_facts` reads them."""
-    return select(*(approval.c[name] for name in APPROVAL)).where(approval.c.action_id == action.c.id).correlate(action)
+    """Select the approvals of an action, as they are stored: a word that nobody knows is shown as such."""
+    return (
+        select(*columns_of(ApprovalRecord, approval, _GROUP, after=1))
+        .where(approval.c.action_id == action.c.id)
+        .correlate(action)
+    )
 
 
 @cache

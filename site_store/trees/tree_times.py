@@ -33,7 +33,7 @@ def operation_times() -> ColumnElement[str]:
 
 
 def operation_spans() -> ColumnElement[str]:
-    """Return a column of `action`: when each operation of its groups was at work, as `operation_span` reads it."""
+    """Return a column of `action`: when each operation of its groups was at work, as fields of `OperationSpan`."""
     begun = func.coalesce(operation.c.running_since, operation.c.submitted, operation.c.created)
     facts = (operation.c.op, operation.c.group_name, operation.c.phase, operation.c.attempt, operation.c.status)
     spans = select(*facts, begun, operation.c.ended).where(operation.c.action_id == action.c.id)

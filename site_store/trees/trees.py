@@ -18,14 +18,14 @@ from site_store.actions.action_rows import action_record
 from site_store.nodes.nodes import node_row
 from site_store.sql.database import Repository
 from site_store.sql.errors import no_action
-from site_store.sql.rows import json_list, moment, moment_or_none
+from site_store.sql.rows import json_list, listed, moment, moment_or_none
 from site_store.status.owner_queries import owners_by_name, owners_of_site, site_token, watched_from
-from site_store.status.reporters import reported_facts
-from site_store.status.status_records import ApprovalRecord, StatusCount
+from site_store.status.status_records import ApprovalRecord, ReportedLeaf, StatusCount
 from site_store.trees.action_facts import action_facts, token_of_action, with_groups
 from site_store.trees.leaf_queries import leaf_page, leaf_pages, worst_leaves, worst_nodes
 from site_store.trees.site_troubles import MOST_TROUBLES, TROUBLED, Troubles, site_troubles
 from site_store.trees.tree_facts import (
+    ActionBrief,
     ActionFacts,
     FirstTroubles,
     GroupFacts,
@@ -45,8 +45,6 @@ from site_store.trees.tree_queries import (
     sites_query,
 )
 from site_store.trees.tree_rows import (
-    action_brief,
-    approval_facts,
     counts_of,
     leaf_facts,
     site_group_facts,
@@ -89,7 +87,7 @@ class Trees(Repository):
             return token_of_action(row.changes, row.committed, owners, now)
 
         def asked(row: Row[*tuple[Any, ...]]) -> list[ApprovalRecord]:
-            return [approval_facts(row.id, item) for item in json_list(row.asked)]
+            return [listed(ApprovalRecord, item, row.id) for item in json_list(row.asked)]
 
         def work(tx: Connection) -> list[KnownAction]:
             rows = tx.execute(action_token_query(by_run=by_run), {"key": key})
@@ -320,12 +318,12 @@ class Trees(Repository):
             committed=row.committed,
             done=row.done,
             owner=row.owner,
-            running=next((action_brief(item) for item in json_list(row.running)), None),
-            last=next((action_brief(item) for item in json_list(row.ended)), None),
+            running=next((listed(ActionBrief, item) for item in json_list(row.running)), None),
+            last=next((listed(ActionBrief, item) for item in json_list(row.ended)), None),
             counts=counts,
             owners=owners_of_site(row.owners, watched),
             groups=sorted(groups, key=lambda group: group.position),
-            reported=[reported_facts(row.site, "", item) for item in json_list(row.said)],
+            reported=[listed(ReportedLeaf, item, row.site, "") for item in json_list(row.said)],
             nodes=nodes,
             troubles=troubles,
             last_updated=moment_or_none(row.last_updated),

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from site_engine.monitoring.owners import list_owners
 from site_engine.trees.status_trees import site_trees
+from site_store.nodes.repair_switches import stopping
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, shown
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, Store, blocking_router, link_to_next
@@ -117,13 +118,12 @@ Limit = Annotated[int, Query(ge=1, le=_LONGEST_PAGE, description="How many sites
 @router.get("/sites", dependencies=[access.may_read], summary="All sites", responses=answers(list[SiteStanding]))
 def get_sites(request: Request, store: Store, after: AfterSite = None, limit: Limit = _LONGEST_PAGE) -> JSONResponse:
     """Return the sites by name, each with how it stands: what is wanted against what is done."""
-    known = store.sites.known_with_repair(after, limit + 1)
-    names = list(known)
+    names, switches = store.sites.known_with_switches(after, limit + 1)
     page = names[:limit]
     headers = link_to_next(request, limit=limit, after=page[-1]) if len(names) > limit else {}
     trees = zip(page, site_trees(store, page), strict=True)
     found = [
-        {**site_standing(tree), "repair_stopped": (stop := known[name]) and shown(RepairStop, stop)}
+        {**site_standing(tree), "repair_stopped": (stop := stopping(switches, name)) and shown(RepairStop, stop)}
         for name, tree in trees
     ]
     return JSONResponse(found, headers=headers)

@@ -155,18 +155,6 @@ def test_of_an_owner_that_is_late_and_a_new_one_only_one_goes_on(stores: list[Si
     assert sorted(at_once([renew, *takers])) == [False] * (CALLERS - 1) + [True]
 
 
-def test_who_lost_it_writes_no_check_any_more(store: SiteStore, clock: FakeClock) -> None:
-    held = store.leases.take(NAME, "one", 30)
-    assert held is not None
-    store.checks.record(held, "airflow", None)
-    clock.move(30)
-    taken = store.leases.take(NAME, "two", 30)
-    assert taken is not None
-    with pytest.raises(LeaseLost):
-        store.checks.record(held, "airflow", "does not answer")
-    assert [(one.subject, one.problem) for one in store.checks.newest()] == [("airflow", None)]
-
-
 def test_a_check_says_since_when_it_is_as_it_is(store: SiteStore, clock: FakeClock) -> None:
     held = store.leases.take(NAME, "one", 3600)
     assert held is not None

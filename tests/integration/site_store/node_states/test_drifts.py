@@ -80,16 +80,6 @@ def test_rule_45_a_late_drift_never_overwrites_a_newer_result(
     assert standings(store) == {"a": Status.PROCESSING, "b": Status.PENDING, "c": Status.ERROR}
 
 
-def test_rule_55_one_who_was_replaced_writes_nothing(store: SiteStore, site: Scenario, clock: FakeClock) -> None:
-    done(store, site)
-    held = lead(store)
-    clock.move(61)
-    lead(store, "other")
-    with pytest.raises(LeaseLost):
-        store.drifts.record(held, SITE, found(store, clock, "off"))
-    assert set(standings(store).values()) == {Status.SUCCESS}
-
-
 def test_a_drift_ends_with_an_operation_on_its_node(store: SiteStore, site: Scenario, clock: FakeClock) -> None:
     done(store, site)
     held = lead(store)

@@ -6,15 +6,13 @@ import json
 
 import pytest
 
-from site_store import Claim, LeaseLost, Operation, SiteStateChanged, SiteStore
+from site_store import Claim, Operation, SiteStateChanged, SiteStore
 from site_store.records import Lease
-from site_store.status.events import EventKind, NewEvent
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.history import NodeHistory
 from strategy_lib.node_states.node_memory import NodeMemory
 from strategy_lib.node_states.publication import NOTHING_PUBLISHED, PublishedState, Version
-from strategy_lib.node_states.user_state import UserState
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, want
 
@@ -98,24 +96,6 @@ def test_versions_only_grow_also_over_leaders_and_all_readers_get_the_same_bytes
     ]
     assert [one.version for one in store.site_views.changes(SITE, first.version)] == [third.version, second.version]
     assert store.site_nodes.past(SITE, "n1").events[0].message == "down -> gone"
-
-
-def test_rule_55_one_who_was_replaced_writes_nothing(store: SiteStore, clock: FakeClock) -> None:
-    frozen = lead(store)
-    clock.move(11)
-    held = lead(store, "other")
-    store.site_views.publish(held, SITE, {}, PublishedState(UP), {})
-    late = NewEvent(EventKind.NODE_STATE, "late", node="n1")
-    with pytest.raises(LeaseLost):
-        store.site_views.remember(frozen, SITE, {"n1": SEEN}, taken_down={"n1": UserState(DOWN, "x")}, events=[late])
-    with pytest.raises(LeaseLost):
-        store.site_views.publish(frozen, SITE, {}, PublishedState(DOWN), {})
-    with pytest.raises(LeaseLost):
-        store.site_views.prune(frozen, SITE, clock())
-    assert store.site_views.memory(SITE) == {}
-    assert store.user_states.of_site(SITE) == {}
-    assert [one.owner for one in store.site_views.changes(SITE)] == ["other"]
-    assert store.site_nodes.past(SITE, "n1").events == []
 
 
 def test_the_log_is_forgotten_and_the_newest_version_stays(store: SiteStore, clock: FakeClock) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from site_store import ActionState, EventNotFound, Lease, LeaseLost, NewAction, SiteStore
+from site_store import ActionState, EventNotFound, Lease, NewAction, SiteStore
 from site_store.status.outbox import write_notification
 from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.phase import GroupState, Reason
@@ -137,22 +137,6 @@ def test_an_event_goes_to_those_who_want_its_kind_until_it_is_there(
     done = {delivery.target: delivery for delivery in store.outbox.deliveries(event.id)}
     assert (done["chat"].delivered, done["chat"].attempts, done["chat"].error) == (clock.time, 2, None)
     assert (done["mail"].delivered, done["mail"].error) == (None, "given up")
-
-
-def test_who_has_lost_the_lease_writes_nothing(store: SiteStore, site: Scenario, clock: FakeClock, held: Lease) -> None:
-    Desk(store).commit_texts({"a": yaml("a", data=1)}, notifications=TARGETS)
-    store.actions.close(site.running({"a": ["n1"]}).id, ActionState.FAILED, "no")
-    store.outbox.route(held)
-    _, delivery = store.outbox.due()[0]
-    clock.move(4000)
-    for write in (
-        lambda: store.outbox.route(held),
-        lambda: store.outbox.record_attempt(held, delivery, None),
-        lambda: store.outbox.prune(held, clock.time),
-    ):
-        with pytest.raises(LeaseLost):
-            write()
-    assert store.outbox.due()[0][1] == delivery
 
 
 def test_old_events_are_forgotten_with_their_deliveries(

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from sqlalchemy import insert
 
-from site_store import ActionState, CallCount, CallKey, ExpectedWork, Lease, LeaseLost, SiteStore
+from site_store import ActionState, CallCount, CallKey, ExpectedWork, Lease, SiteStore
 from site_store.status.owners import NEVER
 from site_store.tables import status_count
 from tests.integration.site_store.designs.desk import Desk, yaml
@@ -166,13 +166,3 @@ def test_one_that_never_was_seen_is_missed_too(
     assert known.last_seen == NEVER
     (event,) = store.outbox.newest(SITE)
     assert event.data == {"owner": DRYDOCK, "actions": []}
-
-
-def test_who_has_lost_the_lease_tells_nothing(store: SiteStore, clock: FakeClock, held: Lease) -> None:
-    store.owners.check_in(DRYDOCK, 60)
-    since = clock.time
-    clock.move(40000)
-    with pytest.raises(LeaseLost):
-        store.owners.note_changes(held, since, ())
-    _, (known,) = store.owners.all()
-    assert known.unresponsive_since is None
