@@ -18,10 +18,9 @@ from urllib.parse import quote
 
 from provisioner_client.drydock.request_parts import REFERENCE_KEY
 from provisioner_client.drydock.submission import Sighting
-from provisioner_client.drydock.wire import task_ids, tasks_with_reference
+from provisioner_client.drydock.wire import list_of, task_ids, tasks_with_reference
 from provisioner_client.errors import (
     AuthenticationFailed,
-    ProvisionerProtocolError,
     ProvisionerRefused,
     ProvisionerUnavailable,
     TaskNotFound,
@@ -193,7 +192,7 @@ class TaskList:
         started = self._clock()
         try:
             with self._http.slow_answers(timeout):
-                data = self._http.get(f"{API}/tasks").data
+                data = list_of(self._http.get(f"{API}/tasks").data, "tasks")
         except ProvisionerUnavailable as trouble:
             if trouble.timed_out:
                 hint = (
@@ -203,8 +202,6 @@ class TaskList:
                     hint, status=trouble.status, retry_after=trouble.retry_after, timed_out=True
                 ) from trouble
             raise
-        if not isinstance(data, list):
-            raise ProvisionerProtocolError("the list of tasks is not a list")
         took = self._clock() - started
         if took > SLOW:
             said = "GET /tasks took %.0f s: Drydock lists all %d tasks that it ever had, subtasks included; %s"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from provisioner_client.drydock.wire import task_from
+from provisioner_client.drydock.wire import mapping_of, task_from
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_errors import one_line
@@ -40,11 +40,10 @@ def tree_from(data: object, task_id: str, node: str | None = None) -> TaskTree:
     ------
     ProvisionerProtocolError : when the root is not in it, or cannot be read.
     """
-    if not isinstance(data, dict):
-        raise ProvisionerProtocolError(f"a tree of tasks is not a mapping but {type(data).__name__}")
-    raw_root = data if "task_id" in data else data.get(task_id)
+    tree = mapping_of(data, "a tree of tasks")
+    raw_root = tree if "task_id" in tree else tree.get(task_id)
     children: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for raw in data.values() if raw_root is not data else ():
+    for raw in tree.values() if raw_root is not tree else ():
         # Among the tasks stand the root's id and the errors of subtasks.
         if isinstance(raw, dict) and "status" in raw and raw.get("task_id") != task_id:
             children[str(raw.get("parent_task_id"))].append(raw)

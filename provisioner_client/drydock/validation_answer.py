@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from provisioner_client.designs import DesignMessage, DesignValidation
-from provisioner_client.drydock.wire import message_list
+from provisioner_client.drydock.wire import mapping_of, message_list
 from provisioner_client.errors import ProvisionerProtocolError
 from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_errors import ErrorShape, ErrorText, one_line
@@ -21,7 +21,7 @@ _LEVELS: Final = ("error", "warning")
 _ALL_WELL: Final = re.compile(r"(validation successful|passed validation|is valid)\.?\s*", re.IGNORECASE)
 
 
-def validation_from(status: int, data: object, design: HiddenAddress) -> DesignValidation:
+def validation_from(status: int, given: object, design: HiddenAddress) -> DesignValidation:
     """Read the answer to a validation: valid is 200 and `Success` and no code that says otherwise.
 
     Each remark is taken once, errors first, and not more than `MOST_MESSAGES`; notes that a check succeeded are left
@@ -29,8 +29,7 @@ def validation_from(status: int, data: object, design: HiddenAddress) -> DesignV
 
     Raises `ProvisionerProtocolError` when it is neither a validation nor an error.
     """
-    if not isinstance(data, dict):
-        raise ProvisionerProtocolError(f"a validation is not a mapping but {type(data).__name__}")
+    data = mapping_of(given, "a validation")
     if data.get("type") == "error":
         return DesignValidation(False, (DesignMessage("Error", _said(data.get("message"), design), ()),))
     if "status" not in data:

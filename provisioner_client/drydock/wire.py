@@ -47,13 +47,13 @@ _ECHO: Final = re.compile(r"\bun(?:expected|known) status\b.*\bskipping\b", re.I
 
 def task_from(data: object) -> ProvisionerTask:
     """Read one task. Raises `ProvisionerProtocolError` when it is not a task."""
-    task = _mapping(data, "a task")
+    task = mapping_of(data, "a task")
     task_id, state = task.get("task_id"), _STATES.get(str(task.get("status")))
     if not isinstance(task_id, str) or not task_id:
         raise ProvisionerProtocolError("a task without a task_id")
     if state is None:
         raise ProvisionerProtocolError(f"task {task_id} has an unknown status {one_line(task.get('status'))!r}")
-    result = _mapping(task.get("result") or {}, f"the result of task {task_id}")
+    result = mapping_of(task.get("result") or {}, f"the result of task {task_id}")
     return ProvisionerTask(
         task_id=task_id,
         action=str(task.get("action")),
@@ -95,11 +95,9 @@ def tasks_with_reference(data: object, reference: str) -> list[ProvisionerTask]:
 
     Raises `ProvisionerProtocolError` when it is not a list of tasks.
     """
-    if not isinstance(data, list):
-        raise ProvisionerProtocolError("the list of tasks is not a list")
     ours = [
         task
-        for task in data
+        for task in list_of(data, "tasks")
         if isinstance(task, dict)
         and _reference(task) == reference
         and not task.get("parent_task_id")
@@ -113,9 +111,7 @@ def task_ids(data: object) -> frozenset[str]:
 
     Raises `ProvisionerProtocolError` when it is not a list of tasks.
     """
-    if not isinstance(data, list):
-        raise ProvisionerProtocolError("the list of tasks is not a list")
-    return frozenset(str(task.get("task_id")) for task in data if isinstance(task, dict))
+    return frozenset(str(task.get("task_id")) for task in list_of(data, "tasks") if isinstance(task, dict))
 
 
 def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[ProvisionerTask, Evidence]:
@@ -136,13 +132,13 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
     ------
     ProvisionerProtocolError : when the task itself is not in it, or cannot be read.
     """
-    tree = _mapping(data, "a tree of tasks")
+    tree = mapping_of(data, "a tree of tasks")
     raw_root = tree.get(task_id) if "task_id" not in tree else tree
     root = task_from(raw_root)
     over = root.state is TaskState.COMPLETE
     succeeded: set[str] = set()
     failed: set[str] = set()
-    voices: list[Any] = [_mapping(raw_root, "a task").get("result")]
+    voices: list[Any] = [mapping_of(raw_root, "a task").get("result")]
     for raw in tree.values() if raw_root is not tree else ():
         # One child per node has the root's own action; other children are steps, and prove nothing about the whole.
         if not isinstance(raw, dict) or "status" not in raw or raw.get("task_id") == task_id:
@@ -163,7 +159,7 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
     voices.extend(wrong)
     given_up = _given_up(wrong) if root.action == ACTIONS[Phase.DESTROY] else frozenset()
     failed |= given_up
-    names, design = frozenset(sent), _design_of(_mapping(raw_root, "a task"))
+    said = list(_errors(voices, frozenset(sent), _design_of(mapping_of(raw_root, "a task"))))
     return root, Evidence(
         over=over,
         # Empty until the task is complete; should they ever not be, they are not final.
@@ -171,8 +167,8 @@ def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[Pr
         reported_failure=root.failures if over else frozenset(),
         child_success=frozenset(succeeded - failed),
         child_failure=frozenset(failed),
-        messages=_causes(voices, names, design),
-        texts=_texts(voices, names, design),
+        messages=_causes(said),
+        texts=_texts(said),
     )
 
 
@@ -193,14 +189,12 @@ def nodes_from(data: object) -> dict[str, ListedNode]:
 
     Raises `ProvisionerProtocolError` when it is not a list of nodes.
     """
-    if not isinstance(data, list):
-        raise ProvisionerProtocolError("the list of nodes is not a list")
     nodes: dict[str, ListedNode] = {}
     states: dict[str, dict[str, None]] = {}
     # Few words are said of very many nodes.
     known: dict[str, tuple[NodeCondition, str]] = {}
-    for item in data:
-        raw = _mapping(item, "a node")
+    for item in list_of(data, "nodes"):
+        raw = mapping_of(item, "a node")
         name, status = raw.get("hostname"), raw.get("status_name")
         if not isinstance(name, str) or not name or not isinstance(status, str):
             continue  # a machine that was never given a name, or of which nothing is known
@@ -263,36 +257,39 @@ def _messages(result: dict[str, Any], design: HiddenAddress) -> Iterator[TaskMes
         )
 
 
-def _causes(results: list[Any], names: frozenset[str], design: HiddenAddress) -> dict[str, str]:
-    """Why each of these nodes failed: the latest error message about it that is no echo, else its first echo.
+def _errors(results: list[Any], names: frozenset[str], design: HiddenAddress) -> Iterator[tuple[str, str, str]]:
+    """Yield the error messages about these nodes, each with its node and its time.
 
-    An echo is what a retry says that is refused because of what the first attempt has left behind. Times are compared
-    as text: they share one format.
+    Times are compared as text: they share one format.
     """
-    causes: dict[str, tuple[bool, str, str]] = {}
-    for result in results:
-        for message in _messages(result, design) if isinstance(result, dict) else ():
-            if not (message.error and message.text and message.context in names):
-                continue
-            at, cause = (message.at or "").replace("T", " "), not _ECHO.search(message.text)
-            entry, known = (cause, at, message.text), causes.get(message.context)
-            if known is None or (max(entry, known) if cause or known[0] else min(entry, known)) == entry:
-                causes[message.context] = entry
-    return {name: text for name, (_, _, text) in sorted(causes.items())}
-
-
-def _texts(results: list[Any], names: frozenset[str], design: HiddenAddress) -> dict[str, str]:
-    """Return all error messages about each of these nodes by their times, one a line; of nodes with several only."""
-    said: dict[str, list[tuple[str, str]]] = {}
     for result in results:
         for message in _messages(result, design) if isinstance(result, dict) else ():
             if message.error and message.text and message.context in names:
-                said.setdefault(message.context, []).append(((message.at or "").replace("T", " "), message.text))
+                yield message.context, (message.at or "").replace("T", " "), message.text
+
+
+def _causes(said: list[tuple[str, str, str]]) -> dict[str, str]:
+    """Why each of these nodes failed: the latest error message about it that is no echo, else its first echo.
+
+    An echo is what a retry says that is refused because of what the first attempt has left behind.
+    """
+    causes: dict[str, tuple[bool, str, str]] = {}
+    for name, at, text in said:
+        cause = not _ECHO.search(text)
+        entry, known = (cause, at, text), causes.get(name)
+        if known is None or (max(entry, known) if cause or known[0] else min(entry, known)) == entry:
+            causes[name] = entry
+    return {name: text for name, (_, _, text) in sorted(causes.items())}
+
+
+def _texts(said: list[tuple[str, str, str]]) -> dict[str, str]:
+    """Return all error messages about each of these nodes by their times, one a line; of nodes with several only."""
+    by_node: dict[str, list[str]] = {}
     # Sorted by time alone: those of one moment, or without one, stay in the order in which they were given.
-    joined = {
-        name: join_messages(text for _, text in sorted(one, key=lambda item: item[0])) for name, one in said.items()
-    }
-    return {name: text for name, text in sorted(joined.items()) if "\n" in text}
+    for name, _, text in sorted(said, key=lambda one: one[1]):
+        by_node.setdefault(name, []).append(text)
+    joined = {name: join_messages(texts) for name, texts in sorted(by_node.items())}
+    return {name: text for name, text in joined.items() if "\n" in text}
 
 
 def message_list(holder: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -302,7 +299,15 @@ def message_list(holder: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from (item for item in (listed if isinstance(listed, list) else []) if isinstance(item, dict))
 
 
-def _mapping(data: object, what: str) -> dict[str, Any]:
+def list_of(data: object, what: str) -> list[Any]:
+    """Return a list as such. Raises `ProvisionerProtocolError`: it is none."""
+    if not isinstance(data, list):
+        raise ProvisionerProtocolError(f"the list of {what} is not a list")
+    return data
+
+
+def mapping_of(data: object, what: str) -> dict[str, Any]:
+    """Return a mapping as such. Raises `ProvisionerProtocolError`: it is none."""
     if not isinstance(data, dict):
         raise ProvisionerProtocolError(f"{what} is not a mapping but {type(data).__name__}")
     return data

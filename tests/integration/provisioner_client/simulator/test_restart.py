@@ -11,7 +11,7 @@ from tests.integration.provisioner_client.simulator.conftest import StartSimulat
 from tests.integration.provisioner_client.simulator.drydock_calls import Drydock, names_filter
 from tests.support.simulators import Simulator
 
-LONG_GRACE, SHORT_GRACE = ("--grace", "100000"), ("--grace", "600")
+LONG_GRACE = ("--grace", "100000")
 
 
 def _killed_in_the_middle(simulator: Simulator, design_ref: str) -> tuple[Drydock, str, str]:
@@ -42,23 +42,6 @@ def test_orphan_the_task_runs_for_ever_and_its_machines_go_on(start_simulator: S
         assert (state["running"], state["queue"], state["starts"]) == (None, [waiting], 2)
         assert state["paused_until"] > state["now"]
         assert [task["orphaned"] for task in simulator.get("tasks")] == [True, False]
-
-
-@pytest.mark.endurance
-def test_orphan_the_queue_goes_on_after_the_grace_period(start_simulator: StartSimulator, design_ref: str) -> None:
-    drydock, running, waiting = _killed_in_the_middle(start_simulator(*SHORT_GRACE), design_ref)
-    with drydock.session:
-        assert drydock.task(waiting)["status"] == "queued"
-        drydock.finish(waiting)
-        assert drydock.task(running)["status"] == "running"
-
-
-@pytest.mark.endurance
-def test_resume_goes_on_as_if_nothing_had_been(start_simulator: StartSimulator, design_ref: str) -> None:
-    drydock, running, waiting = _killed_in_the_middle(start_simulator("--restart-mode", "resume"), design_ref)
-    with drydock.session:
-        assert sorted(drydock.finish(running)["result"]["successes"]) == ["n1", "n2"]
-        drydock.finish(waiting)
 
 
 @pytest.mark.endurance

@@ -174,15 +174,12 @@ def test_a_failing_stage_after_the_machine_is_done_leaves_it_deployed(
 @pytest.mark.parametrize(
     ("phase", "status", "succeeds", "after"),
     [
-        ("prepare", "Ready", True, "Ready"),
-        ("prepare", "Deployed", True, "Deployed"),
         ("prepare", "Commissioning", True, "Commissioning"),
         ("prepare", "Failed commissioning", True, "Ready"),
         ("prepare", "Broken", True, "Ready"),
         ("prepare", "Allocated", True, "Allocated"),
         ("prepare", "Failed deployment", False, "Failed deployment"),
         ("prepare", "Rescue mode", False, "Rescue mode"),
-        ("deploy", "Deployed", True, "Deployed"),
         ("deploy", "Failed deployment", False, "Failed deployment"),
         ("deploy", "Allocated", False, "Allocated"),
         ("deploy", "Deploying", False, "Deploying"),
