@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from site_engine.kinds import KINDS, ActionKind, Override
+from site_engine.log_messages import count
 from site_engine.parameters import TARGET_NODES, ActionParameters
 from site_store import Version
 from strategy_lib.did_you_mean import did_you_mean
@@ -188,25 +189,33 @@ def judge_design(
     return found
 
 
-def judge_out_of_use(
-    kind: ActionKind, parameters: ActionParameters, site: str, out_of_use: Mapping[str, str]
+def judge_named_nodes(
+    kind: ActionKind,
+    parameters: ActionParameters,
+    site: str,
+    out_of_use: Mapping[str, str],
+    theirs: Mapping[str, str],
 ) -> list[Refusal]:
-    """Return that an action names nodes that an administrator has taken out of use (rule 51).
+    """Return that an action names nodes that are not to be touched: nothing is then done to the others either.
 
     Parameters
     ----------
-    out_of_use : nodes that an action of this kind leaves out, each with the reason (`UserStates.left_out`).
+    out_of_use : nodes that an administrator has taken out of use (rule 51), each with the reason
+        (`UserStates.left_out`).
+    theirs : nodes that somebody else has at the provisioner (rule 56), each with what is said of it.
     """
-    named = sorted(out_of_use.keys() & frozenset(parameters.target_nodes or ()))
-    if not named:
-        return []
-    nodes = "1 node" if len(named) == 1 else f"{len(named)} nodes"
-    text = (
-        f"{kind.name} names {nodes} out of use, and no override helps: set what is to be used again up, or name other "
-        f"nodes: {set_up_command(named, site)}"
-    )
-    details = tuple(f"{name} is {out_of_use[name]}" for name in named[:_MOST_DETAILS])
-    return [Refusal(Ground.OUT_OF_USE, text, details)]
+    found, targets = [], frozenset(parameters.target_nodes or ())
+    if named := sorted(out_of_use.keys() & targets):
+        text = (
+            f"{kind.name} names {count(len(named), 'node')} out of use, and no override helps: set what is to be used "
+            f"again up, or name other nodes: {set_up_command(named, site)}"
+        )
+        details = tuple(f"{name} is {out_of_use[name]}" for name in named[:_MOST_DETAILS])
+        found.append(Refusal(Ground.OUT_OF_USE, text, details))
+    if named := sorted(theirs.keys() & targets):
+        text = f"{kind.name} names {count(len(named), 'node')} of somebody else, and no override helps: name others"
+        found.append(Refusal(Ground.OUT_OF_USE, text, tuple(f"{name}: {theirs[name]}" for name in named)))
+    return found
 
 
 def set_up_command(nodes: Sequence[str], site: str) -> str:

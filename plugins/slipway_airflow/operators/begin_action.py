@@ -14,7 +14,7 @@ from site_engine.admission import (
     Refusal,
     judge_critical_groups,
     judge_design,
-    judge_out_of_use,
+    judge_named_nodes,
     judge_parameters,
 )
 from site_engine.designs import DesignCheck, check_design, refusal_stays
@@ -30,6 +30,7 @@ from site_engine.parameters import (
     read_checked,
     unknown_parameters,
 )
+from site_engine.plans.differences import left_to_others
 from site_engine.plans.planning import strategy_of
 from site_engine.redaction import exposed_in
 from site_store import NewAction
@@ -126,16 +127,16 @@ class BeginActionOperator(SiteOperator):
         design = read_design(documents)
         kind, parameters = kind_of(action.kind), parameters_of(action)
         # A run may be started in Airflow, where nobody has looked at this before.
-        out_of_use = store.user_states.left_out(action.site, action.kind)
+        out_of_use, records = store.user_states.left_out(action.site, action.kind), store.nodes.of_site(action.site)
         _require_none(
             [
                 *judge_parameters(kind, parameters),
                 *judge_design(parameters, action.site, revision.number, design, exposed_in(store, revision)),
-                *judge_out_of_use(kind, parameters, action.site, out_of_use),
+                *judge_named_nodes(kind, parameters, action.site, out_of_use, left_to_others(records)),
             ],
             self.log,
         )
-        strategy = strategy_of(kind_of(action.kind), parameters, design, store.nodes.of_site(action.site))
+        strategy = strategy_of(kind, parameters, design, records)
         for warning in design.warnings:
             self.log.warning("%s", warning)
         self.log.info(

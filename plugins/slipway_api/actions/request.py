@@ -16,7 +16,7 @@ from site_engine.actions.dead_actions import reconcile
 from site_engine.admission import (
     Ground,
     Refusal,
-    judge_out_of_use,
+    judge_named_nodes,
     judge_parameters,
     judge_revision,
     passed_over,
@@ -26,6 +26,7 @@ from site_engine.designs import read_revision
 from site_engine.errors import AirflowApiError, StepError
 from site_engine.kinds import ActionKind
 from site_engine.parameters import ActionParameters, ParameterError, parse_parameters
+from site_engine.plans.differences import left_to_others
 from site_store import SiteStore
 from slipway_api.http.airflow_access import Caller
 from slipway_api.http.api_errors import ApiError, plain_message
@@ -210,10 +211,11 @@ def require_site_state(store: SiteStore, request: ActionRequest) -> None:
 
 
 def require_in_use(store: SiteStore, asked: CheckedRequest) -> None:
-    """Refuse an action that names nodes which an administrator has taken out of use. Raises `ApiError` 409."""
+    """Refuse an action that names nodes which are out of use, or somebody else's. Raises `ApiError` 409."""
     if asked.parameters.target_nodes:
         left_out = store.user_states.left_out(asked.site, asked.kind.name)
-        require_none(judge_out_of_use(asked.kind, asked.parameters, asked.site, left_out))
+        theirs = left_to_others(store.nodes.of_site(asked.site))
+        require_none(judge_named_nodes(asked.kind, asked.parameters, asked.site, left_out, theirs))
 
 
 def revision_of_request(

@@ -10,7 +10,7 @@ import pytest
 
 from design_rendering.design import Design
 from design_rendering.kinds.digests import VERSION
-from site_engine.admission import judge_out_of_use
+from site_engine.admission import judge_named_nodes
 from site_engine.kinds import KINDS
 from site_engine.parameters import parse_parameters
 from site_engine.plans.differences import NOBODY, considered_differences
@@ -212,9 +212,20 @@ def test_rule_51_what_left_the_design_and_is_out_of_use_is_not_destroyed() -> No
 def test_rule_51_a_request_for_a_node_out_of_use_is_refused_and_says_what_to_do(kind: str, named: str) -> None:
     given = {"target_nodes": named} if named else {}
     parameters = parse_parameters({**given, "force": True} if kind == "deploy_site" else given, KINDS[kind])
-    refusals = judge_out_of_use(KINDS[kind], parameters, "alpha", OUT)
+    refusals = judge_named_nodes(KINDS[kind], parameters, "alpha", OUT, {})
     assert bool(refusals) is bool(named), "an action on the whole site leaves them out"
     for refusal in refusals:
         assert not refusal.is_overridden
         assert refusal.details[0] == "a is set to maintenance by ann: new disk"
         assert f"`slipway set node-state {named.replace(',', ' ')} up --site alpha`" in refusal.text
+
+
+def test_rule_56_a_request_for_a_node_of_somebody_else_is_refused_before_the_others_are_erased() -> None:
+    kind = KINDS["redeploy_server"]
+    parameters = parse_parameters({"target_nodes": "a,b"}, kind)
+    (refusal,) = judge_named_nodes(kind, parameters, "alpha", {}, {"b": "it is Deployed, owned by joe", "c": "-"})
+    assert (str(refusal), refusal.is_overridden) == (
+        "b: it is Deployed, owned by joe; redeploy_server names 1 node of somebody else, and no override helps: name "
+        "others",
+        False,
+    )
