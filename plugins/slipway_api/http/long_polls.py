@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
 from collections.abc import Awaitable, Callable, Hashable
+from types import FrameType
 from typing import Annotated
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Query
 
 from slipway_api.http.concurrency import LoopBound
-from slipway_api.http.server_stop import when_told_to_stop
 
 LONGEST_WAIT = 30.0
 """Seconds that a request waits at most."""
@@ -54,11 +56,6 @@ class LongPolls:
         self._pause = pause
         self._watches: dict[Hashable, _Watch] = {}
         self._stops = False
-
-    @property
-    def scopes(self) -> int:
-        """How many scopes are looked at now."""
-        return len(self._watches)
 
     @property
     def stops(self) -> bool:
@@ -145,6 +142,31 @@ async def _look(read: Callable[[], str]) -> str:
 
 async def _pause() -> None:
     await asyncio.sleep(INTERVAL)
+
+
+def when_told_to_stop(call: Callable[[], None]) -> None:
+    """Have this called in the running event loop when its process is told to stop, by SIGTERM or SIGINT.
+
+    The handler that stood before, such as uvicorn's, is called too. A loop that is not in the main thread hears of no
+    signal: there nothing is done.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before = signal.getsignal(number)
+        # What the system does with it by itself ends the process at once.
+        if not callable(before):
+            continue
+
+        def handle(
+            told: int, frame: FrameType | None, handled: Callable[[int, FrameType | None], object] = before
+        ) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(call)
+            handled(told, frame)
+
+        signal.signal(number, handle)
 
 
 def _made() -> LongPolls:

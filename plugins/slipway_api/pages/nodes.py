@@ -18,7 +18,7 @@ from site_store import NodeQuery, SiteStore, ValueRefused
 from slipway_api.documents.node_differences import node_differences
 from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.dependencies import Store
+from slipway_api.http.dependencies import Store, refuse_unknown_site
 from slipway_api.pages.live import LivePart, live_page
 from slipway_api.pages.rendering import page_router
 from slipway_api.pages.wording import segment
@@ -186,7 +186,7 @@ def token_of(store: SiteStore, site: str) -> str:
     """Return the change token of a site. Raises `ApiError` 404: nothing is known of it."""
     token = store.trees.known_site_token(site)
     if token is None:
-        raise ApiError(404, f"there is no site {site[:64]!r}", "Site not found")
+        refuse_unknown_site(store, site)
     return token
 
 

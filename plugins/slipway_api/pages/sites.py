@@ -15,8 +15,7 @@ from site_engine.trees.status_trees import StatusTree, newest_action_trees, site
 from site_store import SiteStore
 from slipway_api.documents.differences import differences
 from slipway_api.http import airflow_access as access
-from slipway_api.http.api_errors import ApiError
-from slipway_api.http.dependencies import Store
+from slipway_api.http.dependencies import Store, refuse_unknown_site, require_site
 from slipway_api.pages.drawings import group_graph
 from slipway_api.pages.live import live_page
 from slipway_api.pages.nodes import asked, kept, nodes_part, token_of
@@ -120,7 +119,8 @@ def revision(request: Request, site: str, number: int, store: Store) -> Response
 def site_plan(request: Request, site: str, store: Store) -> Response:
     """Show what an update of a site would do, by the provisioner's list that was read last (rule 36); no button."""
     found = plan_site(store, site)
-    require_known(site, known=found.is_known)
+    if not found.is_known:
+        refuse_unknown_site(store, site)
     step = next_step(found)
     is_done = found.counts[Deed.LEAVE] == sum(found.counts.values())
     command = step.command(site) if step is not None and not is_done else ""
@@ -132,17 +132,6 @@ def plan_values(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `plan.html` shows of a plan, as `ShownPlan` describes it."""
     shown = {"plan": plan, "rows": fold_nodes(plan["nodes"]), "waiting": waits(plan["edges"])}
     return {**shown, "kind": None, "command": "", "outlook": ""}
-
-
-def require_site(store: SiteStore, site: str) -> None:
-    """Answer 404 where nothing is known of a site."""
-    require_known(site, known=store.sites.exists(site))
-
-
-def require_known(site: str, *, known: bool) -> None:
-    """Answer 404 where it was seen that nothing is known of a site."""
-    if not known:
-        raise ApiError(404, f"there is no site {site[:64]!r}", "Site not found")
 
 
 def _site_values(

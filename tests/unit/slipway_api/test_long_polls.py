@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from slipway_api.http.long_polls import LongPolls
-from slipway_api.http.server_stop import when_told_to_stop
+from slipway_api.http.long_polls import LongPolls, when_told_to_stop
 
 LONG = 30.0
 
@@ -52,7 +51,7 @@ def run(test: Callable[[Scope, LongPolls], Awaitable[None]]) -> None:
         polls = LongPolls(scope.pause)
         async with asyncio.timeout(20):
             await test(scope, polls)
-        assert polls.scopes == 0, "nobody waits any more, so nothing is looked at"
+        assert polls._watches == {}, "nobody waits any more, so nothing is looked at"
 
     asyncio.run(go())
 

@@ -25,12 +25,10 @@ _NAME, _FACT = 14, 12
 class Box:
     """A group as it is drawn."""
 
-    name: str
     short: str
     link: str
     status: str
     serves: str
-    word: str
     mark: str
     critical: bool
     victim: bool
@@ -59,7 +57,6 @@ class Graph:
     height: int
     boxes: Sequence[Box]
     edges: Sequence[Edge]
-    description: str
 
 
 def draw(groups: Sequence[Entry], link: Callable[[str], str]) -> Graph | None:
@@ -88,13 +85,7 @@ def draw(groups: Sequence[Entry], link: Callable[[str], str]) -> Graph | None:
     failed = {group.name for group in shown if group.blame is not None}
     edges = [Edge(path, blocked=child in blocked and parent in failed) for (parent, child), path in drawn.edges.items()]
     boxes = [_box(group, drawn, link) for group in shown]
-    return Graph(
-        round(drawn.right + MARGIN),
-        round(drawn.bottom + 2 * MARGIN),
-        boxes,
-        edges,
-        " | ".join(box.sentence for box in boxes),
-    )
+    return Graph(round(drawn.right + MARGIN), round(drawn.bottom + 2 * MARGIN), boxes, edges)
 
 
 @lru_cache(maxsize=64)
@@ -149,12 +140,10 @@ def _box(group: Entry, drawn: Picture, link: Callable[[str], str]) -> Box:
     inner, parts = width - 28, segments(group.counts, group.serving)
     serves = Serves.NOTHING if group.serving is None else group.serving.of_status(group.status)
     return Box(
-        group.name,
         shortened(group.name),
         link(group.name),
         status,
         serves.value,
-        "not recorded" if group.status is None else status,
         symbol(group.status) if serves is Serves.NOTHING else serves.symbol,
         details is not None and details.critical,
         victim,

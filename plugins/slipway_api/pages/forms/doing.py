@@ -31,10 +31,10 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
-from slipway_api.http.dependencies import Store
+from slipway_api.http.dependencies import Store, require_site
 from slipway_api.http.shipyard_headers import context_marker
 from slipway_api.pages.rendering import page, page_router, to_page
-from slipway_api.pages.sites import plan_values, require_site
+from slipway_api.pages.sites import plan_values
 from slipway_api.pages.wording import counted
 from strategy_lib.phase import Verdict
 from strategy_lib.strategy import ApprovalMoment

@@ -14,10 +14,9 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.airflow_client import Airflow
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
-from slipway_api.http.dependencies import Store
+from slipway_api.http.dependencies import Store, require_site
 from slipway_api.pages.forms.doing import form_fields
 from slipway_api.pages.rendering import page, page_router, to_page
-from slipway_api.pages.sites import require_site
 from slipway_api.sites.site_view import require_committed
 
 router = page_router()

@@ -13,9 +13,8 @@ from site_engine.plans.differences import node_difference
 from site_engine.wishes import require_in_use, touch_nodes
 from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.dependencies import Store
+from slipway_api.http.dependencies import Store, require_site
 from slipway_api.pages.rendering import page, page_router, to_page
-from slipway_api.pages.sites import require_site
 from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.node_row import NodeRow

@@ -127,7 +127,6 @@
     let refused = null;
     try {
       for (const part of parts) {
-        if (part.hasAttribute("data-done")) continue;
         try { await refresh(part); } catch (error) {
           if (!(error instanceof Refused)) throw error;
           refused = refused || error;

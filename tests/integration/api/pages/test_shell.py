@@ -176,7 +176,7 @@ def test_what_the_server_refuses_is_said_in_words_and_is_no_disconnection(open_p
     gone = re.compile(r"/sites/beta\?.*part=live")
     page.route(gone, lambda route: route.continue_(url=route.request.url.replace("/sites/beta", "/sites/%3Cb%3Egone")))
     page.locator("#connection[data-state=refused]").wait_for()
-    assert light.inner_text() == "this is not there any more: there is no site '<b>gone'"
+    assert light.inner_text() == "this is not there any more: there is no site '<b>gone'; there is beta"
     said = {
         409: "this cannot be shown as things stand",
         418: "the server refuses this (418)",
