@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 from site_engine.errors import TaskStopped
+from site_store import StoreError
 
 if TYPE_CHECKING:
     from site_store import SiteStore
@@ -87,6 +91,28 @@ class Stopping:
         """Make sure that no signal has told this task to stop; asks nobody. Raises `TaskStopped`: one has."""
         if self.told:
             raise TaskStopped("this task was told to stop: nothing more is submitted")
+
+
+@contextmanager
+def repeated(act: Callable[[], object], seconds: float, name: str) -> Iterator[None]:
+    """Do something every so many seconds, in a thread of this name, until the block ends.
+
+    What the store refuses, or is away for, is no reason to stop: the next time it is done again.
+    """
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.wait(seconds):
+            with suppress(StoreError):
+                act()
+
+    thread = threading.Thread(target=run, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def process_identity() -> str:

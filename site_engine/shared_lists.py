@@ -8,19 +8,18 @@ killed. A list that ran out of time is left alone for a while, and is given more
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.shared_lists import Shared
-from site_engine.process import Stopping, process_identity
+from site_engine.process import Stopping, process_identity, repeated
 from site_store import LeaseLost, StoreError
 
 if TYPE_CHECKING:
@@ -148,7 +147,9 @@ class StoreLists:
     def _ask(self, name: str, held: _Flight, ask: Callable[[float], str], timeout: float) -> str:
         lists, flight, began = self.store.shared_lists, held.name, self.monotonic()
         try:
-            with self._alive(name, flight):
+            # Others see by it that this process is alive.
+            prolong = partial(lists.prolong, name, flight, ALIVE_SECONDS)
+            with repeated(prolong, ALIVE_SECONDS / 3, "list-is-asked-for"):
                 answer = ask(timeout)
         except ProvisionerUnavailable as trouble:
             problem, took = trouble.detail, self.monotonic() - began
@@ -163,24 +164,6 @@ class StoreLists:
         took = self.monotonic() - began
         _note(name, lambda: lists.land(name, flight, answer, took))
         return answer
-
-    @contextmanager
-    def _alive(self, name: str, flight: str) -> Iterator[None]:
-        """Say that this process is alive, until the block ends."""
-        ended = threading.Event()
-
-        def tell() -> None:
-            while not ended.wait(ALIVE_SECONDS / 3):
-                with suppress(StoreError):
-                    self.store.shared_lists.prolong(name, flight, ALIVE_SECONDS)
-
-        thread = threading.Thread(target=tell, name="list-is-asked-for", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
 
 
 class StoreLock:

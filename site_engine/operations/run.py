@@ -6,18 +6,18 @@ before anything is sent, the right to submit is a lease, and a task that was sub
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from provisioner_client.errors import SubmissionRefused
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.judging import design_source
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch, last_in_flight
-from site_engine.process import SharedClock, Stopping, process_identity
+from site_engine.process import SharedClock, Stopping, process_identity, repeated
 from site_engine.redaction import redact_for_action
 from site_engine.shared_lists import PATIENCE, shared_by
 from site_store import StoreError
@@ -193,18 +193,7 @@ def is_leased(operation: Operation, now: datetime) -> bool:
 @contextmanager
 def renewed_lease(store: SiteStore, op: int, owner: str) -> Iterator[None]:
     """Renew a lease that ``owner`` has, until the block ends: a submission may take minutes when answers are lost."""
-    ended = threading.Event()
-
-    def renew() -> None:
-        while not ended.wait(LEASE_SECONDS / 3):
-            # A database that is busy once is no reason to stop; whether the right still holds is asked before sending.
-            with suppress(StoreError):
-                store.operations.acquire_lease(op, owner, LEASE_SECONDS)
-
-    thread = threading.Thread(target=renew, name=f"lease-{op}", daemon=True)
-    thread.start()
-    try:
+    # A database that is busy once is no reason to stop; whether the right still holds is asked before sending.
+    renew = partial(store.operations.acquire_lease, op, owner, LEASE_SECONDS)
+    with repeated(renew, LEASE_SECONDS / 3, f"lease-{op}"):
         yield
-    finally:
-        ended.set()
-        thread.join()

@@ -7,8 +7,8 @@ that off again and again for as long as it lives.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from slipway_cli import SlipwayCliError
@@ -46,24 +46,15 @@ def watched(
 
     Raises `StoreError`: it could not be said at the beginning.
     """
+    from site_engine.process import repeated
     from site_store import StoreError
 
-    over = threading.Event()
-
-    def put_off() -> None:
-        while not over.wait(every):
-            # The next time it is said again.
-            with contextlib.suppress(StoreError):
-                store.site_stops.put(site, STOPPED, given_up_after)
-
-    store.site_stops.put(site, STOPPED, given_up_after)
-    living = threading.Thread(target=put_off, name="demo-site", daemon=True)
-    living.start()
+    put_off = partial(store.site_stops.put, site, STOPPED, given_up_after)
+    put_off()
     try:
-        yield
+        with repeated(put_off, every, "demo-site"):
+            yield
     finally:
-        over.set()
-        living.join()
         # If the store does not answer any more, the time runs out.
         with contextlib.suppress(StoreError):
             store.site_stops.put(site, STOPPED)
