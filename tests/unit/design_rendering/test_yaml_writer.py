@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from textwrap import indent
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ TEXTS = st.text(
 WORDS = st.sampled_from([
     *"ynYN=~0", "yes", "No", "on", "null", "", "true", "0x1f", "1e5", "1.0", "1:30", "010", "2020-01-01", "<<", "---",
     "...", "- a", "a: b", "a:", "a #b", " a", "a ", "a\n", "\na", "a\n\n", "a\n b\n", "a \nb", " a\nb", "\n a\n",
-    "!t", "&a", "*a",
+    "!t", "&a", "*a", " a\nb\n", "  a\n b", "\n\n a\nb", "a\n\n\n", "a\n\tb\n", "\ta\nb\n", "a\r\nb\n", "a\n ", "\n",
 ])
 # fmt: on
 SCALARS = st.one_of(
@@ -45,16 +44,6 @@ def test_what_is_written_is_what_every_reader_reads(value: dict[str, Any]) -> No
     assert text.endswith("\n")
     (document,) = load_documents("---\n" + DocumentWriter().dumped(Document("a/B/v1", "n", None, value, {"name": "n"})))
     assert document.data == value
-
-
-@pytest.mark.parametrize(
-    "value", [" a\nb\n", "  a\n b", "\n\n a\nb", "a\n\n\n", "a\n\tb\n", "\ta\nb\n", "a\r\nb\n", "a\n ", "\n"]
-)
-def test_texts_of_several_lines(value: str) -> None:
-    data = {"k": value, "l": [value, [value]], value: value}
-    text = BlockYaml().text(data)
-    assert yaml.safe_load(text) == data
-    assert load_documents(f"schema: a/B/v1\nmetadata: {{name: n}}\ndata:\n{indent(text, '  ')}")[0].data == data
 
 
 @pytest.mark.parametrize("value", ["x" * 5000, "x y " * 2000, "é" * 2000, "a\n" * 3000, "\n" * 100, '"' * 2000])
