@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import click
 
@@ -13,7 +14,17 @@ _URL_HELP = "Database URL; without it SLIPWAY_DATABASE_URL, else that of the `sl
 _MOST_DIFFERENCES = 50
 
 
-@click.group()
+class _Care(click.Group):
+    """Commands whose errors of the store are told in their words."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except StoreError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Care)
 def main() -> None:
     """Care for Slipway's database."""
 
@@ -22,10 +33,7 @@ def main() -> None:
 @click.option("--url", help=_URL_HELP)
 def upgrade(url: str | None) -> None:
     """Create the tables, or bring them to this version's schema."""
-    try:
-        click.echo(SiteStore.upgrade(url))
-    except StoreError as error:
-        raise click.ClickException(str(error)) from error
+    click.echo(SiteStore.upgrade(url))
 
 
 @main.command()
@@ -33,12 +41,9 @@ def upgrade(url: str | None) -> None:
 @click.option("--days", default=90, show_default=True, type=click.IntRange(0, 36500), help="Events to keep, in days.")
 def prune(url: str | None, days: int) -> None:
     """Delete old events. Revisions, actions and results stay."""
-    try:
-        with SiteStore.open(url) as store:
-            deleted = store.events.prune(store.now() - timedelta(days=days))
-            click.echo(f"{store.location}: {deleted} events older than {days} days deleted")
-    except StoreError as error:
-        raise click.ClickException(str(error)) from error
+    with SiteStore.open(url) as store:
+        deleted = store.events.prune(store.now() - timedelta(days=days))
+        click.echo(f"{store.location}: {deleted} events older than {days} days deleted")
 
 
 @main.command()
@@ -49,23 +54,20 @@ def verify(url: str | None, repair: bool) -> None:
 
     It may be used while Slipway works. With --repair, others that write wait for a moment.
     """
-    try:
-        with SiteStore.open(url) as store:
-            found = store.counts.verify()
-            for difference in found.differences[:_MOST_DIFFERENCES]:
-                click.echo(str(difference))
-            left = len(found.differences) - _MOST_DIFFERENCES
-            if left > 0:
-                click.echo(f"and {left} more")
-            if not found.differences:
-                click.echo(f"{store.location}: {found.compared} counts compared, all are right")
-                return
-            wrong = f"{store.location}: {len(found.differences)} of {found.compared} counts are wrong"
-            if not repair:
-                raise click.ClickException(f"{wrong}; `slipway store verify --repair` counts anew")
-            click.echo(f"{wrong}; counted anew: {store.counts.rebuild()} counts")
-    except StoreError as error:
-        raise click.ClickException(str(error)) from error
+    with SiteStore.open(url) as store:
+        found = store.counts.verify()
+        for difference in found.differences[:_MOST_DIFFERENCES]:
+            click.echo(str(difference))
+        left = len(found.differences) - _MOST_DIFFERENCES
+        if left > 0:
+            click.echo(f"and {left} more")
+        if not found.differences:
+            click.echo(f"{store.location}: {found.compared} counts compared, all are right")
+            return
+        wrong = f"{store.location}: {len(found.differences)} of {found.compared} counts are wrong"
+        if not repair:
+            raise click.ClickException(f"{wrong}; `slipway store verify --repair` counts anew")
+        click.echo(f"{wrong}; counted anew: {store.counts.rebuild()} counts")
 
 
 @main.command()
@@ -78,18 +80,13 @@ def restored(url: str | None, op: int, doubt: bool) -> None:
     Use it before anything of Slipway's starts again. Actions that were not over are closed, and what they may have sent
     is looked for before more is; numbers move past all that others may have seen; nodes are looked at anew.
     """
-    try:
-        with SiteStore.open(url) as store:
-            found = store.restoring.settle(op, doubt=doubt)
-            for action_id in found.closed:
-                click.echo(f"closed action {action_id}: mark its DAG run as failed, if there is one")
-            click.echo(
-                f"{store.location}: the next operation is above {found.op}, the next epoch above {found.epoch - 1}"
-            )
-            if doubt:
-                click.echo(f"{found.doubted} nodes are in doubt: `slipway adopt` has those count as done that are")
-    except StoreError as error:
-        raise click.ClickException(str(error)) from error
+    with SiteStore.open(url) as store:
+        found = store.restoring.settle(op, doubt=doubt)
+        for action_id in found.closed:
+            click.echo(f"closed action {action_id}: mark its DAG run as failed, if there is one")
+        click.echo(f"{store.location}: the next operation is above {found.op}, the next epoch above {found.epoch - 1}")
+        if doubt:
+            click.echo(f"{found.doubted} nodes are in doubt: `slipway adopt` has those count as done that are")
 
 
 if __name__ == "__main__":

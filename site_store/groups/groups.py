@@ -11,15 +11,15 @@ from sqlalchemy import Connection, and_, select, update
 from site_store.actions.abort import interrupt_groups, interrupt_work, tell_group_failed
 from site_store.actions.action_rows import group_state, read_action
 from site_store.actions.steps import AIRFLOW_OWNER, end_group_steps, plan_steps
-from site_store.groups.idle_groups import judge_idle
 from site_store.groups.new_attempts import start_again
-from site_store.groups.plans import NewPlan, criteria_data, read_group, read_groups, write_plan
+from site_store.groups.plans import NewPlan, criteria_data, judge_idle, read_group, read_groups, write_plan
 from site_store.nodes.unsent import write_dependencies
 from site_store.operations.tasks import plan_node_step
 from site_store.records import GroupRecord, GroupStanding, GroupTurn, StepState
 from site_store.sql.database import Repository
 from site_store.sql.errors import StoreError
 from site_store.sql.postgresql import among
+from site_store.sql.rows import columns_of, filled
 from site_store.sql.storable import require_names
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, action_step, group_node, group_run, task
@@ -154,22 +154,10 @@ class Groups(Repository):
 
         One statement over the groups alone, however many nodes they have: each group's task may ask it.
         """
-        query = (
-            select(
-                group_run.c.name,
-                group_run.c.position,
-                group_run.c.state,
-                group_run.c.attempt_key,
-                group_run.c.map_index,
-            )
-            .where(group_run.c.action_id == action_id)
-            .order_by(group_run.c.position)
-        )
+        query = select(*columns_of(GroupStanding, group_run)).where(group_run.c.action_id == action_id)
+        query = query.order_by(group_run.c.position)
         return self._database.read(
-            lambda tx: [
-                GroupStanding(row.name, row.position, group_state(row.state), row.attempt_key, row.map_index)
-                for row in tx.execute(query)
-            ]
+            lambda tx: [filled(GroupStanding, row, state=group_state(row.state)) for row in tx.execute(query)]
         )
 
     def turns(self, action_id: str) -> list[GroupTurn]:

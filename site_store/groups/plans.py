@@ -1,6 +1,7 @@
 """The plan of an action: its groups in order, their nodes, and a pending task for each node and phase.
 
-It is written once, and read with how far its groups are.
+It is written once, and read with how far its groups are. Groups that have nothing to submit are judged with it: Airflow
+gets no task for them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sqlalchemy import (
     Connection,
     Row,
     Text,
+    and_,
     bindparam,
     insert,
     literal,
@@ -25,20 +27,23 @@ from sqlalchemy import (
     update,
 )
 
+from site_store.actions.abort import tell_group_failed
 from site_store.actions.action_rows import group_state
 from site_store.actions.steps import AIRFLOW_OWNER
 from site_store.nodes.node_status import expect_provisioner, planned_version, provisioner_owner
-from site_store.nodes.unsent import number_as_wanted
+from site_store.nodes.unsent import number_as_wanted, write_dependencies
 from site_store.operations.tasks import withhold
 from site_store.records import ActionRecord, GroupRecord, IdleGroup, PlannedGroup
 from site_store.sql.errors import NotFound
 from site_store.sql.postgresql import among, names, names_parameter, pairs
 from site_store.sql.rows import filled
+from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, group_node, group_run, operation, task
 from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.node import TaskStatus
 from strategy_lib.parsing.strategy_parser import group_from_data
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase, Reason
+from strategy_lib.status.leaf import blocked_by
 from strategy_lib.strategy import CriterionResult, group_to_data
 
 _STATES, _REASONS = tuple(GroupState), tuple(Reason)
@@ -233,3 +238,60 @@ def _record(row: Row[*tuple[Any, ...]], nodes: tuple[str, ...], phases_done: fro
         unknown_state="" if row.state in _STATES else row.state,
         unknown_reason="" if row.reason is None or row.reason in _REASONS else row.reason,
     )
+
+
+def judge_idle(tx: Connection, now: datetime, its: ActionRecord, plan: NewPlan) -> None:
+    """Write the verdicts of groups that have nothing to submit: each is its first attempt."""
+    action_id, site, idle = its.id, its.site, plan.idle
+    if not idle:
+        return
+    facts = [
+        {
+            "of_action": action_id,
+            "of_name": group.name,
+            "state": group.state,
+            "reason": group.reason,
+            "criteria": criteria_data(group.criteria),
+            "counts": dict(group.counts),
+            "attempt": 1,
+            "attempt_key": plan.plan_key,
+            "started": now,
+            "ended": now,
+        }
+        for group in idle
+    ]
+    this = and_(group_run.c.action_id == bindparam("of_action"), group_run.c.name == bindparam("of_name"))
+    columns = ("state", "reason", "criteria", "counts", "attempt", "attempt_key", "started", "ended")
+    tx.execute(update(group_run).where(this).values({name: bindparam(name) for name in columns}), facts)
+    verdicts = [
+        NewEvent(
+            EventKind.GROUP_FINISHED,
+            f"nothing to submit: {group.state}" + (f" ({group.reason})" if group.reason else ""),
+            group.name,
+            data={"criteria": criteria_data(group.criteria)},
+        )
+        for group in idle
+    ]
+    write_events(tx, now, site, action_id, verdicts)
+    for name, why in _blocked(tx, action_id, idle).items():
+        write_dependencies(tx, now, site, action_id, name, why)
+    critical = {planned.group.name for planned in plan.groups if planned.group.critical}
+    for group in idle:
+        if group.state is GroupState.FAILURE and group.name in critical:
+            told = {"criteria": criteria_data(group.criteria), "counts": dict(group.counts)}
+            tell_group_failed(tx, now, site, action_id, group.name, group.reason, told)
+
+
+def _blocked(tx: Connection, action_id: str, idle: Sequence[IdleGroup]) -> dict[str, str]:
+    """Return the groups that stand behind a failed one, each with the one at the root and why it failed."""
+    failed = {group.name: group for group in idle if group.state is GroupState.FAILURE}
+    if not any(group.reason is Reason.DEPENDENCY for group in failed.values()):
+        return {}
+    query = select(group_run.c.name, group_run.c.definition).where(group_run.c.action_id == action_id)
+    needed = {row.name: row.definition["depends_on"] for row in tx.execute(query)}
+    blocked: dict[str, str] = {}
+    for name, group in failed.items():
+        if group.reason is Reason.DEPENDENCY:
+            first = next((other for other in needed[name] if other in failed), name)
+            blocked[name] = blocked.get(first) or blocked_by(first, str(failed[first].reason))
+    return blocked

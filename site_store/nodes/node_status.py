@@ -74,19 +74,6 @@ def done_again(now: datetime) -> str:
     return f" (succeeded at {now:%Y-%m-%d %H:%M:%S} UTC)"
 
 
-def of_nodes(this: Operation, nodes: Collection[str]) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions that pick these nodes among the tasks of an operation (`task.op` is asked for beside them).
-
-    They name those that are left out where these are fewer, and nothing where none is: most outcomes are of all nodes.
-    """
-    others = frozenset(this.nodes).difference(nodes)
-    if not others:
-        return ()
-    if len(others) < len(nodes):
-        return (~among(task.c.node, sorted(others)),)
-    return (among(task.c.node, nodes),)
-
-
 def follow_operation(
     tx: Connection, now: datetime, this: Operation, outcome: Outcome, settled: frozenset[str], *, late: bool = False
 ) -> None:

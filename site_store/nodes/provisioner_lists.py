@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, case, exists, func, literal, s
 
 from site_store.records import Lease
 from site_store.sql.postgresql import among, insert, json_rows
-from site_store.sql.rows import json_list
+from site_store.sql.rows import filled, json_list
 from site_store.status.leases import LedRepository
 from site_store.status.status_records import ProvisionerListRecord
 from site_store.status.watches import note_gap
@@ -104,9 +104,7 @@ class ProvisionerLists(LedRepository):
         """Return the list that was read last, None where none ever was."""
         query = select(provisioner_list).where(provisioner_list.c.site == site)
         row = self._database.read(lambda tx: tx.execute(query).one_or_none())
-        return (
-            None if row is None else ProvisionerListRecord(row.site, row.connection, row.read_at, row.nodes, row.digest)
-        )
+        return None if row is None else filled(ProvisionerListRecord, row)
 
     def note_pace(self, held: Lease, site: str, seconds: float) -> None:
         """Note how many seconds lie between two questions of the site's leader now. Raises `LeaseLost`."""

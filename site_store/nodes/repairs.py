@@ -105,7 +105,7 @@ class Repairs(LedRepository):
                 )
                 # Not the count of rows, which PostgreSQL's driver does not give for an INSERT.
                 if tx.execute(row.on_conflict_do_nothing().returning(repair.c.node)).all():
-                    write_events(tx, now, site, None, [NewEvent(EventKind.REPAIR, text, node=one.name)])
+                    _tell(tx, now, site, {one.name: text})
 
         self._transact_led(held, work)
 
@@ -191,9 +191,7 @@ class Repairs(LedRepository):
                 row.node: text + ("" if row.revision is None else f", for revision {row.revision}")
                 for row in tx.execute(rows)
             }
-            write_events(
-                tx, now, site, action_id, [NewEvent(EventKind.REPAIR, what, node=name) for name, what in said.items()]
-            )
+            _tell(tx, now, site, said, action_id)
 
         self._transact_led(held, work)
 
@@ -206,8 +204,7 @@ class Repairs(LedRepository):
             tx.execute(update(repair).where(*these).values(ended=now, result=str(RepairResult.REFUSED)))
             if powers_on(run_id):
                 show_drifted(tx, now, site, nodes)
-            text = f"its repair was refused: {why}"
-            write_events(tx, now, site, None, [NewEvent(EventKind.REPAIR, text, node=name) for name in nodes])
+            _tell(tx, now, site, dict.fromkeys(nodes, f"its repair was refused: {why}"))
 
         self._transact_led(held, work)
 
@@ -216,16 +213,15 @@ class Repairs(LedRepository):
 
         def work(tx: Connection, now: datetime) -> None:
             these = (repair.c.site == site, repair.c.run_id == run_id, repair.c.result.is_(None))
-            said = []
+            said = {}
             for name in tx.scalars(select(repair.c.node).where(*these).order_by(repair.c.node)).all():
                 why = refused.get(name)
                 if why is not None:
                     ended = update(repair).where(*these, repair.c.node == name)
                     tx.execute(ended.values(ended=now, result=str(RepairResult.REFUSED)))
-                text = "is powered on" if why is None else f"cannot be powered on: {why}"
-                said.append(NewEvent(EventKind.REPAIR, text, node=name))
+                said[name] = "is powered on" if why is None else f"cannot be powered on: {why}"
             show_drifted(tx, now, site, list(refused))
-            write_events(tx, now, site, None, said)
+            _tell(tx, now, site, said)
 
         self._transact_led(held, work)
 
@@ -269,11 +265,8 @@ class Repairs(LedRepository):
                     mine = among(repair.c.node, names)
                     tx.execute(update(repair).where(*these, mine).values(ended=now, result=str(result)))
             show_drifted(tx, now, site, [name for name, its in results.items() if its is RepairResult.FAILURE])
-            said = [
-                NewEvent(EventKind.REPAIR, f"its repair ended: {result}", node=name)
-                for name, result in sorted(results.items())
-            ]
-            write_events(tx, now, site, action_id, said)
+            said = {name: f"its repair ended: {result}" for name, result in sorted(results.items())}
+            _tell(tx, now, site, said, action_id)
             return results
 
         return self._transact_led(held, work)
@@ -288,3 +281,9 @@ class Repairs(LedRepository):
 
 
 _STARTED = (str(RepairResult.SUCCESS), str(RepairResult.FAILURE))
+
+
+def _tell(tx: Connection, now: datetime, site: str, said: Mapping[str, str], action_id: str | None = None) -> None:
+    """Write in the history of nodes what became of their repairs."""
+    events = [NewEvent(EventKind.REPAIR, text, node=name) for name, text in said.items()]
+    write_events(tx, now, site, action_id, events)

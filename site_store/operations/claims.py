@@ -293,12 +293,9 @@ def _condition_of(name: str, found: Mapping[str, str]) -> str:
 
 def _note_found(tx: Connection, op: int, claimed: list[str], found: Mapping[str, str] | None) -> None:
     """Keep with each node what the provisioner said of it before this operation; nothing if it was not asked."""
-    by_condition: dict[str, list[str]] = {}
     if found is not None:
-        for name in claimed:
-            by_condition.setdefault(_condition_of(name, found), []).append(name)
-    for condition, nodes in by_condition.items():
-        tx.execute(update(task).where(task.c.op == op, postgresql.among(task.c.node, nodes)).values(found=condition))
+        word = pairs({name: _condition_of(name, found) for name in claimed})
+        tx.execute(update(task).where(task.c.op == op, task.c.node == word.c.key).values(found=word.c.value))
 
 
 def _note_digests(tx: Connection, op: int, digests: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from design_rendering.kinds.digests import with_labels_of
 from site_store.nodes.chosen_tasks import AGAIN, MOMENT, THIS_OP, Choice, Chosen, chosen
-from site_store.nodes.node_status import done_again, of_nodes
+from site_store.nodes.node_status import done_again
 from site_store.records import Operation
 from site_store.sql.postgresql import among, pairs, pairs_parameters, pairs_values
 from site_store.status.events import EventKind, NewEvent, write_events
@@ -96,7 +96,7 @@ def _succeed(
     return frozenset(
         tx.scalars(
             update(task)
-            .where(TASKS.take(Event.END, this.op), *of_nodes(this, nodes))
+            .where(TASKS.take(Event.END, this.op), among(task.c.node, nodes))
             .values(status=TaskStatus.PENDING, op=None, owner_group=None, error=None, started=None, ended=None)
             .returning(task.c.node)
         ).all()
@@ -169,7 +169,7 @@ def _explain(
 def _clear_errors(tx: Connection, this: Operation, nodes: frozenset[str]) -> None:
     """Forget why these nodes were unknown: they are no longer."""
     if nodes:
-        tx.execute(update(task).where(task.c.op == this.op, *of_nodes(this, nodes)).values(error=None))
+        tx.execute(update(task).where(task.c.op == this.op, among(task.c.node, nodes)).values(error=None))
 
 
 def _mark_relabelled(tx: Connection, this: Operation) -> None:

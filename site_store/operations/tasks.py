@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
@@ -56,35 +55,18 @@ def withhold(
     """
     if not reasons:
         return
-    by_reason: defaultdict[str, list[str]] = defaultdict(list)
-    for name, reason in reasons.items():
-        by_reason[reason].append(name)
-    for reason, nodes in by_reason.items():
-        _settle_pending(tx, action_id, phases, nodes, TaskStatus.WITHHELD, reason, now)
+    why = pairs(reasons)
+    these = (*_pending(action_id, phases), task.c.node == why.c.key)
+    kept = {"status": TaskStatus.WITHHELD, "error": why.c.value, "started": now, "ended": now}
+    tx.execute(update(task).where(*these).values(kept))
     site: str = tx.scalars(select(action.c.site).where(action.c.id == action_id)).one()
     write_unsent(tx, now, site, action_id, sorted(phases, key=GROUP_PHASES.index)[0], reasons, ErrorCode.POLICY)
 
 
-def _settle_pending(
-    tx: Connection,
-    action_id: str,
-    phases: Collection[Phase],
-    nodes: Collection[str],
-    status: TaskStatus,
-    error: str | None,
-    at: datetime,
-) -> None:
-    """Give these nodes a status for these phases, where they are still to be submitted."""
-    tx.execute(
-        update(task)
-        .where(
-            task.c.action_id == action_id,
-            task.c.phase.in_([str(phase) for phase in phases]),
-            task.c.status == TaskStatus.PENDING,
-            among(task.c.node, nodes),
-        )
-        .values(status=status, error=error, started=at, ended=at)
-    )
+def _pending(action_id: str, phases: Collection[Phase]) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions on tasks of an action that are still to be submitted for these phases."""
+    its = (task.c.action_id == action_id, task.c.status == TaskStatus.PENDING)
+    return (*its, task.c.phase.in_([str(phase) for phase in phases]))
 
 
 def plan_node_step(
@@ -101,15 +83,22 @@ def plan_node_step(
     tx.execute(rows.on_conflict_do_nothing())
 
 
-def explain_pending(tx: Connection, action_id: str, phase: Phase, reasons: Mapping[str, str]) -> None:
-    """Keep in the caller's transaction why nodes are not submitted for a step, where they still wait for it."""
-    if not reasons:
-        return
-    connection = tx.scalar(select(action.c.connection).where(action.c.id == action_id))
-    plan_node_step(tx, action_id, connection, phase, reasons)
-    why = pairs(reasons)
-    mine = (task.c.action_id == action_id, task.c.phase == phase, task.c.status == TaskStatus.PENDING)
-    tx.execute(update(task).where(*mine, task.c.node == why.c.key).values(error=why.c.value))
+def explain_pending(tx: Connection, action_id: str, phase: Phase, reasons: Mapping[str, str | None]) -> None:
+    """Keep in the caller's transaction why nodes are not submitted, where they still wait for a phase or a step.
+
+    Parameters
+    ----------
+    reasons : None: it is forgotten.
+    """
+    held = [name for name, reason in reasons.items() if reason is not None]
+    if phase.is_node_step and held:
+        # Of nodes that the plan of the action does not name there are no rows yet.
+        connection = tx.scalar(select(action.c.connection).where(action.c.id == action_id))
+        plan_node_step(tx, action_id, connection, phase, held)
+    if reasons:
+        why = pairs(reasons)
+        these = (*_pending(action_id, [phase]), task.c.node == why.c.key)
+        tx.execute(update(task).where(*these).values(error=why.c.value))
 
 
 class Tasks(Repository):
@@ -244,7 +233,9 @@ class Tasks(Repository):
         def work(tx: Connection, now: datetime) -> None:
             withhold(tx, now, action_id, phases, withheld)
             if as_wanted:
-                _settle_pending(tx, action_id, phases, as_wanted, TaskStatus.SUCCESS, None, now)
+                these = (*_pending(action_id, phases), among(task.c.node, as_wanted))
+                done = {"status": TaskStatus.SUCCESS, "error": None, "started": now, "ended": now}
+                tx.execute(update(task).where(*these).values(done))
                 site: str = tx.scalars(select(action.c.site).where(action.c.id == action_id)).one()
                 number_as_wanted(tx, site, action_id, phases, as_wanted)
 
@@ -320,25 +311,7 @@ class Tasks(Repository):
         why : a sentence for the report and the description of the action; None when nothing holds them any more. It is
             forgotten when a node is claimed.
         """
-        wanted = sorted(frozenset(nodes))
-
-        def work(tx: Connection) -> None:
-            if phase.is_node_step and why is not None:
-                # Actions from before their plan was kept have no rows for these nodes yet.
-                connection = tx.scalar(select(action.c.connection).where(action.c.id == action_id))
-                plan_node_step(tx, action_id, connection, phase, wanted)
-            tx.execute(
-                update(task)
-                .where(
-                    task.c.action_id == action_id,
-                    task.c.phase == phase,
-                    task.c.status == TaskStatus.PENDING,
-                    among(task.c.node, wanted),
-                )
-                .values(error=why)
-            )
-
-        self._database.write(work)
+        self._database.write(lambda tx: explain_pending(tx, action_id, phase, dict.fromkeys(nodes, why)))
 
     def any_explained(self, action_id: str) -> bool:
         """Whether a node of an action was not submitted for a reason that is known."""

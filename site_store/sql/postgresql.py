@@ -153,7 +153,7 @@ def among_parameter(column: ColumnElement[str], key: str) -> ColumnElement[bool]
     return column == func.any(bindparam(key, type_=_TEXTS))
 
 
-def pairs(values: Mapping[str, str]) -> Any:
+def pairs(values: Mapping[str, str | None]) -> Any:
     """Return a FROM element with the text columns `key` and `value`, one row for each pair."""
     return text_rows(("key", "value"), list(values.items()))
 

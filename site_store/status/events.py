@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Row, delete, insert, literal, select
 from site_store.records import EventRecord, Lease
 from site_store.sql.errors import NotFound
 from site_store.sql.postgresql import names
+from site_store.sql.rows import filled
 from site_store.sql.storable import plain
 from site_store.status.leases import LedRepository
 from site_store.tables import event
@@ -108,9 +109,7 @@ def read_events(tx: Connection, action_id: str, limit: int, *, of_nodes: bool = 
 
 
 def _record(row: Row[*tuple[Any, ...]]) -> EventRecord:
-    return EventRecord(
-        row.id, row.at, row.site, row.action_id, row.group_name, row.node, row.kind, row.message, row.data
-    )
+    return filled(EventRecord, row, group=row.group_name)
 
 
 class Events(LedRepository):

@@ -98,26 +98,9 @@ class Metrics(Repository):
                 (one.site, one.data["state"], one.data["reason"] or "", bool(one.critical)) for one in attempts
             )
             return MetricFacts(
-                running={
-                    (where, kind): count
-                    for where, kind, count in tx.execute(running.group_by(action.c.site, action.c.kind))
-                },
-                ended=_earlier_ends(tx)
-                + Counter(
-                    {
-                        (where, kind, str(state)): count
-                        for where, kind, state, count in tx.execute(
-                            ended.group_by(action.c.site, action.c.kind, action.c.state)
-                        )
-                    }
-                ),
-                groups=judged_before
-                + Counter(
-                    {
-                        (where, str(state), reason, bool(critical)): count
-                        for where, state, reason, critical, count in tx.execute(counted)
-                    }
-                ),
+                running=_counts(tx, running.group_by(action.c.site, action.c.kind)),
+                ended=_earlier_ends(tx) + _counts(tx, ended.group_by(action.c.site, action.c.kind, action.c.state)),
+                groups=judged_before + _counts(tx, counted),
                 group_seconds=_buckets(tx, groups)
                 + [
                     Bucket((one.site,), bisect_left(bounds, one.data["seconds"] - _GOOD_FOR), 1, one.data["seconds"])
@@ -130,6 +113,11 @@ class Metrics(Repository):
             )
 
         return self._database.read(work)
+
+
+def _counts(tx: Connection, query: Select[Any]) -> Counter[Any]:
+    """Return how many there are, the last column, by the columns before it."""
+    return Counter({tuple(row[:-1]): row[-1] for row in tx.execute(query)})
 
 
 def _earlier_attempts(tx: Connection) -> list[Row[*tuple[Any, ...]]]:

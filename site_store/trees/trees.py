@@ -21,7 +21,6 @@ from site_store.sql.errors import no_action
 from site_store.sql.rows import json_list, listed, moment, moment_or_none
 from site_store.status.owner_queries import owners_by_name, owners_of_site, site_token, watched_from
 from site_store.status.status_records import ApprovalRecord, ReportedLeaf, StatusCount
-from site_store.trees.action_facts import action_facts, token_of_action, with_groups
 from site_store.trees.leaf_queries import leaf_page, leaf_pages, worst_leaves, worst_nodes
 from site_store.trees.site_troubles import MOST_TROUBLES, TROUBLED, Troubles, site_troubles
 from site_store.trees.tree_facts import (
@@ -45,9 +44,12 @@ from site_store.trees.tree_queries import (
     sites_query,
 )
 from site_store.trees.tree_rows import (
+    action_facts,
     counts_of,
     leaf_facts,
     site_group_facts,
+    token_of_action,
+    with_groups,
 )
 from strategy_lib.phase import NODE_STEPS
 from strategy_lib.status.node_row import NodeRow
