@@ -46,126 +46,127 @@ class Metric:
 METRICS: Final[list[Metric]] = []
 """All of them, in the order in which they stand here."""
 
+
+def _gauge(name: str, said: str, *labels: str) -> Metric:
+    return Metric(name, Shape.GAUGE, said, labels)
+
+
+def _counter(name: str, said: str, *labels: str) -> Metric:
+    return Metric(name, Shape.COUNTER, said, labels)
+
+
+def _histogram(name: str, bounds: tuple[float, ...], said: str, *labels: str) -> Metric:
+    return Metric(name, Shape.HISTOGRAM, said, labels, bounds)
+
+
 _WORK = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400)
 _CALL = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
-NODES = Metric("slipway_nodes", Shape.GAUGE, "Nodes by the status that their site shows.", ("site", "status"))
-NODES_SERVING = Metric(
+NODES = _gauge("slipway_nodes", "Nodes by the status that their site shows.", "site", "status")
+NODES_SERVING = _gauge(
     "slipway_nodes_serving",
-    Shape.GAUGE,
     "Nodes by what they serve: nothing, an older revision, or the wanted one.",
-    ("site", "serves"),
+    "site",
+    "serves",
 )
-ACTIONS_RUNNING = Metric(
-    "slipway_actions_running", Shape.GAUGE, "Actions that are pending or running.", ("site", "kind")
+ACTIONS_RUNNING = _gauge("slipway_actions_running", "Actions that are pending or running.", "site", "kind")
+ACTION_OUTCOMES = _counter(
+    "slipway_action_outcomes_total", "Ends of actions, by how; also of those that went on.", "site", "kind", "state"
 )
-ACTION_OUTCOMES = Metric(
-    "slipway_action_outcomes_total",
-    Shape.COUNTER,
-    "Ends of actions, by how; also of those that went on.",
-    ("site", "kind", "state"),
-)
-LEFT_ALONE = Metric(
+LEFT_ALONE = _gauge(
     "slipway_nodes_left_alone",
-    Shape.GAUGE,
     "Nodes of critical groups that the newest action on the whole site left alone though it is a success.",
-    ("site",),
+    "site",
 )
-GROUP_OUTCOMES = Metric(
+GROUP_OUTCOMES = _counter(
     "slipway_group_outcomes_total",
-    Shape.COUNTER,
     "Verdicts of groups, one for each attempt, by the verdict and the reason of a failure.",
-    ("site", "state", "reason", "critical"),
+    "site",
+    "state",
+    "reason",
+    "critical",
 )
-GROUP_SECONDS = Metric(
-    "slipway_group_duration_seconds", Shape.HISTOGRAM, "From a group's start to its verdict.", ("site",), _WORK
-)
-PHASE_SECONDS = Metric(
+GROUP_SECONDS = _histogram("slipway_group_duration_seconds", _WORK, "From a group's start to its verdict.", "site")
+PHASE_SECONDS = _histogram(
     "slipway_phase_duration_seconds",
-    Shape.HISTOGRAM,
+    _WORK,
     "From when the provisioner begins an operation to its end.",
-    ("site", "phase"),
-    _WORK,
+    "site",
+    "phase",
 )
-QUEUE_SECONDS = Metric(
+QUEUE_SECONDS = _histogram(
     "slipway_queue_wait_seconds",
-    Shape.HISTOGRAM,
-    "From when an operation is submitted to when the provisioner begins it.",
-    ("site", "phase"),
     _WORK,
+    "From when an operation is submitted to when the provisioner begins it.",
+    "site",
+    "phase",
 )
-CALL_SECONDS = Metric(
+CALL_SECONDS = _histogram(
     "slipway_provisioner_call_seconds",
-    Shape.HISTOGRAM,
-    "Calls to provisioners by result, with how long they took.",
-    ("provisioner", "call", "result"),
     _CALL,
+    "Calls to provisioners by result, with how long they took.",
+    "provisioner",
+    "call",
+    "result",
 )
-OWNER_UNRESPONSIVE = Metric(
-    "slipway_owner_unresponsive", Shape.GAUGE, "1 for an owner that has not checked in within its interval.", ("owner",)
+OWNER_UNRESPONSIVE = _gauge(
+    "slipway_owner_unresponsive", "1 for an owner that has not checked in within its interval.", "owner"
 )
-SITE_WATCHED = Metric(
+SITE_WATCHED = _gauge(
     "slipway_site_watched",
-    Shape.GAUGE,
     "1 while the newest answer about the nodes of a site is new enough; 0 where nobody looks at them.",
-    ("site",),
+    "site",
 )
-NOTIFICATIONS_WAITING = Metric(
-    "slipway_notifications_waiting", Shape.GAUGE, "Notifications that are not delivered yet.", ("site",)
-)
-WATCHER_CHANGES = Metric(
+NOTIFICATIONS_WAITING = _gauge("slipway_notifications_waiting", "Notifications that are not delivered yet.", "site")
+WATCHER_CHANGES = _gauge(
     "slipway_watcher_changes",
-    Shape.GAUGE,
     "Changes of objects by watcher and result (waiting, told, failed), of those that are kept.",
-    ("watcher", "result"),
+    "watcher",
+    "result",
 )
-DRIFTS = Metric("slipway_drifts", Shape.GAUGE, "Nodes that were done and are not as they were left.", ("site",))
-DRIFTS_EVER = Metric("slipway_drifts_total", Shape.COUNTER, "Drifts of nodes that were found.", ("site",))
-NODE_STATES = Metric(
+DRIFTS = _gauge("slipway_drifts", "Nodes that were done and are not as they were left.", "site")
+DRIFTS_EVER = _counter("slipway_drifts_total", "Drifts of nodes that were found.", "site")
+NODE_STATES = _gauge(
     "slipway_node_states",
-    Shape.GAUGE,
     "Nodes by what is reported of them, what administrators set, and what is published (kind: reported, user, "
     "generated).",
-    ("site", "kind", "state"),
+    "site",
+    "kind",
+    "state",
 )
-NODE_CRASHES = Metric(
-    "slipway_node_crashes",
-    Shape.GAUGE,
-    "Crashes that are counted against nodes now; stable ones lose theirs.",
-    ("site",),
+NODE_CRASHES = _gauge(
+    "slipway_node_crashes", "Crashes that are counted against nodes now; stable ones lose theirs.", "site"
 )
-SITE_LEADER = Metric(
+SITE_LEADER = _gauge(
     "slipway_site_leader",
-    Shape.GAUGE,
     "1 for the host whose controller leads the site; 0 for no host where none does.",
-    ("site", "host"),
+    "site",
+    "host",
 )
-VIEW_EPOCH = Metric(
-    "slipway_site_state_epoch", Shape.GAUGE, "Epoch of the newest published version of a site's node states.", ("site",)
+VIEW_EPOCH = _gauge(
+    "slipway_site_state_epoch", "Epoch of the newest published version of a site's node states.", "site"
 )
-VIEW_VERSION = Metric(
-    "slipway_site_state_version", Shape.GAUGE, "Number of the newest published version, without its epoch.", ("site",)
+VIEW_VERSION = _gauge(
+    "slipway_site_state_version", "Number of the newest published version, without its epoch.", "site"
 )
-VIEW_AGE = Metric(
-    "slipway_site_state_age_seconds", Shape.GAUGE, "Seconds since the newest version was published.", ("site",)
-)
-VIEW_READERS = Metric(
+VIEW_AGE = _gauge("slipway_site_state_age_seconds", "Seconds since the newest version was published.", "site")
+VIEW_READERS = _gauge(
     "slipway_site_state_readers",
-    Shape.GAUGE,
     "Readers that linger at this API server; behind: they have an older version than the published one.",
-    ("site", "behind"),
+    "site",
+    "behind",
 )
-REPAIRS = Metric(
+REPAIRS = _counter(
     "slipway_repairs_total",
-    Shape.COUNTER,
     "Repairs of nodes that are over, by result (success, failure, refused, observed).",
-    ("site", "result"),
+    "site",
+    "result",
 )
-REPAIR_STOPPED = Metric(
+REPAIR_STOPPED = _gauge(
     "slipway_repair_stopped",
-    Shape.GAUGE,
     "1 while the repair of a site is stopped, by its own switch (site) or by that of all sites (all).",
-    ("site", "by"),
+    "site",
+    "by",
 )
 
 

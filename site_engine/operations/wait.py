@@ -97,6 +97,15 @@ _ENDED = {
 }
 
 
+_SAID_AT_END = {
+    EndKind.GONE: "The provisioner no longer knows task %s; looking at its nodes instead.",
+    EndKind.AT_WORK: "Provisioner task %s is over, and nodes of it were still at work when its time was up.",
+    EndKind.TIMED_OUT: "Provisioner task %s ran out of time; looking at what it has done.",
+    EndKind.DEAD: "Provisioner task %s is dead: it is said to run, but a newer task has begun since. The provisioner "
+    "was killed under it; looking at what it has done.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class OperationEnd:
     """The end of an operation. ``evidence`` is what can be proven about its nodes.
@@ -324,20 +333,8 @@ class TaskWatch:
 
         Raises `provisioner_client.errors.ProvisionerError`: the result could not be read in full.
         """
-        if kind is EndKind.GONE:
-            self.log.warning("The provisioner no longer knows task %s; looking at its nodes instead.", self.task_id)
-        elif kind is EndKind.AT_WORK:
-            self.log.warning(
-                "Provisioner task %s is over, and nodes of it were still at work when its time was up.", self.task_id
-            )
-        elif kind is EndKind.TIMED_OUT:
-            self.log.warning("Provisioner task %s ran out of time; looking at what it has done.", self.task_id)
-        elif kind is EndKind.DEAD:
-            self.log.warning(
-                "Provisioner task %s is dead: it is said to run, but a newer task has begun since. The provisioner "
-                "was killed under it; looking at what it has done.",
-                self.task_id,
-            )
+        if kind in _SAID_AT_END:
+            self.log.warning(_SAID_AT_END[kind], self.task_id)
         evidence = self._read(kind) if self.seen is None else self.seen
         return OperationEnd(kind, None if kind is EndKind.GONE else self.task, evidence)
 

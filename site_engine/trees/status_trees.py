@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from site_engine.trees.action_groups import Groups
     from site_engine.trees.action_steps import Steps
     from site_engine.trees.reported import Reports
-    from site_store import ActionFacts, ActionRecord, SiteFacts, SiteStore
+    from site_store import ActionFacts, ActionRecord, LeafFacts, SiteFacts, SiteStore
     from site_store.trees.tree_facts import OperationSpan
 
 SITE_DEPTH = 1
@@ -146,10 +146,8 @@ def whole_action(store: SiteStore, action_id: str, most_troubled: int, most_node
     page, troubled = store.trees.group_with_troubles(
         action_id, "", most_nodes, None, TROUBLED, most_troubled, whole=True
     )
-    facts = replace(page.facts, leaves=())
-    judges = judges_of(facts)
-    failed = leaves_to_dict(LeafPage(replace(facts, leaves=troubled), None), judges[1])["nodes"]
-    return WholeAction(_of_action(facts, judges), failed, leaves_to_dict(page, judges[1]), facts.spans)
+    tree, nodes, failed = _of_page(page, troubled)
+    return WholeAction(tree, failed, nodes, page.facts.spans)
 
 
 def action_tree_with_group(
@@ -175,7 +173,11 @@ def action_tree_with_group(
     site_store.NotFound : no action has this id.
     """
     behind = place_of(after)
-    page, troubled = store.trees.group_with_troubles(action_id, group, limit, behind, TROUBLED, most_troubled)
+    return _of_page(*store.trees.group_with_troubles(action_id, group, limit, behind, TROUBLED, most_troubled))
+
+
+def _of_page(page: LeafPage, troubled: Sequence[LeafFacts]) -> tuple[StatusTree, dict[str, Any], list[dict[str, Any]]]:
+    """Return how an action stands, with a page of its nodes, and of these that failed."""
     facts = replace(page.facts, leaves=())
     judges = judges_of(facts)
     failed = leaves_to_dict(LeafPage(replace(facts, leaves=troubled), None), judges[1])["nodes"]
