@@ -42,6 +42,7 @@ from slipway_api.http.api_errors import ApiError, failure, is_below, keystone_fa
 from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN
 from slipway_api.http.etags import etag_headers
 from slipway_api.http.shipyard_headers import request_id
+from strategy_lib.settings import SettingError
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +65,7 @@ _ANSWERS: dict[type[BaseException], tuple[int, str, bool]] = {
     CausedByAction: (409, "Caused by a running action", True),
     ProvisionerUnavailable: (503, "Provisioner unreachable", True),
     ProvisionerError: (502, "Provisioner", False),
+    SettingError: (503, "Setting refused", False),
     StoreError: (500, "", False),
     StoreUnavailable: (503, "", True),
     StoreNotConfigured: (503, "", False),

@@ -260,3 +260,7 @@ def test_switched_off(anonymous: httpx.Client, monkeypatch: pytest.MonkeyPatch) 
     assert answer.status_code == 404
     assert "switched off" in answer.json()["error"]["message"]
     assert anonymous.get("/v3").status_code == 404
+    monkeypatch.setenv("SLIPWAY_KEYSTONE", "of")
+    mistyped = anonymous.post(TOKENS, json=password_request())
+    said = "SLIPWAY_KEYSTONE: 'of' is not on or off; for example off"
+    assert (mistyped.status_code, mistyped.json()["error"]["message"]) == (503, said)

@@ -51,6 +51,13 @@ def test_the_folders_and_files_of_task_logs_are_private(tmp_path: Path) -> None:
     assert made["AIRFLOW__LOGGING__FILE_TASK_HANDLER_NEW_FILE_PERMISSIONS"] == "0o600"
 
 
+def test_an_impossible_port_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLIPWAY_PORT", "http")
+    result = CliRunner().invoke(main, ["up", "--home", str(tmp_path)])
+    said = "SLIPWAY_PORT: 'http' is not a port from 0 (any free one) to 65535; for example 8080"
+    assert (result.exit_code, result.stderr) == (1, f"Error: {said}\n")
+
+
 def test_a_supervisor_in_the_background_is_told_the_same_settings(tmp_path: Path) -> None:
     environ = {
         "SLIPWAY_PORT": "0",
