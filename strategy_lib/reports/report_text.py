@@ -143,36 +143,32 @@ def criterion_text(result: CriterionResult) -> str:
 
 
 def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
-    kinds = (
-        ("Nodes that failed", [node for node in nodes if node.state is NodeState.FAILURE]),
-        (
-            "Nodes whose outcome could not be learnt in time",
-            [node for node in nodes if node.state is NodeState.UNKNOWN],
-        ),
-    )
-    for title, found in kinds:
-        if found:
-            yield f"{title} ({len(found)}):"
-            yield from (
-                f"  {node.name} (in {', '.join(node.groups) or 'no group'}): {node.message or 'nothing was said'}"
-                for node in found[:_MOST_TROUBLED]
-            )
-            if len(found) > _MOST_TROUBLED:
-                yield f"  and {len(found) - _MOST_TROUBLED} more"
-    withheld = [node for node in nodes if node.withheld]
-    if withheld:
-        yield f"Nodes that were not submitted ({len(withheld)}):"
-        alike = list(nodes_alike(withheld))
-        yield from (
-            f"  {', '.join(names)} (in {', '.join(groups) or 'no group'}): {message or 'nothing was said'}"
-            for names, groups, message in alike[:_MOST_TROUBLED]
-        )
-        if len(alike) > _MOST_TROUBLED:
-            yield f"  and {sum(len(names) for names, *_ in alike[_MOST_TROUBLED:])} more"
+    for title, state in (
+        ("Nodes that failed", NodeState.FAILURE),
+        ("Nodes whose outcome could not be learnt in time", NodeState.UNKNOWN),
+    ):
+        troubled = [node for node in nodes if node.state is state]
+        yield from _titled(title, [([node.name], _said_of(node.groups, node.message)) for node in troubled])
+    alike = nodes_alike(node for node in nodes if node.withheld)
+    withheld = [(names, _said_of(groups, message)) for names, groups, message in alike]
+    yield from _titled("Nodes that were not submitted", withheld)
     not_begun = [node for node in nodes if node.state is NodeState.NOT_STARTED and not node.withheld]
     if not_begun:
         yield f"Nodes that were not started ({len(not_begun)}):"
         yield from _names_by_groups(not_begun)
+
+
+def _said_of(groups: Sequence[str], message: str | None) -> str:
+    return f" (in {', '.join(groups) or 'no group'}): {message or 'nothing was said'}"
+
+
+def _titled(title: str, lines: Sequence[tuple[Sequence[str], str]]) -> Iterator[str]:
+    """Yield a title and so many lines at most, each with its nodes and what is said of them; nothing without a line."""
+    if lines:
+        yield f"{title} ({sum(len(names) for names, _ in lines)}):"
+        yield from (f"  {', '.join(names)}{said}" for names, said in lines[:_MOST_TROUBLED])
+    if len(lines) > _MOST_TROUBLED:
+        yield f"  and {sum(len(names) for names, _ in lines[_MOST_TROUBLED:])} more"
 
 
 def nodes_alike(nodes: Iterable[ReportedNode]) -> Iterator[tuple[list[str], tuple[str, ...], str | None]]:
@@ -201,14 +197,11 @@ def nodes_of_steps(report: Report) -> Iterator[tuple[str, list[ReportedNode]]]:
 
 def _nodes_of_steps(report: Report) -> Iterator[str]:
     for title, nodes in nodes_of_steps(report):
-        yield f"{title} ({len(nodes)}):"
         if nodes[0].state is NodeState.SUCCESS:
+            yield f"{title} ({len(nodes)}):"
             yield from _names_by_groups(nodes, "")
-            continue
-        for node in nodes[:_MOST_TROUBLED]:
-            yield f"  {node.name}: {node.message or node.state}"
-        if len(nodes) > _MOST_TROUBLED:
-            yield f"  and {len(nodes) - _MOST_TROUBLED} more"
+        else:
+            yield from _titled(title, [([node.name], f": {node.message or node.state}") for node in nodes])
 
 
 def _names_by_groups(nodes: Sequence[ReportedNode], no_group: str = "in no group: ") -> Iterator[str]:
