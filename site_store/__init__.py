@@ -31,7 +31,6 @@ from site_store.records import (
     ActionListing,
     ActionRecord,
     ActionState,
-    AuditRecord,
     EventRecord,
     GroupRecord,
     GroupStanding,
@@ -69,7 +68,6 @@ from site_store.status.status_records import (
     OwnerCheckIn,
     ProvisionerListRecord,
     ReportedLeaf,
-    ReporterRecord,
     SharedListRecord,
     StatusCount,
 )

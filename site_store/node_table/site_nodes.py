@@ -45,7 +45,6 @@ from site_store.status.owner_queries import (
 )
 from site_store.status.status_records import SitePart
 from site_store.tables import MEMBER, is_not_up, node, node_view, site_group_node, status_count, user_state
-from strategy_lib.status.node_row import NodeRow
 
 MOST_COUNTED = 1000
 """A total is counted up to this, and no further."""
@@ -101,16 +100,6 @@ class SiteNodes(Repository):
             )
 
         return self._database.read(work)
-
-    def get(self, site: str, name: str) -> NodeRow | None:
-        """Return one node; None where nothing is known of it."""
-        this = (node.c.site == site, node.c.name == name)
-
-        def work(tx: Connection) -> NodeRow | None:
-            row = tx.execute(select(*node.c, groups_of_node()).where(*this)).one_or_none()
-            return None if row is None else node_row(row, groups_in(row.groups))
-
-        return self._database.read_once(work)
 
     def versions(self, site: str, names: Collection[str]) -> dict[str, int]:
         """Return the version of the record of each of these nodes; of those that are there."""

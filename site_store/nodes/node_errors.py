@@ -178,16 +178,6 @@ class NodeErrors(Repository):
         query = errors_of_node(literal(site), literal(name), limit)
         return self._database.read(lambda tx: [error_record(row) for row in tx.execute(query)])
 
-    def to_report(self, site: str, after: str = "", limit: int = MOST_REPORTS) -> list[NodeErrorRecord]:
-        """Return the errors that are to be told, of one moment, by node.
-
-        Parameters
-        ----------
-        after : only of nodes behind this one, for the next page.
-        limit : of how many nodes at most.
-        """
-        return self._database.read(lambda tx: read_reports(tx, site, after, limit))
-
     def acknowledge(
         self, site: str, ops: Mapping[str, int], by: str, versions: Mapping[str, int] | None = None
     ) -> dict[str, bool]:

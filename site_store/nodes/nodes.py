@@ -124,30 +124,12 @@ class Nodes(Repository):
 
         self._database.write(work)
 
-    def conditions(self, site: str, names: Collection[str]) -> dict[str, str]:
-        """Return what the provisioner last said of these nodes; those of which nothing was noted are left out."""
-
-        def work(tx: Connection) -> dict[str, str]:
-            query = select(node.c.name, node.c.condition).where(
-                node.c.site == site, node.c.condition.is_not(None), among(node.c.name, names)
-            )
-            return {row.name: row.condition for row in tx.execute(query)}
-
-        return self._database.read(work)
-
     def of_site(self, site: str) -> list[NodeRow]:
         """Return all nodes that the site has or had, by name."""
         query = select(node).where(node.c.site == site).order_by(node.c.name)
         found = self._database.read(lambda tx: [node_row(row) for row in tx.execute(query)])
         # The database may sort by its own language's rules.
         return sorted(found, key=lambda record: record.name)
-
-    def done_digests(self, site: str) -> dict[str, str]:
-        """Return the version in which each node is deployed, without doubt; nodes touched since are left out."""
-        query = select(node.c.name, node.c.done_digest).where(
-            node.c.site == site, node.c.done_digest.is_not(None), node.c.doubt.is_(None)
-        )
-        return self._database.read(lambda tx: {row.name: row.done_digest for row in tx.execute(query)})
 
     def left_undeployed(self, site: str, nodes: Collection[str]) -> dict[str, NodeCondition]:
         """Return those of these nodes that an operation of ours was about to deploy, and how it left them (rule 11).

@@ -222,20 +222,14 @@ def _engine(url: URL, bounded: bool, idle_seconds: float | None = None) -> Engin
     def connect(_dialect: Any, _record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
         return _BoundedConnection.connect(*arguments, **options)
 
-    if "statement_timeout" not in str(url.query.get("options", "")):
-
-        @event.listens_for(engine, "connect")
-        def connected(connection: Any, _record: Any) -> None:
-            # Not among the options of the connection: poolers refuse those.
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _record: Any) -> None:
+        # Not among the options of the connection: poolers refuse those.
+        if "statement_timeout" not in str(url.query.get("options", "")):
             connection.execute(f"SET statement_timeout = '{STATEMENT_SECONDS}s'")
-            connection.commit()
-
-    if idle_seconds is not None:
-
-        @event.listens_for(engine, "connect")
-        def bounded_silence(connection: Any, _record: Any) -> None:
+        if idle_seconds is not None:
             connection.execute(f"SET idle_in_transaction_session_timeout = '{round(idle_seconds * 1000)}ms'")
-            connection.commit()
+        connection.commit()
 
     return engine
 

@@ -18,6 +18,7 @@ from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
+from tests.support.stores import done_digests
 
 GROUPS = [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"], critical=False)]
 PLAIN = site([node("a"), node("b")], GROUPS)
@@ -144,7 +145,7 @@ def test_rule_21_a_deployed_node_that_no_action_deployed_is_neither_touched_nor_
     assert judged(driving.group("one")) == (GroupState.FAILURE, Reason.PREPARE_CRITERIA)
     assert simulator.submissions() == []
     assert driving.store.tasks.withheld(driving.action.id)["a"].startswith("deployed already, but no action on record")
-    assert driving.store.nodes.done_digests("alpha") == {}
+    assert done_digests(driving.store, "alpha") == {}
 
 
 def test_rule_13_what_was_ready_before_and_is_deployed_after_is_done(begin: Begin, simulator: Simulator) -> None:
@@ -152,7 +153,7 @@ def test_rule_13_what_was_ready_before_and_is_deployed_after_is_done(begin: Begi
     requests.post(f"{simulator.url}/api/v1.0/validatedesign", json={"href": driving.design_ref}, timeout=10)
     simulator.post("nodes/a", {"status": "Ready"})
     assert judged(driving.group("one")) == (GroupState.SUCCESS, None)
-    assert driving.store.nodes.done_digests("alpha").keys() == {"a"}
+    assert done_digests(driving.store, "alpha").keys() == {"a"}
 
 
 def test_rule_13_what_was_not_listed_before_its_deploy_and_is_deployed_after_is_unknown(
@@ -174,7 +175,7 @@ def test_rule_13_what_was_not_listed_before_its_deploy_and_is_deployed_after_is_
     assert driving.states()["a"] == "unknown"
     (a,) = (tasks for tasks in driving.store.tasks.of_nodes(driving.action.id) if tasks.node == "a")
     assert (a.deploy.error or "").startswith("the node list says Deployed, but did not have it right before its deploy")
-    assert driving.store.nodes.done_digests("alpha") == {}
+    assert done_digests(driving.store, "alpha") == {}
     assert driving.store.operations.unfinished("alpha") == []
 
 
@@ -190,7 +191,7 @@ def test_rule_14_a_deploy_that_ended_late_is_proven_by_what_was_seen_before_it(
     later = begin(PLAIN, "run-2")
     assert judged(later.group("one")) == (GroupState.SUCCESS, None)
     assert [action for action, _ in simulator.submissions()] == ["prepare_nodes", "deploy_nodes"], "it is as wanted"
-    assert later.store.nodes.done_digests("alpha").keys() == {"a"}
+    assert done_digests(later.store, "alpha").keys() == {"a"}
 
 
 def test_rule_25_new_labels_are_recorded_and_nothing_more_is_needed(begin: Begin, simulator: Simulator) -> None:

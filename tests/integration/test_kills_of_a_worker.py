@@ -26,6 +26,7 @@ from strategy_lib.status.words import Status
 from tests.support.driving import Begin
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
+from tests.support.stores import node_of
 
 SITE = "alpha"
 TEXT = site([node("a"), node("b"), node("c")], [group("all", maximum_failed_nodes=1)])
@@ -109,7 +110,7 @@ def test_rule_12_kill_9_of_the_worker_leaves_one_submission_and_the_right_record
         Standing.SHOWN,
     )
     assert "no answer to PXE" in error.error.text
-    known = driving.store.site_nodes.get(SITE, "b")
+    known = node_of(driving.store, SITE, "b")
     assert known is not None
     assert known.failures == 1
     assert driving.store.node_errors.of_node(SITE, "a") == []

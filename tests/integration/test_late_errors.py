@@ -21,6 +21,7 @@ from strategy_lib.phase import GroupState
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
+from tests.support.stores import node_of
 
 LOG = logging.getLogger("late")
 SITE = "alpha"
@@ -54,7 +55,7 @@ def until_over(simulator: Simulator) -> None:
 
 
 def standing(store: SiteStore, name: str) -> str:
-    found = store.site_nodes.get(SITE, name)
+    found = node_of(store, SITE, name)
     assert found is not None
     return found.standing
 

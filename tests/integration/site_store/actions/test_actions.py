@@ -6,7 +6,6 @@ import pickle
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import event
 
 from site_store import (
     ActionRecord,
@@ -25,6 +24,7 @@ from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome
 from tests.support.revisions import commit_design
+from tests.support.stores import counted_statements
 
 
 def test_an_action_is_made_once_for_each_dag_run(site: Scenario) -> None:
@@ -226,14 +226,7 @@ def test_rule_20_the_report_is_kept(site: Scenario) -> None:
 def test_only_who_asks_for_the_report_reads_it(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
     site.store.reports.save(action.id, {"verdict": "success"})
-    asked: list[str] = []
-
-    def note(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
-        asked.append(statement)
-
-    engine = site.store._database.engine
-    event.listen(engine, "before_cursor_execute", note)
-    try:
+    with counted_statements(site.store) as asked:
         found = [
             site.store.actions.get(action.id),
             *(one.action for one in site.store.actions.newest()),
@@ -241,8 +234,6 @@ def test_only_who_asks_for_the_report_reads_it(site: Scenario) -> None:
             site.store.reports.facts(action.id).action,
             site.store.actions.ensure(action.dag_id, str(action.run_id), NewAction("", SITE, 1, {}, "")),
         ]
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
     assert found == [site.store.actions.get(action.id)] * 5
     assert site.store.actions.get(action.id).has_report
     reads = [one for one in asked if "FROM action" in one.replace("\n", " ") and "max(" not in one]
@@ -260,6 +251,8 @@ def test_unknown_actions_are_named(store: SiteStore) -> None:
         lambda: store.reports.get("X"),
         lambda: store.groups.save_plan("X", NewPlan([], [], {})),
         lambda: store.reports.facts("X"),
+        lambda: store.actions.set_paused("X", True),
+        lambda: store.actions.record_command("X", "stop", "ann"),
     )
     for call in calls:
         with pytest.raises(NotFound, match="'X'"):

@@ -148,7 +148,6 @@ def test_pages_of_reports_leave_nobody_out_whatever_the_language_of_the_database
     )
     readers: list[Callable[[str], list[str]]] = [
         lambda after: [report.node for report in store.node_reports.of_site(SITE, after=after, limit=2)],
-        lambda after: [record.error.node for record in store.node_errors.to_report(SITE, after, 2)],
     ]
     for read in readers:
         found: list[str] = []

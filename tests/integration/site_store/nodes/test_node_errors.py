@@ -191,10 +191,10 @@ def test_rule_46_the_plan_of_a_newer_action_makes_errors_history(site: Scenario)
     site.do(site.open(action, "a"), Phase.PREPARE, failed(site.store, "n1", "no disk"))
     site.store.actions.close(action.id, ActionState.FAILED, "over")
     assert [record.standing for record in errors(site.store)] == [Standing.SHOWN]
-    assert len(site.store.node_errors.to_report(SITE)) == 1
+    assert len(site.store.node_reports.of_site(SITE)) == 1
     site.running({"a": ["n1"]}, "run-2")
     assert [record.standing for record in errors(site.store)] == [Standing.HISTORY]
-    assert site.store.node_errors.to_report(SITE) == []
+    assert site.store.node_reports.of_site(SITE) == []
 
 
 def test_rule_46_an_error_about_an_older_wanted_version_is_superseded(site: Scenario) -> None:
@@ -207,7 +207,7 @@ def test_rule_46_an_error_about_an_older_wanted_version_is_superseded(site: Scen
     site.store.operations.record_outcome(operation.op, failed(site.store, "n1", "no disk"))
     (error,) = errors(site.store)
     assert (error.error.wanted_version, error.standing) == (1, Standing.SUPERSEDED)
-    assert site.store.node_errors.to_report(SITE) == []
+    assert site.store.node_reports.of_site(SITE) == []
 
 
 def test_rule_48_only_an_acknowledgement_of_that_very_operation_clears(site: Scenario, clock: FakeClock) -> None:

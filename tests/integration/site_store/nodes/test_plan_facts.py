@@ -19,12 +19,12 @@ from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, want
-from tests.integration.site_store.status.test_trees import counted_statements
 from tests.support.revisions import commit_design
 from tests.support.sites import document
 from tests.support.sites import group as design_group
 from tests.support.sites import node as design_node
 from tests.support.sites import site as design
+from tests.support.stores import counted_statements
 
 DONE: dict[str, Any] = {"done_revision": 1, "done_version": 1, "done_digest": "d1", "status": "success"}
 NAMES = ("a", "b", "c", "d")

@@ -10,6 +10,7 @@ from strategy_lib.phase import GroupState, Phase
 from strategy_lib.status.node_row import NodeRow
 from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
 from tests.support.revisions import commit_design
+from tests.support.stores import done_digests
 
 
 def node(store: SiteStore, name: str) -> NodeRow:
@@ -160,7 +161,7 @@ def test_rule_14_a_late_result_never_touches_a_later_action(site: Scenario) -> N
     # In the history of the first action both are known now; of the node itself only the untouched one is done.
     assert site.states(first) == {"n1": "success", "n2": "success"}
     assert site.states(second) == {"n1": "preparing"}
-    assert site.store.nodes.done_digests(SITE) == {"n2": "v1"}
+    assert done_digests(site.store, SITE) == {"n2": "v1"}
     assert node(site.store, "n1").op == new.op
 
 
@@ -188,11 +189,11 @@ def test_rule_21_a_node_is_no_longer_done_from_the_moment_it_is_claimed(site: Sc
     site.do(record, Phase.PREPARE)
     site.do(record, Phase.DEPLOY)
     site.store.actions.close(first.id, ActionState.SUCCESS, "done")
-    assert site.store.nodes.done_digests(SITE) == {"n1": "v1", "n2": "v1"}
+    assert done_digests(site.store, SITE) == {"n1": "v1", "n2": "v1"}
     second = site.running({"a": ["n1", "n2"]}, "run-2", done=["n2"], digests={"n1": "v2", "n2": "v1"})
     again = site.open(second, "a")
     site.begin(again, Phase.PREPARE)
-    assert site.store.nodes.done_digests(SITE) == {"n2": "v1"}
+    assert done_digests(site.store, SITE) == {"n2": "v1"}
     assert (node(site.store, "n1").done_revision, node(site.store, "n1").done_at) == (None, None)
 
 
@@ -213,14 +214,14 @@ def test_rule_13_a_success_is_recorded_as_done_only_where_the_list_showed_it_und
     deploy = site.submit(site.begin(record, Phase.DEPLOY, found=found))
     assert site.store.tasks.found_before(deploy.op) == noted
     site.store.operations.record_outcome(deploy.op, outcome(["n1"]), status=OperationStatus.COMPLETE)
-    assert site.store.nodes.done_digests(SITE) == ({"n1": "v1"} if done else {})
+    assert done_digests(site.store, SITE) == ({"n1": "v1"} if done else {})
 
 
 def test_rule_21_only_deployed_nodes_are_done(site: Scenario) -> None:
     action = site.running({"a": ["n1", "n2", "n3"]}, digests=dict.fromkeys(["n1", "n2", "n3"], "v1"))
     record = site.open(action, "a")
     site.do(record, Phase.PREPARE)
-    assert site.store.nodes.done_digests(SITE) == {}
+    assert done_digests(site.store, SITE) == {}
     assert node(site.store, "n1").done_at is None
     site.do(record, Phase.DEPLOY, outcome(["n1"], ["n2"], ["n3"]))
-    assert site.store.nodes.done_digests(SITE) == {"n1": "v1"}
+    assert done_digests(site.store, SITE) == {"n1": "v1"}

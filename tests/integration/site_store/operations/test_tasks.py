@@ -10,6 +10,7 @@ from site_store import ActionRecord, ActionState, Claim, NewPlan, Operation, Ope
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
+from tests.support.stores import done_digests
 
 DESTROY, RELABEL = Phase.DESTROY, Phase.RELABEL
 
@@ -37,7 +38,7 @@ def action(site: Scenario) -> ActionRecord:
     site.do(record, Phase.PREPARE)
     site.do(record, Phase.DEPLOY)
     site.store.actions.close(before.id, ActionState.SUCCESS, "")
-    assert site.store.nodes.done_digests(SITE) == {"n1": "d1", "n2": "d2"}
+    assert done_digests(site.store, SITE) == {"n1": "d1", "n2": "d2"}
     action = site.action("now")
     site.store.locks.acquire(action.id)
     return action
@@ -71,10 +72,10 @@ def test_a_destroyed_node_is_done_in_no_version_and_a_labelled_one_stays_done(
     site: Scenario, action: ActionRecord
 ) -> None:
     labelled = begin(site, action, ["n1"], RELABEL)
-    assert site.store.nodes.done_digests(SITE) == {"n1": "d1", "n2": "d2"}
+    assert done_digests(site.store, SITE) == {"n1": "d1", "n2": "d2"}
     site.store.operations.record_outcome(labelled.op, outcome(["n1"]), status=OperationStatus.COMPLETE)
     begin(site, action, ["n2", "new"])
-    assert site.store.nodes.done_digests(SITE) == {"n1": "d1"}
+    assert done_digests(site.store, SITE) == {"n1": "d1"}
     newest = {record.name: record.op for record in site.store.nodes.of_site(SITE)}
     assert newest == {"n1": labelled.op, "n2": labelled.op + 1, "new": labelled.op + 1}
 
@@ -125,7 +126,7 @@ def test_a_destroyed_node_is_prepared_and_deployed_in_the_same_action(site: Scen
     site.do(record, Phase.DEPLOY)
     assert site.states(action) == {"n1": "success"}
     assert tasks(site, action) == {"n1": "success"}
-    assert site.store.nodes.done_digests(SITE) == {"n1": "d1", "n2": "d2"}
+    assert done_digests(site.store, SITE) == {"n1": "d1", "n2": "d2"}
     assert [tasks.node for tasks in site.store.reports.facts(action.id).nodes] == ["n1"]
 
 

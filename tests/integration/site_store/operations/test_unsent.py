@@ -12,6 +12,7 @@ from strategy_lib.goals.node_errors import ErrorCode, Standing
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
+from tests.support.stores import node_of
 
 DESIGN = {"n1": "a", "n2": "a", "n3": "a"}
 
@@ -44,7 +45,7 @@ def test_a_node_that_is_held_has_an_error_of_the_code_dependency(site: Scenario)
     assert errors(site, "n3") == []
     reported = {report.node: report.error for report in site.store.node_reports.of_site(SITE)}
     assert sorted(reported) == ["n1", "n2"]
-    known = site.store.site_nodes.get(SITE, "n2")
+    known = node_of(site.store, SITE, "n2")
     assert known is not None
     assert known.failures == 0, "it has not tried (rule 44)"
 
@@ -153,7 +154,7 @@ def test_rule_46_an_error_of_the_version_that_is_wanted_is_shown_whatever_revisi
         site.do(site.open(action, "one"), Phase.PREPARE, outcome(failed=["n1"]))
         newest = errors(site, "n1")[0]
         assert (newest.error.wanted_version, newest.standing) == (version, judged)
-        known = site.store.site_nodes.get(SITE, "n1")
+        known = node_of(site.store, SITE, "n1")
         assert known is not None
         assert known.standing == standing, run
         site.store.actions.close(action.id, ActionState.FAILED, "failed")

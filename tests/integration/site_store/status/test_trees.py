@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event, insert, update
+from sqlalchemy import Connection, insert, update
 
 from site_engine.trees.action import action_header
 from site_store import ActionState, NewAction, NewPlan, NodeQuery, NotFound, PlannedGroup, SiteStore, ValueRefused
@@ -20,22 +18,7 @@ from site_store.trees.tree_facts import FirstTroubles
 from strategy_lib.phase import Phase, Reason
 from strategy_lib.strategy import Group, Share
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
-
-
-@contextmanager
-def counted_statements(store: SiteStore) -> Iterator[list[str]]:
-    """Give the list of all statements that read while it is open."""
-    found: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        if statement.lstrip().upper().startswith(("SELECT", "WITH")):
-            found.append(statement)
-
-    event.listen(store._database.engine, "before_cursor_execute", note)
-    try:
-        yield found
-    finally:
-        event.remove(store._database.engine, "before_cursor_execute", note)
+from tests.support.stores import counted_statements
 
 
 def group(store: SiteStore, name: str, position: int, *nodes: str, depends_on: tuple[str, ...] = ()) -> None:
