@@ -23,7 +23,7 @@ from slipway_api.documents.versions import (
     two_versions,
 )
 from slipway_api.http import airflow_access as access
-from slipway_api.http.answers import answers, yaml_answer
+from slipway_api.http.answers import answers, shown, yaml_answer
 from slipway_api.http.api_errors import ApiError, StatusBody, message_of, plain_message, status
 from slipway_api.http.bodies import YAML_BODY, RawBody
 from slipway_api.http.concurrency import READING
@@ -99,7 +99,8 @@ def create_configdocs(
         raise ApiError(400, "empty-collection=true takes no documents: leave the body empty")
     with READING.slot():
         buffer, warnings = _put(store, given, body, mode, user)
-    answer = {**status(warnings, 201, "Validations succeeded"), **_buffer_view(buffer)}
+    answer = {**status(warnings, 201, "Validations succeeded"), "site": buffer.site}
+    answer["buffer"] = shown(Buffer, buffer, collections=sorted(buffer.posted))
     # Without its site it would be the address of another collection.
     location = request.url.path if given.site == DEFAULT_SITE else f"{request.url.path}?site={given.site}"
     headers = {"Location": location, **etag_headers(buffer.version)}
@@ -151,18 +152,6 @@ def _mode(text: str) -> BufferMode:
     except ValueError:
         known = ", ".join(mode.value for mode in BufferMode)
         raise ApiError(400, f"there is no buffer mode {text[:64]!r}: use {known}", "Bad Request") from None
-
-
-def _buffer_view(buffer: BufferRecord) -> dict[str, Any]:
-    return {
-        "site": buffer.site,
-        "buffer": {
-            "version": buffer.version,
-            "base_revision": buffer.base_revision,
-            "collections": sorted(buffer.posted),
-            "discarded": list(buffer.discarded),
-        },
-    }
 
 
 @router.get(

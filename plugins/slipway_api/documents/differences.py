@@ -103,9 +103,11 @@ def differences(
     if not rendered:
         old = {name: old[name] for name in changed if name in old}
         new = {name: new[name] for name in changed if name in new}
-    by_policy: dict[ObjectKey, tuple[str, ...]] = {}
     with READING.slot():
-        changes = _changes(store, site, old, before, new, after, by_policy, rendered=rendered)
+        if rendered:
+            changes, by_policy = _rendered_changes(store, site, (before, old), (after, new))
+        else:
+            changes, by_policy = document_changes(documents_of(old), documents_of(new)), {}
         documents = [*_documents(changes, by_policy)]
     return {
         "site": site,
@@ -117,31 +119,17 @@ def differences(
     }
 
 
-def _changes(
-    store: SiteStore,
-    site: str,
-    old: dict[str, str],
-    before: Version | int,
-    new: dict[str, str],
-    after: Version | int,
-    by_policy: dict[ObjectKey, tuple[str, ...]],
-    *,
-    rendered: bool,
-) -> Iterable[DocumentChange]:
-    """Yield what differs; `by_policy` gets the objects of the rendered side `new` that policies changed."""
-    if not rendered:
-        return document_changes(documents_of(old), documents_of(new))
-    sides = []
-    for texts, version in ((old, before), (new, after)):
+def _rendered_changes(
+    store: SiteStore, site: str, *sides: tuple[Version | int, dict[str, str]]
+) -> tuple[Iterable[DocumentChange], Mapping[ObjectKey, tuple[str, ...]]]:
+    """Return what differs in the rendered documents, and the objects of the newer side that policies changed."""
+    documents, secrets = [], list[SecretPaths]()
+    for version, texts in sides:
         policed = policed_rendering_of(store, site, version, texts)
-        rendering = policed.rendering
-        secrets: SecretPaths = {
-            _key(item.document): item.secret_paths for item in rendering.documents if item.secret_paths
-        }
-        sides.append(([item.document for item in rendering.documents], secrets))
-    by_policy.update(policed.by_policy)
-    (old_documents, old_secrets), (new_documents, new_secrets) = sides
-    return document_changes(old_documents, new_documents, old_secrets, new_secrets)
+        found = policed.rendering.documents
+        documents.append([item.document for item in found])
+        secrets.append({_key(item.document): item.secret_paths for item in found if item.secret_paths})
+    return document_changes(documents[0], documents[1], secrets[0], secrets[1]), policed.by_policy
 
 
 def _key(document: Document) -> tuple[str, str | None, str]:

@@ -14,7 +14,7 @@ from slipway_api.documents.differences import Differences, differences
 from slipway_api.documents.site_documents import rendered_text
 from slipway_api.documents.versions import Requested, etag_headers_of, parse_version
 from slipway_api.http import airflow_access as access
-from slipway_api.http.answers import Moment, answers, yaml_answer
+from slipway_api.http.answers import Moment, answers, shown, yaml_answer
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store, blocking_router, link_to_next
 
 LARGEST_NUMBER = 999_999_999
@@ -51,24 +51,21 @@ class Revision(BaseModel):
 
 def revision_view(revision: RevisionRecord, versions: Mapping[Version, int | None]) -> dict[str, Any]:
     """Return a revision as JSON; `versions` are the numbers that names such as ``committed`` stand for now."""
-    return {
-        "site": revision.site,
-        "revision": revision.number,
-        "digest": revision.digest,
-        "created": revision.created_at.isoformat(),
-        "user": revision.created_by,
-        "base_revision": revision.base,
-        "rollback_of": revision.rollback_of,
-        "forced": revision.forced,
-        "problems": list(revision.problems),
-        "collections": [{"name": name, "digest": digest} for name, digest in revision.collections.items()],
-        "by_policy": {name: list(who) for name, who in revision.by_policy.items()},
-        "versions": [
+    return shown(
+        Revision,
+        revision,
+        revision=revision.number,
+        created=revision.created_at.isoformat(),
+        user=revision.created_by,
+        base_revision=revision.base,
+        collections=[{"name": name, "digest": digest} for name, digest in revision.collections.items()],
+        by_policy={name: list(who) for name, who in revision.by_policy.items()},
+        versions=[
             version.value
             for version, number in versions.items()
             if number == revision.number and version is not Version.BUFFER
         ],
-    }
+    )
 
 
 router = blocking_router("configdocs")

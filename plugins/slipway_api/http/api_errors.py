@@ -184,21 +184,12 @@ def status(
     }
 
 
-def message_of(
-    problem: Problem,
-    *,
-    source: str = "Slipway",
-    name: str = "DocumentValidation",
-    documents: Sequence[tuple[str, str]] = (),
-) -> dict[str, Any]:
+def message_of(problem: Problem) -> dict[str, Any]:
     """Return a problem in the shape of Airship's validation messages.
 
     Parameters
     ----------
     problem : what was found. Its source is the name of the collection that the document came from.
-    source : who found it: ``Slipway``, ``Drydock``.
-    name : the check that found it.
-    documents : the documents concerned, each as (schema, name); by default the one that the problem itself names.
 
     Returns
     -------
@@ -206,10 +197,9 @@ def message_of(
         Airship's keys; ``message`` says the place too. For programs there are ``text`` (without the place),
         ``collection``, ``path`` and ``line`` (from 1, in the collection's text; None where it is not known).
     """
-    named = list(documents) or _documents_of(problem)
     return {
-        **plain_message(str(problem), problem.level.capitalize(), source, name),
-        "documents": [{"schema": schema, "name": document} for schema, document in named],
+        **plain_message(str(problem), problem.level.capitalize(), name="DocumentValidation"),
+        "documents": [{"schema": schema, "name": name} for schema, name in _documents_of(problem)],
         "diagnostic": f"{problem.path}, line {problem.line}" if problem.line else problem.path,
         "text": problem.message,
         "collection": problem.source,

@@ -76,11 +76,9 @@ def test_a_problem_as_a_message() -> None:
 
 
 def test_a_problem_of_no_document() -> None:
-    message = message_of(Problem("$", "nothing to deploy", level="warning"), source="Drydock")
+    message = message_of(Problem("$", "nothing to deploy", level="warning"))
     assert (message["documents"], message["error"], message["level"]) == ([], False, "Warning")
-    assert (message["source"], message["line"], message["collection"]) == ("Drydock", None, None)
-    told = message_of(Problem("$", "bad"), documents=[("drydock/Region/v1", "alpha")])
-    assert told["documents"] == [{"schema": "drydock/Region/v1", "name": "alpha"}]
+    assert (message["source"], message["line"], message["collection"]) == ("Slipway", None, None)
 
 
 @pytest.mark.parametrize(
