@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,8 +55,7 @@ def headline(event: OutboxRecord, objects: Collection[str] = ()) -> str:
             said = f"watching is {data.get('status')}: {data.get('message')}"
         case NotificationKind.NODE_REPORT:
             failed = [str(report["node"]) for report in data.get("reports", ())]
-            more = f" and {len(failed) - MOST_NAMED} more" if len(failed) > MOST_NAMED else ""
-            said = f"{len(failed)} nodes have failed: {', '.join(failed[:MOST_NAMED])}{more}"
+            said = f"{len(failed)} nodes have failed: {_first(failed)}"
         case NotificationKind.NODE_TROUBLE:
             said = _edges_text(data.get("edges", ()))
         case NotificationKind.OBJECTS_CHANGED:
@@ -74,20 +73,24 @@ def _edges_text(edges: Collection[Mapping[str, Any]]) -> str:
         by_status.setdefault(edge["after"] if edge["after"] in TROUBLED else "", []).append(edge)
     parts = []
     for status, these in sorted(by_status.items(), reverse=True):
-        named = ", ".join(edge["node"] for edge in these[:MOST_NAMED])
-        more = f" and {len(these) - MOST_NAMED} more" if len(these) > MOST_NAMED else ""
+        named = _first([edge["node"] for edge in these])
         nodes = f"{len(these)} {'node is' if len(these) == 1 else 'nodes are'}"
         why = f" ({these[0]['message']})" if status and these[0].get("message") else ""
-        parts.append(f"{nodes} now {status}: {named}{more}{why}" if status else f"{nodes} out of it: {named}{more}")
+        parts.append(f"{nodes} now {status}: {named}{why}" if status else f"{nodes} out of it: {named}")
     return "; ".join(parts)
 
 
 def _changes_text(event: OutboxRecord, objects: Collection[str]) -> str:
     changes, revision = changes_of(event, objects), event.data.get("revision")
-    named = ", ".join(f"{one.key} ({one.change})" for one in changes[:MOST_NAMED])
-    more = f" and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
+    named = _first([f"{one.key} ({one.change})" for one in changes])
     where = f" in revision {revision}" if revision is not None else ""
-    return f"{len(changes)} {'object' if len(changes) == 1 else 'objects'} changed{where}: {named}{more}"
+    return f"{len(changes)} {'object' if len(changes) == 1 else 'objects'} changed{where}: {named}"
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return the first of these names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def _data_of(event: OutboxRecord, objects: Collection[str]) -> dict[str, Any]:

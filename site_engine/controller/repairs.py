@@ -11,15 +11,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
-from design_rendering.kinds.stated_nodes import stated_nodes
 from site_engine.controller.controller import Job, each_site
-from site_engine.designs import read_revision
-from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused, EngineError
+from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused
 from site_engine.node_lists import last_conditions, nodes_without_power
-from site_engine.node_states.drift_watch import unwatched_nodes
+from site_engine.node_states.drift_watch import read_stated, unwatched_nodes
 from site_store.nodes.repairs import BegunRepair
 from site_store.nodes.tries import jitter_of
-from strategy_lib.errors import StrategyLibError
 from strategy_lib.node_states.repair import (
     HOUR,
     POWER_IS_OFF,
@@ -104,12 +101,8 @@ class Monitored:
         revision = self.store.site_views.pulse(site).revision
         number, names = self._known.get(site, (0, frozenset()))
         if number != revision:
-            try:
-                stated = stated_nodes(read_revision(self.store, site, revision)[1])
-                names = frozenset(name for name, node in stated.items() if not node.monitored)
-            except (EngineError, StrategyLibError) as error:
-                log.warning("Which nodes of site %s are not monitored is not known: %s", site, error)
-                names = frozenset()
+            stated = read_stated(self.store, site, revision)
+            names = frozenset(name for name, node in stated.items() if not node.monitored)
             self._known[site] = (revision, names)
         return names
 

@@ -190,13 +190,8 @@ class DriftWatch:
     def _read_design(self, revision: int) -> None:
         if revision == self._revision:
             return
-        stated: Mapping[str, StatedNode] = {}
-        try:
-            stated = stated_nodes(read_revision(self.store, self.site, revision)[1])
-        except (EngineError, StrategyLibError) as error:
-            log.warning("What the design of site %s states is not known: %s", self.site, error)
         self._unwatched = unwatched_nodes(self.store, self.site)
-        self._revision, self._stated = revision, stated
+        self._revision, self._stated = revision, read_stated(self.store, self.site, revision)
 
     def _list(self) -> Listed:
         kept = self.store.provisioner_lists.get(self.site)
@@ -288,6 +283,15 @@ class DriftWatch:
     def _is_monitored(self, name: str) -> bool:
         stated = self._stated.get(name)
         return stated is None or stated.monitored
+
+
+def read_stated(store: SiteStore, site: str, revision: int) -> Mapping[str, StatedNode]:
+    """Return what the design of a revision states of its nodes; nothing where it cannot be read, which is logged."""
+    try:
+        return stated_nodes(read_revision(store, site, revision)[1])
+    except (EngineError, StrategyLibError) as error:
+        log.warning("What the design of site %s states is not known: %s", site, error)
+        return {}
 
 
 def unwatched_nodes(store: SiteStore, site: str) -> frozenset[str]:
