@@ -149,17 +149,3 @@ def test_a_demo_with_its_own_airflow_leaves_nothing_behind_after_ctrl_c(tmp_path
             process.kill()
         errors.seek(0)
         assert errors.read() == "interrupted; all that the demo had started is stopped\n"
-
-
-def test_wrong_use_exits_2(tmp_path: Path) -> None:
-    assert demo(tmp_path, "--fail", "n1").returncode == 2
-    assert demo(tmp_path, "--site", str(tmp_path / "none.yaml")).returncode == 2
-
-
-def test_a_bad_design_exits_1_before_anything_is_started(tmp_path: Path) -> None:
-    bad = tmp_path / "bad.yaml"
-    bad.write_text(site([node("n1")], [group("a", after=["a"])], region="bad"))
-    done = demo(tmp_path / "home", "--site", str(bad))
-    assert done.returncode == 1
-    assert re.search(rf"{bad}:\d+: \$\.data\.groups\[0\]", done.stderr)
-    assert not (tmp_path / "home").exists()

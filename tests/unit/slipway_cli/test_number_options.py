@@ -44,14 +44,3 @@ def test_a_lease_that_is_none_is_refused_with_what_would_do(slipway: Slipway, gi
     assert result.exit_code == 2
     assert "'--lease'" in result.stderr
     assert "is not in the range 1<=x<=3600" in result.stderr
-
-
-@pytest.mark.parametrize("given", ["nan", "1e300"])
-@pytest.mark.parametrize(
-    "words",
-    [("up", "--speed"), ("demo", "--speed"), *(("simulator", name) for name in ("--speed", "--grace", "--task-cost"))],
-    ids=" ".join,
-)
-def test_so_is_any_other_number(slipway: Slipway, words: tuple[str, str], given: str) -> None:
-    result = slipway(*words, given)
-    assert (result.exit_code, "is not in the range" in result.stderr) == (2, True), result.output
