@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row
 
@@ -55,19 +55,33 @@ from strategy_lib.phase import NODE_STEPS
 from strategy_lib.status.node_row import NodeRow
 
 
+class _ActionRow(NamedTuple):
+    """What is read of one action beside its leaves."""
+
+    row: Row[*tuple[Any, ...]]
+    groups: Sequence[GroupFacts]
+    counts: Sequence[StatusCount]
+    touched: int
+
+    def present(self, statuses: Collection[str]) -> list[str]:
+        """Return those that some task has: others need not be looked for among all of them."""
+        there = {cell.status for cell in self.counts if not cell.group}
+        return [status for status in statuses if status in there]
+
+    def page(self, found: Sequence[LeafFacts], limit: int) -> LeafPage:
+        """Return a page of leaves, of which one more was read where there are more."""
+        last = found[limit - 1] if len(found) > limit else None
+        facts = action_facts(*self, found[:limit], moment(self.row.now))
+        return LeafPage(facts, (last.node, last.group, last.phase) if last is not None else None)
+
+
 class Trees(Repository):
     """Facts for status trees."""
 
-    def action_token(self, action_id: str) -> str:
-        """Return the change token of an action: another one after each change, and when an owner comes or goes.
-
-        Raises `NotFound`: no action has this id.
-        """
-
-        return self.known_action(action_id).token
-
     def known_action(self, action_id: str) -> KnownAction:
         """Return an action and its change token, in one statement.
+
+        The token is another one after each change, and when an owner comes or goes.
 
         Raises `NotFound`: no action has this id.
         """
@@ -105,11 +119,6 @@ class Trees(Repository):
             return _site_token(row, row.changes, moment(row.now))
 
         return self._database.read_once(work)
-
-    def known_site_token(self, site: str) -> str | None:
-        """Return the same; None where the site does not exist (`Sites.exists`). It takes one statement."""
-        found = self.known_site(site)
-        return found.token if found.exists else None
 
     def known_site(self, site: str) -> KnownSite:
         """Return the same with whether the site exists, and whether an action holds it; by one statement."""
@@ -193,24 +202,13 @@ class Trees(Repository):
         """
 
         def work(tx: Connection) -> LeafPage:
-            rows = self._action_rows(tx, [action_id])
-            if not rows:
-                raise no_action(action_id)
-            row, groups = rows[0]
-            counts, touched = counts_of(row.cells)
-            # What no task has need not be looked for among all of them.
-            present = {cell.status for cell in counts if not cell.group}
-            wanted = [status for status in statuses if status in present]
+            its = self._its_row(tx, action_id)
+            wanted = its.present(statuses)
             found: list[LeafFacts] = []
             if wanted or not statuses:
                 query = leaf_page(action_id, group, phase, wanted, after).limit(limit + 1)
                 found = [leaf_facts(leaf) for leaf in tx.execute(query)]
-            more = len(found) > limit
-            last = found[limit - 1] if more else None
-            return LeafPage(
-                action_facts(row, groups, counts, touched, found[:limit], moment(row.now)),
-                (last.node, last.group, last.phase) if last is not None else None,
-            )
+            return its.page(found, limit)
 
         return self._database.read(work)
 
@@ -243,16 +241,10 @@ class Trees(Repository):
         """
 
         def work(tx: Connection) -> tuple[LeafPage, list[LeafFacts]]:
-            rows = self._action_rows(tx, [action_id], with_spans=whole)
-            if not rows:
-                raise no_action(action_id)
-            row, groups = rows[0]
-            counts, touched = counts_of(row.cells)
-            # What no task has need not be looked for among all of them.
-            present = {cell.status for cell in counts if not cell.group}
-            wanted = [status for status in statuses if status in present] if most else []
+            its = self._its_row(tx, action_id, with_spans=whole)
+            wanted = its.present(statuses) if most else []
             pages = []
-            if not whole or any(cell.phase in NODE_STEPS for cell in counts):
+            if not whole or any(cell.phase in NODE_STEPS for cell in its.counts):
                 pages.append((False, leaf_page(action_id, group, None, (), after).limit(limit + 1)))
             if wanted:
                 pages.append((True, leaf_page(action_id, None if whole else group, None, wanted, None).limit(most)))
@@ -260,11 +252,7 @@ class Trees(Repository):
             troubled: list[LeafFacts] = []
             for leaf in tx.execute(leaf_pages(pages)) if pages else ():
                 (troubled if leaf.is_troubled else found).append(leaf_facts(leaf))
-            last = found[limit - 1] if len(found) > limit else None
-            behind = (last.node, last.group, last.phase) if last is not None else None
-            return LeafPage(
-                action_facts(row, groups, counts, touched, found[:limit], moment(row.now)), behind
-            ), troubled
+            return its.page(found, limit), troubled
 
         return self._database.read(work)
 
@@ -336,6 +324,13 @@ class Trees(Repository):
             watched=watched,
             behind_since=moment_or_none(row.behind_since),
         )
+
+    def _its_row(self, tx: Connection, action_id: str, *, with_spans: bool = False) -> _ActionRow:
+        rows = self._action_rows(tx, [action_id], with_spans=with_spans)
+        if not rows:
+            raise no_action(action_id)
+        row, groups = rows[0]
+        return _ActionRow(row, groups, *counts_of(row.cells))
 
     def _action_rows(
         self, tx: Connection, action_ids: Collection[str], *, with_spans: bool = False

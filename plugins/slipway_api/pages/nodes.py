@@ -184,10 +184,10 @@ def kept(request: Request) -> dict[str, str]:
 
 def token_of(store: SiteStore, site: str) -> str:
     """Return the change token of a site. Raises `ApiError` 404: nothing is known of it."""
-    token = store.trees.known_site_token(site)
-    if token is None:
+    known = store.trees.known_site(site)
+    if not known.exists:
         refuse_unknown_site(store, site)
-    return token
+    return known.token
 
 
 def nodes_part(request: Request, store: SiteStore, site: str, token: str) -> LivePart:

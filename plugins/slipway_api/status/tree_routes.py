@@ -149,7 +149,7 @@ async def get_action_tree(
         request,
         (store, "action", action),
         # Which was read with the action, in this very request.
-        (lambda: store.trees.action_token(action)) if reading.waits else (lambda: token),
+        (lambda: store.trees.known_action(action).token) if reading.waits else (lambda: token),
         lambda: render_tree(action_tree(store, action, levels), levels, touched_only=reading.touched_only),
         levels,
         reading,

@@ -12,10 +12,10 @@ def test_rule_29_a_commit_changes_the_token_of_an_action_that_is_over(site: Scen
     commit(site, 1, {"n1": "a"}, one=["n1"])
     action = site.running({"one": ["n1"]})
     site.store.actions.close(action.id, ActionState.SUCCESS, "fine")
-    before = site.store.trees.action_token(action.id)
+    before = site.store.trees.known_action(action.id).token
     assert action_tree(site.store, action.id).token == before
     commit(site, 2, {"n1": "b"})
-    after = site.store.trees.action_token(action.id)
+    after = site.store.trees.known_action(action.id).token
     assert after != before
     tree = action_tree(site.store, action.id)
     assert (tree.token, tree.header["superseded"]) == (after, "superseded by revision 2")

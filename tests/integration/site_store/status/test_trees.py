@@ -54,7 +54,7 @@ def test_an_action_is_read_in_two_statements(site: Scenario) -> None:
     assert cells["", "prepare", "success"] == cells["one", "prepare", "success"] == 2
     assert cells["two", "prepare", "success"] == cells["two", "prepare", "pending"] == 1
     assert [leaf.node for leaf in facts.leaves if (leaf.group, leaf.phase) == ("one", "deploy")] == ["n2", "n1"]
-    assert site.store.trees.action_token(action.id) == facts.token
+    assert site.store.trees.known_action(action.id).token == facts.token
 
 
 def test_of_each_group_and_phase_as_many_nodes_are_read_as_are_asked_for(site: Scenario) -> None:
@@ -126,7 +126,7 @@ def test_gates_come_with_their_action(site: Scenario, clock: FakeClock) -> None:
 
 
 def test_an_action_that_does_not_exist(site: Scenario) -> None:
-    for ask in (site.store.trees.action, site.store.trees.action_token, site.store.trees.group_nodes):
+    for ask in (site.store.trees.action, site.store.trees.known_action, site.store.trees.group_nodes):
         with pytest.raises(NotFound, match="no action 'nobody'"):
             ask("nobody")
     assert site.store.trees.actions(["nobody"]) == []
@@ -215,13 +215,13 @@ def test_a_site_is_read_in_two_statements(site: Scenario, clock: FakeClock) -> N
 
 def test_an_owner_that_comes_or_goes_changes_the_token(site: Scenario, clock: FakeClock) -> None:
     action = site.running({"one": ["n1"]})
-    tokens = [site.store.trees.action_token(action.id)]
+    tokens = [site.store.trees.known_action(action.id).token]
     site.store.owners.check_in("airflow:deploy_site", 30)
-    tokens.append(site.store.trees.action_token(action.id))
+    tokens.append(site.store.trees.known_action(action.id).token)
     clock.move(30)
-    assert site.store.trees.action_token(action.id) == tokens[-1]
+    assert site.store.trees.known_action(action.id).token == tokens[-1]
     clock.move(1)
-    tokens.append(site.store.trees.action_token(action.id))
+    tokens.append(site.store.trees.known_action(action.id).token)
     assert len(set(tokens)) == 3
 
 
