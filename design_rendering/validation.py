@@ -151,7 +151,7 @@ def validate_rendering(
     draft: bool = False,
     most_groups: int | None = None,
     provisioner: str | None = None,
-    node_networks: str | None = None,
+    installation: Mapping[str, str] | None = None,
 ) -> Validation:
     """Validate a rendered design, as a commit does; the one function for the command line and the server.
 
@@ -161,7 +161,7 @@ def validate_rendering(
         strategy that is named), or nothing is said of it (networks, hardware, that there is nothing to deploy).
     most_groups : how many groups one action can have; None: any number.
     provisioner : the kind of provisioner that the site's connection leads to; None: not known.
-    node_networks : the installation's `SLIPWAY_NODE_NETWORKS`; None: not known, and what it may refuse is a warning.
+    installation : its environment variables; None: not known, and what `SLIPWAY_NODE_NETWORKS` may refuse is a warning.
     """
     documents = [rendered.document for rendered in rendering.documents]
     exposed = exposed_secrets(rendering)
@@ -174,7 +174,7 @@ def validate_rendering(
     try:
         design = read_design(documents)
         found += [] if draft else [*design.warnings, *_scope_problems(documents, design, most_groups)]
-        found += _address_problems(documents, design, node_networks)
+        found += _address_problems(documents, design, installation)
     except StrategyLibError as error:
         # A configuration that is checked by itself may well name a strategy that stands in another file.
         alone = draft and not counts[STRATEGY_SCHEMA] and not nodes
@@ -192,13 +192,15 @@ def validate_rendering(
     return Validation(tuple(dict.fromkeys(problems)), tuple(exposed), design)
 
 
-def _address_problems(documents: Sequence[Document], design: Design, node_networks: str | None) -> list[Problem]:
+def _address_problems(
+    documents: Sequence[Document], design: Design, installation: Mapping[str, str] | None
+) -> list[Problem]:
     health_url = design.settings.health_url
-    if node_networks is None:
+    if installation is None:
         refused = refused_addresses(documents, health_url, ALL_BUT_SPECIAL)
         return [replace(problem, level="warning") for problem in refused]
     try:
-        networks = SLIPWAY_NODE_NETWORKS.parse(node_networks)
+        networks = SLIPWAY_NODE_NETWORKS.read(installation)
     except SettingError as error:
         return [Problem("$", f"the nodes of no site are asked: {error}")]
     return refused_addresses(documents, health_url, NodeNetworks(networks))

@@ -31,7 +31,6 @@ from slipway_api.http.dependencies import open_store, provisioners
 from strategy_lib.errors import Problem
 from strategy_lib.garbage import garbage_put_off
 from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA, Notifications, Webhook
-from strategy_lib.settings import SLIPWAY_NODE_NETWORKS
 
 MOST_MESSAGES = 1000
 _LEVELS = ("Error", "Warning", "Info")
@@ -118,8 +117,7 @@ def _validate(
             store, site, text, nodes, lambda said: redactor().redact(said), committed, _kind_of(rendering)
         )
         kind = provisioner_check.provisioner_kind(site)
-        networks = os.environ.get(SLIPWAY_NODE_NETWORKS.name, "")
-        found = validate_rendering(rendering, most_groups=longest_mapping(), provisioner=kind, node_networks=networks)
+        found = validate_rendering(rendering, most_groups=longest_mapping(), provisioner=kind, installation=os.environ)
         secrets = RevisionSecrets(found_secrets(), tuple(map(str, found.exposed)))
         problems += found.problems
         design = found.design

@@ -74,7 +74,8 @@ def told(text: str, node_networks: str | None) -> list[tuple[str, int | None, st
     read = (
         load_documents(SITE.replace("10.0.0.1}", text), "nodes.yaml") + documents("http://{address:oam}:1/state")[-1:]
     )
-    found = validate_rendering(render(read), node_networks=node_networks).problems
+    installation = None if node_networks is None else {"SLIPWAY_NODE_NETWORKS": node_networks}
+    found = validate_rendering(render(read), installation=installation).problems
     return [(one.path, one.line, one.level, one.message) for one in found if "SLIPWAY_NODE_NETWORKS" in one.message]
 
 
@@ -110,13 +111,13 @@ def test_which_addresses_are_refused_is_the_installations_to_say() -> None:
 def test_the_address_of_a_node_of_slipways_own_kind_is_judged_in_its_place() -> None:
     node = "schema: slipway/Node/v1\nmetadata: {name: n1}\ndata:\n  rack: r1\n  address: 127.0.0.1/8\n"
     read = load_documents(node, "nodes.yaml") + documents("http://{address}:1/state")[-1:]
-    (found,) = (one for one in validate_rendering(render(read), node_networks="").problems if "loopback" in one.message)
+    (found,) = (one for one in validate_rendering(render(read), installation={}).problems if "loopback" in one.message)
     assert (found.path, found.line, found.source, found.level) == ("$.data.address", 5, "nodes.yaml", "error")
 
 
 def test_an_address_that_nobody_would_ask_is_not_judged() -> None:
     read = load_documents(SITE.replace("10.0.0.1}", "127.0.0.1}"), "nodes.yaml")
-    assert not any("loopback" in one.message for one in validate_rendering(render(read), node_networks="").problems)
+    assert not any("loopback" in one.message for one in validate_rendering(render(read), installation={}).problems)
 
 
 STRATEGY = """\
