@@ -221,16 +221,13 @@ def list_owners(store: SiteStore, after: str | None = None, limit: int | None = 
     found = []
     for name in names[:limit]:
         owner, works = known.get(name), tuple(expected.get(name, ()))
-        if owner is None or owner.last_seen == NEVER:
-            since = None if owner is None else owner.unresponsive_since
-            alive = not works or (name == CONTROLLER and not is_late)
-            found.append(OwnerView(name, alive, None, None, None if owner is None else owner.detail, since, works))
-            continue
-        alive = owner.is_alive(now) or not works or (name == CONTROLLER and not is_late)
-        detail = owner.detail
-        if unled and not alive and name.startswith((AIRFLOW, PROVISIONER)):
-            detail = "nobody asks it: no controller runs"
-        found.append(
-            OwnerView(name, alive, owner.last_seen, owner.interval_seconds, detail, owner.unresponsive_since, works)
-        )
+        detail, since = (None, None) if owner is None else (owner.detail, owner.unresponsive_since)
+        seen_at = interval = None
+        alive = not works or (name == CONTROLLER and not is_late)
+        if owner is not None and owner.last_seen != NEVER:
+            seen_at, interval = owner.last_seen, owner.interval_seconds
+            alive = alive or owner.is_alive(now)
+            if unled and not alive and name.startswith((AIRFLOW, PROVISIONER)):
+                detail = "nobody asks it: no controller runs"
+        found.append(OwnerView(name, alive, seen_at, interval, detail, since, works))
     return OwnerPage(now, found, found[-1].name if len(found) < len(names) else None)

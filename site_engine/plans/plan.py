@@ -48,7 +48,7 @@ class PlannedNode:
     @property
     def is_submitted(self) -> bool:
         """Whether the action does anything with it."""
-        return self.deed is not Deed.WITHHOLD
+        return self.deed not in (Deed.WITHHOLD, Deed.LEAVE)
 
     @property
     def withheld(self) -> str | None:
@@ -222,21 +222,9 @@ class SitePlan:
 
 
 def _unchanged(name: str, version: int | None, revision: int | None) -> dict[str, Any]:
-    done = {"version": version, "revision": revision}
     since = f"version {version}" if version is not None else f"revision {revision}"
-    return {
-        "name": name,
-        "change": Change.NONE.value,
-        "deed": Deed.LEAVE.value,
-        "reason": f"as wanted since {since}",
-        "submitted": False,
-        "withheld": None,
-        "allowed_by": None,
-        "groups": [],
-        "done": done,
-        "wanted": done,
-        "documents": [],
-    }
+    same = NodeDifference(name, Change.NONE, f"as wanted since {since}", None, version, revision, version, revision)
+    return PlannedNode(same, documents=(), deed=Deed.LEAVE).to_data(0)
 
 
 def dry_run_verdict(
