@@ -25,7 +25,8 @@ def hang(*args):
     time.sleep(60)
 claims.write_events = hang
 url, action, nodes = sys.argv[1], sys.argv[2], sys.argv[3].split(",")
-SiteStore.open(url).operations.begin(action, "north", "a", 1, Phase.PREPARE, nodes, "file:///design")
+asked = claims.Claim(action, "north", "a", 1, Phase.PREPARE, nodes, "file:///design")
+SiteStore.open(url).operations.begin(asked)
 """
 
 
