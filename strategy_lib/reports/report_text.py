@@ -142,12 +142,17 @@ def criterion_text(result: CriterionResult) -> str:
     return f"{result.phase}: {result.criterion} needed {result.needed}, actual {result.actual}: {mark}"
 
 
-def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
+def troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[tuple[str, list[ReportedNode]]]:
+    """Yield nodes in trouble, of each sort together, with what they have in common."""
     for title, state in (
         ("Nodes that failed", NodeState.FAILURE),
         ("Nodes whose outcome could not be learnt in time", NodeState.UNKNOWN),
     ):
-        troubled = [node for node in nodes if node.state is state]
+        yield title, [node for node in nodes if node.state is state]
+
+
+def _troubled_nodes(nodes: Sequence[ReportedNode]) -> Iterator[str]:
+    for title, troubled in troubled_nodes(nodes):
         yield from _titled(title, [([node.name], _said_of(node.groups, node.message)) for node in troubled])
     alike = nodes_alike(node for node in nodes if node.withheld)
     withheld = [(names, _said_of(groups, message)) for names, groups, message in alike]

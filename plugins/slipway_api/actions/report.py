@@ -19,13 +19,13 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.dependencies import Store, blocking_router
 from strategy_lib.duration import duration_words
-from strategy_lib.node import NodeState
-from strategy_lib.reports.report import Report, ReportedNode, culprits_of, from_dict, seconds_between
+from strategy_lib.reports.report import Report, culprits_of, from_dict, seconds_between
 from strategy_lib.reports.report_text import (
     criterion_text,
     nodes_alike,
     nodes_of_steps,
     render,
+    troubled_nodes,
     why_failed,
 )
 
@@ -109,20 +109,10 @@ def _shown(report: Report) -> Mapping[str, Any]:
             (group, why_failed(group, states, culprits), [criterion_text(result) for result in group.criteria])
             for group in failed
         ],
-        "troubled": [(title, len(nodes), nodes[:MOST_NODES]) for title, nodes in _troubled(report) if nodes],
+        "troubled": [(title, len(nodes), nodes[:MOST_NODES]) for title, nodes in troubled_nodes(report.nodes) if nodes],
         "withheld": list(islice(nodes_alike(node for node in report.nodes if node.withheld), MOST_NODES)),
         "number_withheld": sum(node.withheld for node in report.nodes),
         "of_steps": list(nodes_of_steps(report)),
         "groups": [(group, duration_words(group.seconds)) for group in report.groups],
         "tally": sorted(tally.items()),
     }
-
-
-def _troubled(report: Report) -> list[tuple[str, list[ReportedNode]]]:
-    return [
-        ("Nodes that failed", [node for node in report.nodes if node.state is NodeState.FAILURE]),
-        (
-            "Nodes whose outcome could not be learnt in time",
-            [node for node in report.nodes if node.state is NodeState.UNKNOWN],
-        ),
-    ]
