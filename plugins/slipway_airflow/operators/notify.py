@@ -12,6 +12,7 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from site_engine.controller.notifications import message_of, text_of
+from site_engine.errors import StepError
 from site_store import EventNotFound, SiteStore
 from strategy_lib.actors import Actor
 from strategy_lib.did_you_mean import did_you_mean
@@ -26,10 +27,6 @@ SMTP: Final = "smtp"
 _BUILT_IN: Final = {SMTP: "airflow.providers.smtp.notifications.smtp:SmtpNotifier"}
 
 
-class NotifierError(ValueError):
-    """A notifier cannot be made: mend the site's document, or `SLIPWAY_NOTIFIERS` where Airflow's tasks run."""
-
-
 def make_notifier(way: Notifier, message: Mapping[str, Any], environment: Mapping[str, str]) -> BaseNotifier:
     """Return a notifier that says this.
 
@@ -41,12 +38,12 @@ def make_notifier(way: Notifier, message: Mapping[str, Any], environment: Mappin
     ----------
     environment : `SLIPWAY_NOTIFIERS` lists more than are built in.
 
-    Raises `NotifierError`: there is no such notifier, or it cannot take the arguments; `SettingError`: the list cannot
+    Raises `StepError`: there is no such notifier, or it cannot take the arguments; `SettingError`: the list cannot
     be read.
     """
     known = _BUILT_IN | SLIPWAY_NOTIFIERS.read(environment)
     if way.name not in known:
-        raise NotifierError(f"there is no notifier {way.name!r}; {did_you_mean(way.name, known)}")
+        raise StepError(f"there is no notifier {way.name!r}; {did_you_mean(way.name, known)}")
     module, _, name = known[way.name].partition(":")
     arguments = dict(way.arguments)
     if way.name == SMTP:
@@ -60,9 +57,9 @@ def make_notifier(way: Notifier, message: Mapping[str, Any], environment: Mappin
     try:
         made: BaseNotifier = getattr(import_module(module), name)(**arguments)
     except (ImportError, AttributeError) as error:
-        raise NotifierError(f"the notifier {way.name!r} is not installed: {error}") from error
+        raise StepError(f"the notifier {way.name!r} is not installed: {error}") from error
     except TypeError as error:
-        raise NotifierError(f"the notifier {way.name!r} does not take these arguments: {error}") from error
+        raise StepError(f"the notifier {way.name!r} does not take these arguments: {error}") from error
     return made
 
 
@@ -93,7 +90,7 @@ class NotifyOperator(BaseOperator):
             if target is None or not isinstance(target.way, Notifier):
                 raise AirflowFailException(f"site {event.site} has no notifier {params['target']!r} (any more)")
             notifier = make_notifier(target.way, message_of(event), os.environ)
-        except (EventNotFound, NotifierError, SettingError) as error:
+        except (EventNotFound, StepError, SettingError) as error:
             raise AirflowFailException(str(error)) from error
         # Not called as Airflow's callbacks call it: that would take what a document says for a template, which may
         # read connections, and would hide a failure.

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from airflow.providers.smtp.notifications.smtp import SmtpNotifier
 
-from slipway_airflow.operators.notify import NotifierError, make_notifier
+from site_engine.errors import StepError
+from slipway_airflow.operators.notify import make_notifier
 from strategy_lib.parsing.notifications import Notifier
 
 MESSAGE = {
@@ -56,5 +57,5 @@ def test_an_administrator_adds_notifiers_by_name() -> None:
     ],
 )
 def test_what_cannot_be_made(way: Notifier, listed: str, words: str) -> None:
-    with pytest.raises(NotifierError, match=words.replace("?", r"\?")):
+    with pytest.raises(StepError, match=words.replace("?", r"\?")):
         make_notifier(way, MESSAGE, {"SLIPWAY_NOTIFIERS": listed})
