@@ -142,8 +142,10 @@ class GroupSubject:
         if record.is_judged:
             return record
         # Built anew each time: the store may know more than this process (late results, superseded nodes).
-        stored = self._stored()
-        deployment = stored.deployment()
+        # Of one moment: between two reads another process of this attempt may record what came of an operation.
+        with self._store.at_one_moment() as moment:
+            stored = self._stored(moment)
+            deployment = stored.deployment()
         try:
             due = deployment.next()
         except OthersAtWork as others:
@@ -186,7 +188,7 @@ class GroupSubject:
         listed = list_nodes(self._store, self._operations.provisioner, request.action_id, request.site, free)
         found = {name: node.condition for name, node in listed.items()}
         if due.phase is Phase.PREPARE:
-            rounds = Rounds(self._stored().rounds())
+            rounds = Rounds(self._stored(self._store).rounds())
             # The claim says of these why they are left out.
             unused = self._store.user_states.left_out(request.site, request.kind)
             used = {name: node for name, node in listed.items() if name not in unused}
@@ -263,9 +265,9 @@ class GroupSubject:
     def _read(self) -> GroupRecord:
         return self._store.groups.get(self.request.action_id, self.request.group)
 
-    def _stored(self) -> StoredGroup:
+    def _stored(self, store: SiteStore) -> StoredGroup:
         below = self.request.below_criteria
-        return StoredGroup(self._store, self.record, self.owner, is_beside=self._is_beside, below_criteria=below)
+        return StoredGroup(store, self.record, self.owner, is_beside=self._is_beside, below_criteria=below)
 
     def _keep_back(self, view: GroupView) -> None:
         """Keep why nodes are not sent: for others that they wait for, or because no more may be away (rule 39)."""

@@ -13,8 +13,10 @@ from provisioner_client.protocol import Provisioner
 from site_engine.actions.node_steps import NodeStepVerdict
 from site_engine.operations.run import LEASE_SECONDS
 from site_engine.operations.wait import StillRunning
-from site_store import GroupRecord, SiteStore
+from site_store import GroupRecord, OperationStatus, SiteStore
+from site_store.operations.tasks import Tasks
 from site_store.sql.database import Repository
+from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase
 from tests.support.driving import Begin, Driving, begin_with
 from tests.support.fake_clock import FakeClock
@@ -167,3 +169,29 @@ def test_rule_13_what_a_task_that_is_gone_came_to_is_judged_by_the_list_of_nodes
     judge(driving)
     assert driving.states() == dict.fromkeys(BOTH, state)
     assert (driving.store.operations.get(1).over is None) is (state == "unknown"), "what is over holds nothing"
+
+
+def test_rule_12_what_another_process_records_between_two_reads_is_no_end(
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two triggerers drive one attempt: states from before a record, and operations from after it, say all is over."""
+    scene = Scene(store_url, tmp_path, site([node("a"), node("b")], [group("all")]))
+    driving = scene.driving
+    driving.patience = 0.0
+    begun = driving.group("all")
+    assert isinstance(begun, StillRunning)
+    read = Tasks.attempt_states
+
+    def record_behind(tasks: Tasks, *asked: Any) -> Any:
+        found = read(tasks, *asked)
+        monkeypatch.undo()
+        over = Outcome(frozenset(BOTH), frozenset(), frozenset())
+        driving.store.operations.record_outcome(begun.op, over, status=OperationStatus.COMPLETE, result="success")
+        return found
+
+    monkeypatch.setattr(Tasks, "attempt_states", record_behind)
+    driving.patience = 60.0
+    record = driving.group("all")
+    assert isinstance(record, GroupRecord)
+    assert (record.state, scene.fake.submissions()) == (GroupState.SUCCESS, DEPLOYMENT)
+    scene.store.close()
