@@ -10,6 +10,7 @@ from sqlalchemy import Connection, insert, select, update
 from ulid import ULID
 
 from site_store.actions.site_locks import require_free
+from site_store.designs.contents import newest_number
 from site_store.nodes.node_versions import require_versions
 from site_store.nodes.repair_switches import ALL_SITES
 from site_store.nodes.unsent import next_op
@@ -17,7 +18,7 @@ from site_store.sql.database import Repository
 from site_store.sql.postgresql import among
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.object_changes import touched_nodes, write_changes
-from site_store.tables import action, action_audit, node, revision, site_audit
+from site_store.tables import action, action_audit, node, site_audit
 from strategy_lib.status.words import Status
 
 
@@ -102,8 +103,7 @@ class Wishes(Repository):
         def work(tx: Connection, now: datetime) -> dict[str, int]:
             require_versions(tx, site, versions)
             require_free(tx, site)
-            newest = select(revision.c.number).where(revision.c.site == site).order_by(revision.c.number.desc())
-            number = tx.scalar(newest.limit(1))
+            number = newest_number(tx, site)
             adopted = tx.scalars(
                 update(node)
                 .where(node.c.site == site, node.c.wanted_digest.is_not(None), among(node.c.name, nodes))

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Text, and_, delete, literal, select, true, up
 from site_store.records import PlannedGroup
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, names, pairs, text_rows
+from site_store.sql.rows import filled
 from site_store.status.status_records import SiteGroupRecord
 from site_store.tables import node, site_group, site_group_node
 from strategy_lib.strategy import group_to_data
@@ -85,23 +86,15 @@ class SiteGroups(Repository):
         """Return the groups of a site in processing order; empty before its first commit."""
         query = select(site_group).where(site_group.c.site == site).order_by(site_group.c.position)
         return self._database.read(
-            lambda tx: [
-                SiteGroupRecord(row.site, row.name, row.position, row.critical, tuple(row.depends_on), row.definition)
-                for row in tx.execute(query)
-            ]
+            lambda tx: [filled(SiteGroupRecord, row, depends_on=tuple(row.depends_on)) for row in tx.execute(query)]
         )
 
     def nodes(self, site: str) -> dict[str, tuple[str, ...]]:
         """Return the nodes of each group of a site, by name; a group without nodes is left out."""
         query = select(site_group_node.c.group_name, site_group_node.c.node).where(site_group_node.c.site == site)
         found: dict[str, list[str]] = {}
-
-        def work(tx: Connection) -> None:
-            found.clear()
-            for group, name in tx.execute(query):
-                found.setdefault(group, []).append(name)
-
-        self._database.read(work)
+        for group, name in self._database.read(lambda tx: tx.execute(query).all()):
+            found.setdefault(group, []).append(name)
         return {group: tuple(sorted(members)) for group, members in sorted(found.items())}
 
 

@@ -10,13 +10,13 @@ from sqlalchemy import Connection, Row, and_, or_, select, update
 
 from site_store.nodes.unsent import forget_numbers
 from site_store.operations.claims import to_be_fixed
-from site_store.operations.node_tasks import both_tasks, deploy, prepare
+from site_store.operations.node_tasks import both_tasks, deploy, members_of, prepare
 from site_store.operations.operation_rows import LIVE
 from site_store.operations.operations import abandon_operations
 from site_store.records import GroupRecord
 from site_store.sql.postgresql import among, whole_joins
 from site_store.status.events import EventKind, NewEvent, write_events
-from site_store.tables import group_node, operation, task
+from site_store.tables import operation, task
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import Phase
 
@@ -53,9 +53,7 @@ def start_again(tx: Connection, now: datetime, site: str, found: GroupRecord) ->
         .where(task.c.action_id == found.action_id, among(task.c.node, [row.node for row in again]))
         .values(**_BEGUN_ANEW, found=None)
     )
-    members = select(group_node.c.node).where(
-        group_node.c.action_id == found.action_id, group_node.c.group_name == found.name
-    )
+    members = members_of(found.action_id, found.name)
     _ask_again(tx, found.action_id, members, live)
     # What kept them from being submitted may be over: that is judged anew.
     tx.execute(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, delete, exists, func, insert, literal, select, update
 
-from site_store.operations.node_tasks import both_tasks, deploy, prepare, read_not_ready
+from site_store.operations.node_tasks import both_tasks, deploy, members_of, prepare, read_not_ready
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, names, pairs, whole_joins
 from site_store.tables import group_node, node_question, task
@@ -59,16 +59,13 @@ class Waits(Repository):
         """
 
         def work(tx: Connection) -> None:
-            members = select(group_node.c.node).where(
-                group_node.c.action_id == action_id, group_node.c.group_name == group
-            )
             these = [
                 task.c.action_id == action_id,
                 task.c.phase == Phase.DEPLOY,
                 task.c.status == TaskStatus.PENDING,
                 task.c.held.is_(None),
             ]
-            mine = [task.c.error.startswith(WAITS_FOR, autoescape=True), task.c.node.in_(members)]
+            mine = [task.c.error.startswith(WAITS_FOR, autoescape=True), task.c.node.in_(members_of(action_id, group))]
             if others:
                 mine.append(task.c.node.not_in(names(others)))
             tx.execute(update(task).where(*these, *mine).values(error=None))

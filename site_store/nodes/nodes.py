@@ -11,7 +11,8 @@ from site_store.nodes.node_status import provisioner_owner
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, by_code_point, insert, pairs, pairs_of
 from site_store.sql.rows import filled
-from site_store.tables import action, node, operation, task
+from site_store.status.owner_queries import default_owner
+from site_store.tables import node, operation, task
 from strategy_lib.node import TaskStatus
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
@@ -40,13 +41,7 @@ def write_wanted(
     locked = select(node.c.name, node.c.wanted_revision).where(node.c.site == site).order_by(by_name).with_for_update()
     gone = [name for name, number in tx.execute(locked).all() if number is not None and name not in digests]
     # Of nodes that no action has considered yet: who works on the others.
-    connection = (
-        select(action.c.connection)
-        .where(action.c.site == site, action.c.connection.is_not(None))
-        .order_by(action.c.id.desc())
-        .limit(1)
-    )
-    owner = provisioner_owner(tx.scalar(connection))
+    owner = tx.scalar(default_owner(site)) or provisioner_owner(None)
     sorted_digests = sorted(digests.items())
     for first in range(0, len(sorted_digests), _AT_ONCE):
         _want(tx, site, revision, dict(sorted_digests[first : first + _AT_ONCE]), racks or {}, owner)

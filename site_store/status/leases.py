@@ -26,6 +26,7 @@ from site_store.records import CheckRecord, Lease
 from site_store.sql.database import Repository
 from site_store.sql.errors import StoreError
 from site_store.sql.postgresql import among, clock, insert, pairs
+from site_store.sql.rows import filled
 from site_store.tables import check_result, lease
 
 T = TypeVar("T")
@@ -226,9 +227,7 @@ class Checks(LedRepository):
     def newest(self) -> list[CheckRecord]:
         """Return the newest result of each check, by subject."""
         query = select(check_result).order_by(check_result.c.subject)
-        return self._database.read(
-            lambda tx: [CheckRecord(row.subject, row.problem, row.since, row.checked_at) for row in tx.execute(query)]
-        )
+        return self._database.read(lambda tx: [filled(CheckRecord, row) for row in tx.execute(query)])
 
 
 def lease_of(site_name: str) -> str:

@@ -81,12 +81,12 @@ class Metrics(Repository):
                 action.c.site, group_run.c.state, group_run.c.reason, group_run.c.critical
             )
             of_site = (action.c.site,)
-            groups = _durations(tx, of_site, group_run.c.started, group_run.c.ended, bounds).join(
+            groups = _durations(of_site, group_run.c.started, group_run.c.ended, bounds).join(
                 group_run, group_run.c.action_id == action.c.id
             )
             by_phase = (operation.c.site, operation.c.phase)
-            phases = _durations(tx, by_phase, operation.c.running_since, operation.c.ended, bounds)
-            queues = _durations(tx, by_phase, operation.c.submitted, operation.c.running_since, bounds)
+            phases = _durations(by_phase, operation.c.running_since, operation.c.ended, bounds)
+            queues = _durations(by_phase, operation.c.submitted, operation.c.running_since, bounds)
             newest = (
                 select(action.c.site, action.c.left_alone)
                 .where(action.c.state.not_in(OPEN), action.c.dry_run.is_(False), action.c.targeted.is_(False))
@@ -149,7 +149,6 @@ def _seconds(begin: ColumnElement[Any], end: ColumnElement[Any]) -> ColumnElemen
 
 
 def _durations(
-    tx: Connection,
     labels: Sequence[ColumnElement[Any]],
     begin: ColumnElement[Any],
     end: ColumnElement[Any],

@@ -16,11 +16,17 @@ from design_rendering.kinds.objects import ObjectKey
 from site_store.records import Lease
 from site_store.sql.postgresql import insert
 from site_store.status.leases import LedRepository
-from site_store.status.outbox import delivery_record, outbox_record, read_notifications, write_notification
+from site_store.status.outbox import (
+    delivery_record,
+    outbox_record,
+    read_notifications,
+    update_delivery,
+    write_notification,
+)
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox
 from strategy_lib.actors import WEBHOOK, concerns
-from strategy_lib.parsing.notifications import NotificationKind, Notifications
+from strategy_lib.parsing.notifications import NotificationKind
 
 INSTALLED = "watcher:"
 """What the name of a watcher has before it as the target of a delivery; any other target is a webhook of the site."""
@@ -97,11 +103,9 @@ class ObjectChanges(LedRepository):
         def work(tx: Connection, now: datetime) -> int:
             new = select(outbox).where(outbox.c.routed.is_(None), _CHANGES).order_by(outbox.c.id).limit(_ROUTED_AT_ONCE)
             found = [outbox_record(row) for row in tx.execute(new)]
-            known: dict[str, Notifications] = {}
+            known = {site: read_notifications(tx, site) for site in {event.site for event in found}}
             watched: list[int] = []
             for event in found:
-                if event.site not in known:
-                    known[event.site] = read_notifications(tx, event.site)
                 hooks = known[event.site].wanting(NotificationKind.OBJECTS_CHANGED)
                 names = {hook.name: frozenset(hook.objects) for hook in hooks}
                 names |= {f"{INSTALLED}{name}": frozenset(watches) for name, watches in watchers.items()}
@@ -138,7 +142,7 @@ class ObjectChanges(LedRepository):
             if row is None:
                 return None
             found = delivery_record(row)
-            tx.execute(_of(found).values(attempts=1, next_try=None, error=_BEGUN))
+            tx.execute(update_delivery(found).values(attempts=1, next_try=None, error=_BEGUN))
             event = tx.execute(select(outbox).where(outbox.c.id == found.outbox_id)).one()
             return outbox_record(event), found
 
@@ -149,7 +153,7 @@ class ObjectChanges(LedRepository):
 
         def work(tx: Connection, now: datetime) -> None:
             done = None if error is not None else now
-            tx.execute(_of(told).values(error=error, delivered=done))
+            tx.execute(update_delivery(told).values(error=error, delivered=done))
 
         self._transact_led(held, work)
 
@@ -176,7 +180,3 @@ def touched_nodes(versions: Mapping[str, int]) -> list[ObjectChange]:
 
 def _one(condition: Any) -> Any:
     return case((condition, 1), else_=0)
-
-
-def _of(told: DeliveryRecord) -> Any:
-    return update(delivery).where(delivery.c.outbox_id == told.outbox_id, delivery.c.target == told.target)

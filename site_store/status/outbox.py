@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, select, update
+from sqlalchemy import Connection, Row, Update, delete, func, select, update
 from ulid import ULID
 
 from site_store.records import Lease
@@ -102,10 +102,8 @@ class Outbox(LedRepository):
         def work(tx: Connection, now: datetime) -> int:
             new = select(outbox).where(outbox.c.routed.is_(None), _REPEATED).order_by(outbox.c.id)
             found = [outbox_record(row) for row in tx.execute(new.limit(_ROUTED_AT_ONCE))]
-            known: dict[str, Notifications] = {}
+            known = {site: read_notifications(tx, site) for site in {event.site for event in found}}
             for event in found:
-                if event.site not in known:
-                    known[event.site] = read_notifications(tx, event.site)
                 for target in known[event.site].wanting(NotificationKind(event.kind)):
                     row = insert(delivery).values(outbox_id=event.id, target=target.name, next_try=now)
                     tx.execute(row.on_conflict_do_nothing())
@@ -156,8 +154,7 @@ class Outbox(LedRepository):
                 values["delivered"] = now
             elif pause is not None:
                 values["next_try"] = now + pause
-            this = (delivery.c.outbox_id == tried.outbox_id, delivery.c.target == tried.target)
-            tx.execute(update(delivery).where(*this).values(values))
+            tx.execute(update_delivery(tried).values(values))
 
         self._transact_led(held, work)
 
@@ -178,6 +175,11 @@ class Outbox(LedRepository):
             return int(tx.execute(delete(outbox).where(outbox.c.created < before)).rowcount)
 
         return self._transact_led(held, work)
+
+
+def update_delivery(told: DeliveryRecord) -> Update:
+    """Return the statement that changes a delivery."""
+    return update(delivery).where(delivery.c.outbox_id == told.outbox_id, delivery.c.target == told.target)
 
 
 def outbox_record(row: Row[*tuple[Any, ...]]) -> OutboxRecord:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, case, func, literal, or_, select, union_all, update
+from sqlalchemy import Connection, Select, and_, case, func, literal, or_, select, union_all, update
 
 from site_store.records import OPEN, Lease, StepState
 from site_store.sql.postgresql import clock, insert, json_rows
-from site_store.sql.rows import json_list, listed, moment
+from site_store.sql.rows import filled, json_list, listed, moment
 from site_store.status.leases import LedRepository
 from site_store.status.outbox import write_notification
 from site_store.status.owner_queries import is_site_stopped
@@ -97,7 +97,7 @@ class Owners(LedRepository):
 
         def work(tx: Connection) -> tuple[datetime, list[OwnerCheckIn]]:
             rows = tx.execute(select(owner).order_by(owner.c.name))
-            return self._shared_now(tx), [_record(row) for row in rows]
+            return self._shared_now(tx), [filled(OwnerCheckIn, row) for row in rows]
 
         return self._database.read(work)
 
@@ -143,7 +143,7 @@ class Owners(LedRepository):
             needed = {work.owner for work in expected}
             unresponsive, back = [], []
             for row in tx.execute(select(owner).order_by(owner.c.name)).all():
-                known = _record(row)
+                known = filled(OwnerCheckIn, row)
                 # Somebody has looked for it for a whole interval.
                 looked = (now - led_since).total_seconds() > known.interval_seconds
                 if known.name not in needed or known.is_alive(now):
@@ -255,7 +255,3 @@ def _tell(
         if known.detail and kind is NotificationKind.OWNER_UNRESPONSIVE:
             data["detail"] = known.detail
         write_notification(tx, now, where, kind, data=data)
-
-
-def _record(row: Row[*tuple[Any, ...]]) -> OwnerCheckIn:
-    return OwnerCheckIn(row.name, row.last_seen, row.interval_seconds, row.detail, row.unresponsive_since)
