@@ -100,7 +100,7 @@ class Subject(Protocol[Verdict]):
 
 MOST_PLANS = 3
 """So often at most what is due is planned for one claim, where newer states of nodes are published meanwhile."""
-SEEN_FOR = timedelta(seconds=5)
+SEEN_FOR = timedelta(seconds=1)
 """So long what the node list said when an operation had ended need not be read again."""
 
 
