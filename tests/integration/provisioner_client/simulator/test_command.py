@@ -15,7 +15,6 @@ from click.testing import CliRunner
 from provisioner_client.simulator.cli import main
 from tests.integration.provisioner_client.simulator.conftest import StartSimulator
 from tests.integration.provisioner_client.simulator.drydock_calls import Drydock, write_design
-from tests.support.processes import tied
 from tests.support.simulators import Simulator
 
 COMMAND = [sys.executable, "-m", "provisioner_client.simulator"]
@@ -122,20 +121,3 @@ def test_real_sites(tmp_path: Path, name: str, labels: str) -> None:
     assert {node["site"] for node in nodes} == {name}
     assert all(node["rack"] and node["tags"] and node["labels"] for node in nodes)
     assert any(labels in node["labels"] for node in nodes)
-
-
-def test_a_design_over_http(start_simulator: StartSimulator, tmp_path: Path) -> None:
-    write_design(tmp_path)
-    simulator = start_simulator()
-    server = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", str(tmp_path)]
-    with (
-        subprocess.Popen(tied(*server), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process,
-        (drydock := Drydock(simulator)).session,
-    ):
-        assert process.stdout is not None
-        port = process.stdout.readline().split()[5]
-        body = {"design_ref": f"http://127.0.0.1:{port}/alpha.yaml"}
-        names = drydock.post("nodefilter", body).json()
-        process.terminate()
-        assert sorted(names) == ["n1", "n2", "n3"]
-        assert sorted(drydock.post("nodefilter", body).json()) == ["n1", "n2", "n3"]

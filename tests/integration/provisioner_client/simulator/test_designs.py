@@ -159,10 +159,6 @@ def test_nodefilter(drydock: Drydock, design_ref: str, case: str) -> None:
         assert (answer.status_code, sorted(answer.json())) == (200, names)
 
 
-def test_nodefilter_without_the_key_is_all(drydock: Drydock, design_ref: str) -> None:
-    assert sorted(drydock.post("nodefilter", {"design_ref": design_ref}).json()) == ALL
-
-
 @pytest.mark.parametrize("case", MATRIX)
 def test_the_same_filter_in_a_task(drydock: Drydock, simulator: Simulator, design_ref: str, case: str) -> None:
     node_filter, _, effect = MATRIX[case]
@@ -176,11 +172,6 @@ def test_the_same_filter_in_a_task(drydock: Drydock, simulator: Simulator, desig
     assert sorted(result["successes"]) == ([] if effect == NOTHING else effect)
     texts = [message["message"] for message in result["details"]["messageList"]]
     assert any("No nodes in scope" in text for text in texts) == (effect == NOTHING)
-
-
-def test_site_actions_do_not_look_at_the_filter(drydock: Drydock, design_ref: str) -> None:
-    task = drydock.finish(drydock.submit("verify_site", design_ref, {"x_client_ref": "slipway-A-1"}))
-    assert task["result"]["status"] == "success"
 
 
 def test_an_unresolvable_design_selects_nobody_without_an_error(drydock: Drydock, simulator: Simulator) -> None:

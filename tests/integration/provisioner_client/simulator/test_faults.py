@@ -75,12 +75,6 @@ def test_429_without_retry_after(drydock: Drydock, simulator: Simulator) -> None
     assert (answer.status_code, "Retry-After" in answer.headers) == (429, False)
 
 
-def test_a_500_after_the_post_took_effect(drydock: Drydock, simulator: Simulator, design_ref: str) -> None:
-    simulator.post("faults", {"path": "*/tasks", "kind": "status", "after": True})
-    assert _post(drydock, design_ref).status_code == 500
-    assert len(simulator.get("tasks")) == 1
-
-
 @pytest.mark.parametrize(
     ("fault", "seen"),
     [({"kind": "status", "status": 503}, 503), ({"kind": "html"}, 502), ({"kind": "reset_after"}, None)],

@@ -211,14 +211,6 @@ def test_other_actions(drydock: Drydock, design_ref: str, action: str, result: s
     assert (task["result"]["status"], sorted(task["result"]["successes"])) == (result, successes)
 
 
-def test_destroyed_nodes_are_listed_no_more_and_begin_again(drydock: Drydock, design_ref: str) -> None:
-    drydock.run("prepare_nodes", design_ref, ["n1"])
-    drydock.run("destroy_nodes", design_ref, ["n1"])
-    assert set(drydock.statuses()) == {"n2", "n3"}
-    drydock.run("prepare_nodes", design_ref, ["n1"])
-    assert drydock.statuses()["n1"] == "Ready"
-
-
 @pytest.mark.parametrize(
     ("action", "leaf", "attempts"), [("destroy_nodes", "destroy_node", 4), ("relabel_nodes", "relabel_node", 1)]
 )
