@@ -20,10 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.bench.bench_status import new_database
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+from tests.bench.bench_status import airflow_variables, new_database
 
 SITE = "default"
 GROUPS = 10
@@ -34,17 +31,7 @@ def prepare(home: Path, store_url: str) -> None:
     """Point Airflow and the store to a directory of this run, before either is imported."""
     for name in [name for name in os.environ if name.startswith(("AIRFLOW", "SLIPWAY"))]:
         del os.environ[name]
-    os.environ |= {
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
-        "AIRFLOW__API_AUTH__JWT_SECRET": "x" * 64,
-        "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
-        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-        "SLIPWAY_DATABASE_URL": store_url,
-    }
+    os.environ |= airflow_variables(home, store_url)
 
 
 def fill(url: str, actions: int) -> None:

@@ -28,12 +28,11 @@ from sqlalchemy import func, select
 
 from site_store import SiteStore
 from site_store.tables import node
-from tests.bench.bench_status import new_database
+from tests.bench.bench_status import airflow_variables, new_database
 from tests.support.large_sites import large_site
 from tests.support.processes import tied
 from tests.support.simulators import Simulator
 
-ROOT = Path(__file__).parents[2]
 SECONDS = 10.0
 MEGABYTES = 500.0
 
@@ -41,20 +40,15 @@ MEGABYTES = 500.0
 def environment(home: Path, port: int, provisioner: str, store_url: str) -> dict[str, str]:
     """Return what the API server is started with: nothing of the caller's own Airflow."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "SLIPWAY"))}
-    return kept | {
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
-        "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
-        "AIRFLOW__API_AUTH__JWT_SECRET": "x" * 64,
-        "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
-        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-        "AIRFLOW_CONN_SLIPWAY_PROVISIONER": json.dumps({"conn_type": "drydock", "host": provisioner}),
-        "SLIPWAY_DATABASE_URL": store_url,
-        "NO_PROXY": "127.0.0.1",
-    }
+    return (
+        kept
+        | airflow_variables(home, store_url)
+        | {
+            "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
+            "AIRFLOW_CONN_SLIPWAY_PROVISIONER": json.dumps({"conn_type": "drydock", "host": provisioner}),
+            "NO_PROXY": "127.0.0.1",
+        }
+    )
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -62,6 +63,21 @@ class Size:
         """Names of the nodes of a group."""
         each = self.nodes // self.groups
         return [f"node-{number:07}" for number in range(group * each, (group + 1) * each)]
+
+
+def airflow_variables(home: Path, store_url: str) -> dict[str, str]:
+    """Return what an Airflow of this run is started with: its directory, Slipway's DAGs and store, and no log in."""
+    return {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_FOLDER": str(Path(__file__).parents[2] / "dags"),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__API_AUTH__JWT_SECRET": "x" * 64,
+        "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        "SLIPWAY_DATABASE_URL": store_url,
+    }
 
 
 @contextmanager
