@@ -17,8 +17,8 @@ from strategy_lib.groups.group_steps import next_due
 from strategy_lib.groups.rounds_of_group import Round, Rounds
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step, Verdict
-from strategy_lib.strategy import Group, evaluate
-from strategy_lib.verdict import GroupView, counts_of, verdict_on
+from strategy_lib.strategy import Group
+from strategy_lib.verdict import GroupView, counts_of, evaluate, verdict_on
 
 
 class OthersAtWork(Exception):

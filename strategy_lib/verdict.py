@@ -1,4 +1,4 @@
-"""How groups stand, and the verdict on all of them (rules 19 and 20): one for rehearsals, dry runs and reports."""
+"""Whether a group meets its criteria, how groups stand, and the verdict on all of them (rules 16, 17, 19 and 20)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
-from strategy_lib.strategy import CriterionResult
+from strategy_lib.strategy import CriterionResult, SuccessCriteria
 
 # The states of a node that count as a success after each phase (rule 15).
 SUCCESSFUL = {
@@ -19,6 +19,36 @@ SUCCESSFUL = {
 }
 
 _UNPROCESSED = (Reason.INTERRUPTED, Reason.DEPENDENCY)
+
+
+def evaluate(
+    criteria: SuccessCriteria | None, phase: Phase, total: int, successful: int
+) -> tuple[CriterionResult, ...]:
+    """Judge every criterion that is set, each on its own, over all nodes of a group (rules 16 and 17).
+
+    The group fails when one of them is not met; where none is set, it cannot.
+
+    Parameters
+    ----------
+    successful : how many of them were successful; every other one counts as failed (rule 15).
+    """
+    if criteria is None:
+        return ()
+    results = []
+    failed = total - successful
+    percent = criteria.percent_successful_nodes
+    if percent is not None:
+        # Integers only: 29 of 50 is exactly 58 %. With no nodes both sides are 0, and percent is met.
+        met = successful * 100 >= percent * total
+        results.append(CriterionResult(phase, "percent_successful_nodes", percent, f"{successful}/{total}", met))
+    minimum = criteria.minimum_successful_nodes
+    if minimum is not None:
+        met = successful >= minimum
+        results.append(CriterionResult(phase, "minimum_successful_nodes", minimum, successful, met))
+    maximum = criteria.maximum_failed_nodes
+    if maximum is not None:
+        results.append(CriterionResult(phase, "maximum_failed_nodes", maximum, failed, failed <= maximum))
+    return tuple(results)
 
 
 @dataclass(frozen=True, slots=True)

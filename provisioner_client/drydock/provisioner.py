@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from provisioner_client.designs import DesignSource, DesignValidation
-from provisioner_client.drydock.evidence import with_cause, with_list
+from provisioner_client.drydock.evidence import evidence_from, with_cause, with_list
 from provisioner_client.drydock.request_parts import (
     check_design_ref,
     checked_names,
@@ -27,7 +27,7 @@ from provisioner_client.drydock.task_list import API, TaskList, task_data
 from provisioner_client.drydock.task_tree import task_of_node, tree_from, with_task_of_node
 from provisioner_client.drydock.tokens import NoToken, asked_by
 from provisioner_client.drydock.validation_answer import judges_the_design, validation_from
-from provisioner_client.drydock.wire import checked_task, evidence_from, nodes_from, selected_from, task_from
+from provisioner_client.drydock.wire import checked_task, nodes_from, selected_from, task_from
 from provisioner_client.errors import (
     AuthenticationFailed,
     DesignEmpty,

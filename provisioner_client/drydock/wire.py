@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from provisioner_client.drydock.request_parts import REFERENCE_KEY
@@ -23,9 +21,7 @@ from provisioner_client.protocol import (
     TaskState,
     size_of,
 )
-from strategy_lib.goals.node_errors import join_messages
-from strategy_lib.outcome import LISTED_TWICE, Evidence, NodeCondition, condition_of
-from strategy_lib.phase import Phase
+from strategy_lib.outcome import LISTED_TWICE, NodeCondition, condition_of
 
 log = logging.getLogger(__name__)
 
@@ -40,9 +36,6 @@ _STATES: Final = {
     "complete": TaskState.COMPLETE,
     "terminated": TaskState.COMPLETE,
 }
-
-# How the retries of Drydock's MAAS driver say that they only found a machine as the first attempt had left it.
-_ECHO: Final = re.compile(r"\bun(?:expected|known) status\b.*\bskipping\b", re.IGNORECASE)
 
 
 def task_from(data: object) -> ProvisionerTask:
@@ -59,9 +52,9 @@ def task_from(data: object) -> ProvisionerTask:
         action=str(task.get("action")),
         state=state,
         result=_result(result.get("status", TaskResult.INCOMPLETE)),
-        successes=_names(result.get("successes"), f"the successes of task {task_id}"),
-        failures=_names(result.get("failures"), f"the failures of task {task_id}"),
-        messages=tuple(_messages(result, _design_of(task))),
+        successes=names_of(result.get("successes"), f"the successes of task {task_id}"),
+        failures=names_of(result.get("failures"), f"the failures of task {task_id}"),
+        messages=tuple(messages_of(result, design_of(task))),
         reference=_reference(task),
     )
 
@@ -114,76 +107,6 @@ def task_ids(data: object) -> frozenset[str]:
     return frozenset(str(task.get("task_id")) for task in list_of(data, "tasks") if isinstance(task, dict))
 
 
-def evidence_from(data: object, task_id: str, sent: Collection[str]) -> tuple[ProvisionerTask, Evidence]:
-    """Read what a task and the tasks below it say about the nodes that were sent (rule 13).
-
-    Parameters
-    ----------
-    data : answer to `GET /tasks/<id>?layers=2&subtaskerrors=true`; a plain task where layers are not known.
-    task_id : str
-    sent : messages about other nodes are left out.
-
-    Returns
-    -------
-    tuple
-        The task itself, and the evidence without the node list.
-
-    Raises
-    ------
-    ProvisionerProtocolError : when the task itself is not in it, or cannot be read.
-    """
-    tree = mapping_of(data, "a tree of tasks")
-    raw_root = tree.get(task_id) if "task_id" not in tree else tree
-    root = task_from(raw_root)
-    over = root.state is TaskState.COMPLETE
-    succeeded: set[str] = set()
-    failed: set[str] = set()
-    voices: list[Any] = [mapping_of(raw_root, "a task").get("result")]
-    for raw in tree.values() if raw_root is not tree else ():
-        # One child per node has the root's own action; other children are steps, and prove nothing about the whole.
-        if not isinstance(raw, dict) or "status" not in raw or raw.get("task_id") == task_id:
-            continue
-        voices.append(raw.get("result"))
-        if raw.get("parent_task_id") != task_id or raw.get("action") != root.action:
-            continue
-        try:
-            child = task_from(raw)
-        except ProvisionerProtocolError as trouble:
-            log.warning("a child of task %s is left out: %s", task_id, trouble)
-            continue
-        if child.state is TaskState.COMPLETE:
-            succeeded |= child.successes
-            failed |= child.failures
-    errors = tree.get("subtask_errors")
-    wrong = [one for one in errors.values() if isinstance(one, dict)] if isinstance(errors, dict) else []
-    voices.extend(wrong)
-    given_up = _given_up(wrong) if root.action == ACTIONS[Phase.DESTROY] else frozenset()
-    failed |= given_up
-    said = list(_errors(voices, frozenset(sent), _design_of(mapping_of(raw_root, "a task"))))
-    return root, Evidence(
-        over=over,
-        # Empty until the task is complete; should they ever not be, they are not final.
-        reported_success=root.successes - given_up if over else frozenset(),
-        reported_failure=root.failures if over else frozenset(),
-        child_success=frozenset(succeeded - failed),
-        child_failure=frozenset(failed),
-        messages=_causes(said),
-        texts=_texts(said),
-    )
-
-
-def _given_up(errors: list[dict[str, Any]]) -> frozenset[str]:
-    """Return the nodes that a leaf of a destroy deleted although their release had failed (trap 30).
-
-    Such a leaf has them in both lists. Its retry finds no machine, and reports success.
-    """
-    found: set[str] = set()
-    for error in errors:
-        with suppress(ProvisionerProtocolError):
-            found |= _names(error.get("successes"), "successes") & _names(error.get("failures"), "failures")
-    return frozenset(found)
-
-
 def nodes_from(data: object) -> dict[str, ListedNode]:
     """Read the node list. A name that stands there twice with different states is said to: it proves nothing.
 
@@ -229,7 +152,7 @@ def selected_from(data: object) -> frozenset[str]:
     """Read the answer to a node filter. Raises `ProvisionerProtocolError` when it is not a list of names."""
     if not isinstance(data, list):
         raise ProvisionerProtocolError("the selected nodes are not a list")
-    return _names(data, "the selected nodes")
+    return names_of(data, "the selected nodes")
 
 
 def _result(status: object) -> TaskResult:
@@ -242,11 +165,13 @@ def _reference(task: dict[str, Any]) -> str | None:
     return reference if isinstance(reference, str) else None
 
 
-def _design_of(task: dict[str, Any]) -> HiddenAddress:
+def design_of(task: dict[str, Any]) -> HiddenAddress:
+    """Return the address of a task's design, which is hidden in texts."""
     return HiddenAddress(str(task.get("design_ref") or ""))
 
 
-def _messages(result: dict[str, Any], design: HiddenAddress) -> Iterator[TaskMessage]:
+def messages_of(result: dict[str, Any], design: HiddenAddress) -> Iterator[TaskMessage]:
+    """Yield the messages of a task's result."""
     for item in message_list(result):
         about_node = item.get("context_type") == "node" and item.get("context")
         yield TaskMessage(
@@ -255,41 +180,6 @@ def _messages(result: dict[str, Any], design: HiddenAddress) -> Iterator[TaskMes
             context=str(item["context"]) if about_node else None,
             at=str(item["ts"]) if item.get("ts") else None,
         )
-
-
-def _errors(results: list[Any], names: frozenset[str], design: HiddenAddress) -> Iterator[tuple[str, str, str]]:
-    """Yield the error messages about these nodes, each with its node and its time.
-
-    Times are compared as text: they share one format.
-    """
-    for result in results:
-        for message in _messages(result, design) if isinstance(result, dict) else ():
-            if message.error and message.text and message.context in names:
-                yield message.context, (message.at or "").replace("T", " "), message.text
-
-
-def _causes(said: list[tuple[str, str, str]]) -> dict[str, str]:
-    """Why each of these nodes failed: the latest error message about it that is no echo, else its first echo.
-
-    An echo is what a retry says that is refused because of what the first attempt has left behind.
-    """
-    causes: dict[str, tuple[bool, str, str]] = {}
-    for name, at, text in said:
-        cause = not _ECHO.search(text)
-        entry, known = (cause, at, text), causes.get(name)
-        if known is None or (max(entry, known) if cause or known[0] else min(entry, known)) == entry:
-            causes[name] = entry
-    return {name: text for name, (_, _, text) in sorted(causes.items())}
-
-
-def _texts(said: list[tuple[str, str, str]]) -> dict[str, str]:
-    """Return all error messages about each of these nodes by their times, one a line; of nodes with several only."""
-    by_node: dict[str, list[str]] = {}
-    # Sorted by time alone: those of one moment, or without one, stay in the order in which they were given.
-    for name, _, text in sorted(said, key=lambda one: one[1]):
-        by_node.setdefault(name, []).append(text)
-    joined = {name: join_messages(texts) for name, texts in sorted(by_node.items())}
-    return {name: text for name, text in joined.items() if "\n" in text}
 
 
 def message_list(holder: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -313,7 +203,8 @@ def mapping_of(data: object, what: str) -> dict[str, Any]:
     return data
 
 
-def _names(data: object, what: str) -> frozenset[str]:
+def names_of(data: object, what: str) -> frozenset[str]:
+    """Return a list of names as a set. Raises `ProvisionerProtocolError`: it is none."""
     names = [] if data is None else data
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
         raise ProvisionerProtocolError(f"{what} are not a list of names")

@@ -17,7 +17,8 @@ from site_engine.operations.resume import NextOperation, begun_operation
 from strategy_lib.groups.waves import removal_waves
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import Phase
-from strategy_lib.strategy import EVERY_NODE, evaluate
+from strategy_lib.strategy import EVERY_NODE
+from strategy_lib.verdict import evaluate
 
 if TYPE_CHECKING:
     from site_engine.operations.run import OperationRun

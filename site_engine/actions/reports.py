@@ -24,8 +24,8 @@ from strategy_lib.reports.report import (
     ReportedNode,
     build_report,
 )
-from strategy_lib.strategy import EVERY_NODE, TARGET_GROUP, evaluate
-from strategy_lib.verdict import counts_of
+from strategy_lib.strategy import EVERY_NODE, TARGET_GROUP
+from strategy_lib.verdict import counts_of, evaluate
 
 if TYPE_CHECKING:
     from datetime import datetime

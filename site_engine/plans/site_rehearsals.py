@@ -24,8 +24,7 @@ from strategy_lib.node import NodeState
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
 from strategy_lib.phase import Finished, GroupState, Phase
 from strategy_lib.reports.report import Submission
-from strategy_lib.strategy import evaluate
-from strategy_lib.verdict import verdict_on
+from strategy_lib.verdict import evaluate, verdict_on
 
 if TYPE_CHECKING:
     from design_rendering.design import Design

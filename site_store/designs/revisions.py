@@ -29,8 +29,8 @@ from site_store.designs.contents import (
 from site_store.designs.objects import CommittedObjects, write_objects
 from site_store.designs.site_groups import write_order, write_racks, write_site_groups
 from site_store.designs.sites import newest_settings
-from site_store.nodes.nodes import write_wanted
 from site_store.nodes.user_states import forget_states
+from site_store.nodes.wanted import write_wanted
 from site_store.records import PlannedGroup
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert

@@ -25,7 +25,7 @@ from strategy_lib.groups.redeploy_batches import first_to_go, needed_by_batch, n
 from strategy_lib.groups.waves import waves
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GROUP_PHASES, Phase, Reason, Step
-from strategy_lib.strategy import evaluate
+from strategy_lib.verdict import evaluate
 
 CRITERIA_REASONS = {
     Phase.PREPARE: Reason.PREPARE_CRITERIA,

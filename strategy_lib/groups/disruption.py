@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from strategy_lib.node import Node
 from strategy_lib.phase import Phase
 from strategy_lib.selectors import resolve
-from strategy_lib.strategy import CriterionResult, Strategy, evaluate
+from strategy_lib.strategy import CriterionResult, Strategy
+from strategy_lib.verdict import evaluate
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from strategy_lib.groups.group_plan import GroupBounds
 from strategy_lib.phase import Phase
-from strategy_lib.strategy import SuccessCriteria, evaluate
+from strategy_lib.strategy import SuccessCriteria
+from strategy_lib.verdict import evaluate
 
 
 def room_in_criteria(criteria: SuccessCriteria | None, total: int, serving: int) -> int:

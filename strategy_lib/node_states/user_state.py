@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from strategy_lib.node_states.generated import USER, NodeAvailability
 from strategy_lib.phase import Phase
-from strategy_lib.strategy import SuccessCriteria, evaluate
+from strategy_lib.strategy import SuccessCriteria
+from strategy_lib.verdict import evaluate
 
 _A = NodeAvailability
 

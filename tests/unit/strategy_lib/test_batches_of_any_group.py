@@ -14,7 +14,8 @@ from strategy_lib.groups.group_run import Known
 from strategy_lib.groups.rounds_of_group import Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Finished, GroupState, Phase, Reason
-from strategy_lib.strategy import Group, Ready, Retries, Share, SuccessCriteria, evaluate
+from strategy_lib.strategy import Group, Ready, Retries, Share, SuccessCriteria
+from strategy_lib.verdict import evaluate
 from tests.unit.strategy_lib.test_batches import Bad, play, tell
 
 

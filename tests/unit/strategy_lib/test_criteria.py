@@ -6,7 +6,8 @@ import pytest
 
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import Phase
-from strategy_lib.strategy import SuccessCriteria, evaluate
+from strategy_lib.strategy import SuccessCriteria
+from strategy_lib.verdict import evaluate
 
 
 def met(criteria: SuccessCriteria, total: int, successful: int) -> list[bool]:

@@ -22,8 +22,8 @@ from strategy_lib.reports.report import (
     to_dict,
 )
 from strategy_lib.reports.report_text import render
-from strategy_lib.strategy import SuccessCriteria, evaluate
-from strategy_lib.verdict import GroupCounts
+from strategy_lib.strategy import SuccessCriteria
+from strategy_lib.verdict import GroupCounts, evaluate
 
 STARTED = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ACTION = ReportedAction(

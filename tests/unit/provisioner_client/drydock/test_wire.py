@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from provisioner_client.drydock.evidence import evidence_from
 from provisioner_client.drydock.wire import (
-    evidence_from,
     nodes_from,
     selected_from,
     task_from,

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from strategy_lib.groups.group_plan import GroupBounds
 from strategy_lib.groups.rolling import first_of, kept_by_others, refuse_many_redeploys, room_in_criteria, room_left
 from strategy_lib.phase import Phase
-from strategy_lib.strategy import Share, SuccessCriteria, evaluate
+from strategy_lib.strategy import Share, SuccessCriteria
+from strategy_lib.verdict import evaluate
 
 RACK = frozenset(f"n{i:02}" for i in range(20))
 
