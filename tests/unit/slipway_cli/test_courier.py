@@ -49,7 +49,7 @@ def send(api: Api, target: Target) -> None:
 def test_a_webhook_is_sent_by_slipways_api_under_the_lease() -> None:
     api = Api()
     send(api, CHAT)
-    assert api.asked == [("01EVENT", "chat", 7, "secret")]
+    assert api.asked == [("01EVENT", "chat", HELD)]
 
 
 def test_what_the_receiver_does_not_take_is_not_delivered() -> None:
