@@ -327,12 +327,12 @@ DECLARE
                 AND (b.standing <> n.standing OR b.error IS DISTINCT FROM n.error)
         )
     $q$ ELSE '' END;
-    before_it bool := false;
+    was_troubled bool := false;
 BEGIN
     IF TG_OP = 'UPDATE' THEN
-        before_it := EXISTS (SELECT 1 FROM before WHERE standing IN ('error', 'undefined'));
+        was_troubled := EXISTS (SELECT 1 FROM before WHERE standing IN ('error', 'undefined'));
     END IF;
-    IF before_it OR TG_OP = 'DELETE' THEN
+    IF was_troubled OR TG_OP = 'DELETE' THEN
         EXECUTE format($q$
             DELETE FROM site_trouble t
             USING %s n
@@ -371,12 +371,12 @@ DECLARE
                 AND (b.status <> n.status OR coalesce(b.owner_group, '') <> coalesce(n.owner_group, ''))
         )
     $q$ ELSE '' END;
-    before_it bool := false;
+    was_troubled bool := false;
 BEGIN
     IF TG_OP = 'UPDATE' THEN
-        before_it := EXISTS (SELECT 1 FROM before WHERE status IN ('error', 'unknown'));
+        was_troubled := EXISTS (SELECT 1 FROM before WHERE status IN ('error', 'unknown'));
     END IF;
-    IF before_it OR TG_OP = 'DELETE' THEN
+    IF was_troubled OR TG_OP = 'DELETE' THEN
         EXECUTE format($q$
             DELETE FROM task_trouble t
             USING %s n

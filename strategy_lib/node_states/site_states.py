@@ -249,9 +249,7 @@ class SiteStates:
         taken_down: dict[str, UserState] = {}
         changed = set()
         alike: dict[int, tuple[NodeMemory, JudgedState]] = {}
-        for name in list(self._touched):
-            if name not in self._memory:
-                continue
+        for name in self._touched & self._memory.keys():
             self._end_word(name, now)
             known = self._memory[name]
             if name in self._users:
@@ -302,10 +300,6 @@ class SiteStates:
         self._differing.clear()
         self._pending = self._pending.done(now)
 
-    def _user(self, name: str) -> UserState:
-        found = self._users.get(name)
-        return _NOT_SET if found is None else found.user
-
     def _say(self, name: str, word: str, power: str | None, now: float) -> None:
         known = self._memory[name]
         if name in self._users or name in self._heard or name in self._listed:
@@ -327,7 +321,7 @@ class SiteStates:
         seen = Observation(
             reported.state,
             operating=said.operating,
-            ordered=self._user(name).at(now).state in _NOT_USED,
+            ordered=name in self._users and self._users[name].user.at(now).state in _NOT_USED,
             progress=word if reported.state is _A.INITIALIZING else None,
         )
         if reported.state is said.state:
