@@ -145,7 +145,8 @@ def _show(target: Console, planned: Mapping[str, Any], *, explain: bool) -> None
     for submission in planned["submissions"]:
         if submission["group"] is None:
             target.print(Text(f"{submission['phase']}: {listed(submission['nodes'])}"), soft_wrap=True)
-    print_messages(target, planned["notes"])
+    # The first of them may be the heading.
+    print_messages(target, [note for note in planned["notes"] if planned["summary"] not in note["message"]])
     good = planned["verdict"] == Verdict.SUCCESS
     verdict = f"{planned['verdict'].upper()}: {planned['verdict_text']}"
     target.print(Text(printable(verdict), style="bold green" if good else "bold red"), soft_wrap=True)

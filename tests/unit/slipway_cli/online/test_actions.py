@@ -26,12 +26,14 @@ def note(text: str, about: str = f"action/{ID}", at: str = AT, **more: Any) -> d
 
 def test_the_list(slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [STEP, {**STEP, "state": "failed"}, {**STEP, "state": None}]
+    # One without work does not count; a group behind one that failed does.
+    steps += [{**STEP, "id": each, "state": "skipped"} for each in ("after_success", "deploy_group.b")]
     stands = {"status": "error", "last_updated": "2026-03-01T12:05:00+00:00"}
     failed = action(action_lifecycle="Failed", verdict="critical group a failed", steps=steps, **stands)
     server.on("GET", "/actions", [failed])
     row = slipway("get", "actions", "--limit", "5").stdout.splitlines()[2]
     times = "2026-03-01 12:00:00 2026-03-01 12:05:00"
-    words = f"deploy_site Failed ✗ error 3 {times} admin 1/3, 1 failed critical group a failed"
+    words = f"deploy_site Failed ✗ error 3 {times} admin 1/4, 1 failed critical group a failed"
     assert row.split() == [ID, *words.split()]
     assert (server.request.params["limit"], server.request.params["status"]) == ("5", "true")
     monkeypatch.setenv("COLUMNS", "80")
@@ -39,7 +41,7 @@ def test_the_list(slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPa
     assert narrow[0].split() == [ID, "deploy_site", "Failed", "✗", "error", "3"], "an id is never cut"
     assert narrow[1:] == [
         "  Created (UTC): 2026-03-01 12:00:00  Updated (UTC): 2026-03-01 12:05:00",
-        "  User: admin  Steps: 1/3, 1 failed  Verdict: critical group a failed",
+        "  User: admin  Steps: 1/4, 1 failed  Verdict: critical group a failed",
     ]
     monkeypatch.setenv("COLUMNS", "40")
     assert slipway("get", "actions").stdout.splitlines() == [
@@ -50,7 +52,7 @@ def test_the_list(slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPa
         "  Rev: 3",
         "  Created (UTC): 2026-03-01 12:00:00",
         "  Updated (UTC): 2026-03-01 12:05:00",
-        "  User: admin  Steps: 1/3, 1 failed",
+        "  User: admin  Steps: 1/4, 1 failed",
         "  Verdict: critical group a failed",
     ]
 

@@ -23,6 +23,9 @@ def changed(
     return {"name": name, **facts, **known}
 
 
+SUMMARY = "erases 1 (0 redeployed, 1 released first, 0 removed), deploys 1, labels 0, leaves 1, withholds 1"
+
+
 def planned(**more: Any) -> dict[str, Any]:
     return {
         "name": "update_site",
@@ -31,7 +34,7 @@ def planned(**more: Any) -> dict[str, Any]:
         "listed": {"read_at": AT, "age": 185.0, "connection": "slipway_provisioner", "nodes": 4},
         "verdict": "success",
         "verdict_text": "dry run: nothing was submitted",
-        "summary": "erases 1 (0 redeployed, 1 released first, 0 removed), deploys 1, labels 0, leaves 1, withholds 1",
+        "summary": SUMMARY,
         "erased": ["n2"],
         "groups": [
             {"name": "ntp", "critical": False, "depends_on": [], "nodes": 1, "phases": {}, "failing": None},
@@ -53,7 +56,10 @@ def planned(**more: Any) -> dict[str, Any]:
             changed("n1", "leave", "none", "as wanted since revision 3"),
         ],
         "edges": [{"kind": "group", "later": "control", "earlier": "ntp"}],
-        "notes": [{"message": "1 node would be erased and released first: n2", "error": False, "level": "Warning"}],
+        "notes": [
+            {"message": f"update_site {SUMMARY}", "error": False, "level": "Info"},
+            {"message": "1 node would be erased and released first: n2", "error": False, "level": "Warning"},
+        ],
     } | more
 
 
@@ -74,6 +80,7 @@ def test_the_plan_of_an_action(slipway: Slipway, server: Server) -> None:
     assert re.search(r"change withheld +n4 +needs redeploy \(--allow-redeploy changes that\) +HostProfile rack", rows)
     assert "and 1 more: --explain shows them" in rows
     assert "as wanted" not in rows
+    assert rows.count(SUMMARY) == 1, "it is the heading"
     assert "  1 node would be erased and released first: n2" in lines
     assert lines[-1] == "SUCCESS: dry run: nothing was submitted"
     assert json.loads(server.request.body) == {"name": "update_site"}
