@@ -137,7 +137,7 @@ class StoreLists:
             else:
                 waited = self.monotonic() - came
                 if waited >= self.patience:
-                    said = f"another process asks for the {name}, and has no answer for {waited:.0f} s: try again later"
+                    said = f"another process asks for the {name}, and has no answer for {waited:.0f} s"
                     raise ProvisionerUnavailable(said, timed_out=True)
                 self.require_going_on()
                 self.sleep(pause)
