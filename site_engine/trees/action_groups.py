@@ -205,7 +205,7 @@ class Groups:
             leaves=total,
             own_leaves=total,
             messages=self.messages(group, phase, status, explained.get(status)),
-            counts=tally,
+            counts=in_order(tally),
             children=children,
             left_out=total - shown_children,
         )

@@ -190,9 +190,10 @@ def follow(
     """
     token: str | None = None
     header: Mapping[str, Any] = {}
+    ended = False
     while True:
         try:
-            tree = slipway.action_tree(action_id, depth, token, WAIT if token is not None else 0.0)
+            tree = slipway.action_tree(action_id, depth, token, 0.0 if ended or token is None else WAIT)
             # The tree is the store's alone: of a run that died, or was deleted, Airflow tells.
             action = slipway.action(action_id) if tree is None else None
         except (ApiUnreachable, ApiRefused) as error:
@@ -205,7 +206,10 @@ def follow(
                 if is_over(header):
                     return header
             elif action is not None and action.is_over:
-                return {**header, "state": action.state, "verdict": action.verdict}
+                if ended:
+                    return {**header, "state": action.state, "verdict": action.verdict}
+                # It may have ended between the two answers: what it did last is in its tree.
+                ended = True
             elif header.get("state") == "pending":
                 absence.tell_not_begun(str(header.get("dag_id")))
         rest(_REST)

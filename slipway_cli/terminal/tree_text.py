@@ -157,19 +157,22 @@ def tree_changes(root: Data, before: dict[tuple[str, ...], str]) -> Iterator[str
         # Both are known only after its first node has failed: who is to blame, and how a phase's other nodes ended.
         counts = entry.get("counts") or {} if entry.get("kind") == "phase" else {}
         ended = not (counts.get(Status.PENDING.value) or counts.get(Status.PROCESSING.value))
-        known = f"{said} {ended} {(entry.get('blame') or {}).get('message', '')}"
+        numbers = _numbers(entry)
+        known = f"{said} {numbers if ended else ''} {(entry.get('blame') or {}).get('message', '')}"
         if before.get(path) == known:
             continue
         before[path] = known
-        words = [*_numbers(entry), *(_first_words(entry) if not entry.get("children") or entry.get("blame") else ())]
-        yield printable(": ".join([" / ".join(path) or str(entry["name"]), said, *filter(None, ["; ".join(words)])]))
+        words = [numbers, *(_first_words(entry) if not entry.get("children") or entry.get("blame") else ())]
+        yield printable(
+            ": ".join([" / ".join(path) or str(entry["name"]), said, *filter(None, ["; ".join(filter(None, words))])])
+        )
 
 
-def _numbers(entry: Data) -> Iterator[str]:
-    """Yield how many of a phase's nodes ended in which way; above a phase the same node would be counted twice."""
-    numbers = {name: number for name, number in (entry.get("counts") or {}).items() if number}
-    if entry.get("kind") == "phase" and numbers:
-        yield ", ".join(f"{number} {status_from(name)}" for name, number in numbers.items())
+def _numbers(entry: Data) -> str:
+    """Say how many of a phase's nodes ended in which way, the worst first; above a phase nodes would count twice."""
+    found = {status_from(name): number for name, number in (entry.get("counts") or {}).items()}
+    worst_first = [status for status in reversed(Status) if found.get(status)] if entry.get("kind") == "phase" else ()
+    return ", ".join(f"{found[status]} {status}" for status in worst_first)
 
 
 def _walk(entry: Data, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Data]]:

@@ -89,7 +89,7 @@ def test_rule_20_the_report_as_data_is_all_of_standard_output(slipway: RunningSl
     report = json.loads(done.stdout)
     assert report == slipway.report(run_id(done))
     assert (report["verdict"], report["groups"][0]["counts"]["failed"]) == ("success", 1)
-    assert "deploy_group / all / deploy: error: 1 error, 1 success" in done.stderr
+    assert "deploy_group / all / deploy: error: 1 error, 1 success" in done.stderr, done.stderr
 
 
 @pytest.mark.endurance

@@ -84,6 +84,16 @@ def test_rule_24_the_run_of_an_action_that_died_is_not_waited_for(wire: response
     assert (header["state"], header["verdict"]) == ("cancelled", "its run is gone")
 
 
+def test_what_an_action_did_last_is_shown_though_it_ended_between_two_answers(wire: responses.RequestsMock) -> None:
+    wire.get(f"{ACTION}/tree", json=tree("running"))
+    wire.get(f"{ACTION}/tree", status=204)
+    wire.get(ACTION, json=OPEN | {"state": "success"})
+    wire.get(f"{ACTION}/tree", json=tree("success", node("acquire"), node("n1", "error", "no PXE")))
+    header, said = watch()
+    assert header["state"] == "success"
+    assert "n1: error: no PXE" in said
+
+
 def test_an_airflow_that_stays_away_is_given_up(wire: responses.RequestsMock) -> None:
     wire.get(f"{ACTION}/tree", body=requests.ConnectionError("refused"))
     with pytest.raises(ApiError, match=r"does not answer .*; given up after 0 s\. What to do"):

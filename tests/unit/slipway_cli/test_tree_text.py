@@ -285,6 +285,17 @@ def test_without_a_terminal_a_phase_says_how_its_nodes_ended() -> None:
     assert told == [["deploy: error: 1 error, 1 processing"], [], ["deploy: error: 1 error, 1 success"]]
 
 
+@pytest.mark.parametrize("counts", [{"success": 1, "error": 1}, {"error": 1, "success": 1}])
+def test_without_a_terminal_the_worst_nodes_of_a_phase_are_counted_first(counts: dict[str, int]) -> None:
+    phase = parent("phase", "deploy", node("n1", "error"))
+    before: dict[tuple[str, ...], str] = {}
+    told = [line for each in (phase, phase | {"counts": counts}) for line in tree_changes(each, before)]
+    assert [line for line in told if line.startswith("deploy:")] == [
+        "deploy: error: 1 error",
+        "deploy: error: 1 error, 1 success",
+    ]
+
+
 def test_without_a_terminal_what_waits_is_not_told_and_a_forgiven_failure_is() -> None:
     before: dict[tuple[str, ...], str] = {}
     told = [
