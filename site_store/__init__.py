@@ -7,26 +7,26 @@ No HTTP, no Airflow, and no clock but the database's.
 
 from site_store.actions.action_rows import NewAction
 from site_store.actions.site_locks import SiteBusy
-from site_store.design_records import (
+from site_store.designs.buffers import BufferChanged, BufferEmpty, BufferNotEmpty, DocumentElsewhere
+from site_store.designs.contents import (
     BufferMode,
     BufferRecord,
     CollectionRecord,
+    RevisionNotFound,
     RevisionRecord,
     RevisionSecrets,
     Version,
 )
-from site_store.designs.buffers import BufferChanged, BufferEmpty, BufferNotEmpty, DocumentElsewhere
-from site_store.designs.contents import RevisionNotFound
 from site_store.designs.objects import CommittedObjects
 from site_store.designs.revisions import NewRevision
 from site_store.groups.groups import PlaceTaken
 from site_store.groups.plans import NewPlan
 from site_store.groups.reports import ReportInput
-from site_store.node_records import NodeTasks, Readiness, TaskRecord
 from site_store.node_table.node_facts import NodePast, NodePastFacts, NodeQuery
 from site_store.nodes.goals import GroupGoal, SiteGoals
 from site_store.nodes.user_states import AskedState
 from site_store.operations.claims import Claim, SiteStateChanged
+from site_store.operations.node_tasks import NodeTasks, Readiness, TaskRecord
 from site_store.records import (
     ActionListing,
     ActionRecord,
@@ -53,7 +53,7 @@ from site_store.sql.errors import (
     ValueRefused,
     VersionChanged,
 )
-from site_store.sql.storable import LONGEST_NAME
+from site_store.sql.rows import LONGEST_NAME
 from site_store.status.events import EventNotFound
 from site_store.status.leases import LeaseLost
 from site_store.status.object_changes import ObjectChange, changes_of

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
+from typing import Any, NoReturn, TypeVar
 
 from site_store.actions.actions import Actions
 from site_store.actions.approvals import Approvals
@@ -15,13 +16,11 @@ from site_store.actions.wishes import Wishes
 from site_store.designs.buffers import Buffers
 from site_store.designs.objects import Objects
 from site_store.designs.revisions import Revisions
-from site_store.designs.site_groups import SiteGroups
 from site_store.designs.site_stops import SiteStops
-from site_store.designs.sites import Sites
+from site_store.designs.sites import SiteGroups, Sites
 from site_store.groups.groups import Groups
 from site_store.groups.reports import Reports
 from site_store.groups.waits import Questions, Waits
-from site_store.limited import ReadOnly, limited
 from site_store.node_table.site_nodes import SiteNodes
 from site_store.node_table.state_table import StateTable
 from site_store.nodes.drifts import Drifts
@@ -30,10 +29,9 @@ from site_store.nodes.node_errors import NodeErrors
 from site_store.nodes.node_reports import NodeReports
 from site_store.nodes.node_troubles import NodeTroubles
 from site_store.nodes.nodes import Nodes
-from site_store.nodes.provisioner_lists import ProvisionerLists
+from site_store.nodes.provisioner_lists import ProvisionerLists, SharedLists
 from site_store.nodes.repair_switches import RepairSwitches
 from site_store.nodes.repairs import Repairs
-from site_store.nodes.shared_lists import SharedLists
 from site_store.nodes.site_views import SiteViews
 from site_store.nodes.state_counts import StateCounting
 from site_store.nodes.user_states import UserStates
@@ -44,20 +42,99 @@ from site_store.restoring import Restoring
 from site_store.sql import schema_version
 from site_store.sql.address import resolve
 from site_store.sql.database import Database, one_moment
+from site_store.sql.errors import StoreError
 from site_store.status.counting import Counts
 from site_store.status.events import Events
 from site_store.status.leases import Checks, Leases
 from site_store.status.metrics import Metrics
 from site_store.status.object_changes import ObjectChanges
 from site_store.status.outbox import Outbox
+from site_store.status.owner_queries import Watches
 from site_store.status.owners import Owners
 from site_store.status.reporters import Reporters
-from site_store.status.watches import Watches
 from site_store.trees.plan_facts import PlanFactsOfSites
-from site_store.trees.published_views import PublishedViews
-from site_store.trees.site_cards import SiteCards
+from site_store.trees.site_cards import PublishedViews, SiteCards
 from site_store.trees.trees import Trees
 from strategy_lib.actors import Access, Actor, may
+
+T = TypeVar("T")
+
+WRITES: Mapping[str, Mapping[str, Access]] = {
+    "revisions": dict.fromkeys(("commit", "add_candidate", "remove_candidate"), Access.WRITE_DESIGN),
+    "buffers": dict.fromkeys(("put", "discard"), Access.WRITE_DESIGN),
+    "user_states": {"change": Access.WRITE_DESIGN},
+    "repair_switches": dict.fromkeys(("stop", "resume"), Access.WRITE_DESIGN),
+    "restoring": {"settle": Access.WRITE_DESIGN},
+    "site_stops": dict.fromkeys(("put", "remove_site"), Access.WRITE_DESIGN),
+    "wishes": {"touch": Access.TOUCH},
+}
+"""The methods that write what is wanted, by a design or by an administrator; all other writes are feedback."""
+
+
+class _Limited:
+    """A repository without the methods that an actor may not call (rule 41): to look one up is refused.
+
+    It guards against mistakes, such as work that changes its own goal, and not against malice: code that runs in this
+    process can reach the database.
+    """
+
+    def __init__(self, repository: object, actor: Actor, refused: Mapping[str, Access]) -> None:
+        self._repository, self._actor, self._refused = repository, actor, refused
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._refused:
+            _refuse(self._actor, self._refused[name])
+        return getattr(self._repository, name)
+
+
+class ReadOnly(Database):
+    """The same database, in which nothing can be written."""
+
+    def __init__(self, database: Database, actor: Actor) -> None:
+        self.__dict__.update(vars(database))
+        self._actor = actor
+
+    def write(self, work: Callable[..., T]) -> T:
+        """Refuse it (`StoreError`)."""
+        _refuse(self._actor, Access.WRITE_FEEDBACK)
+
+
+class _Touches(_Limited):
+    """Wishes that can be read; written is `touch` alone, of what is named: `node` for all nodes, or `node/<name>`."""
+
+    def __init__(self, readable: Wishes, touch: Callable[..., dict[str, int]], touches: Collection[str]) -> None:
+        super().__init__(readable, Actor.WATCHER, {})
+        self._touch, self._named = touch, frozenset(touches)
+
+    def touch(self, site: str, nodes: Collection[str], user: str) -> dict[str, int]:
+        """Ask for nodes again, as `Wishes.touch` does. Raises `StoreError`: they are not all named."""
+        if "node" not in self._named and not all(f"node/{name}" in self._named for name in nodes):
+            raise StoreError("a watcher may touch only what it names: name these nodes in its `touches`")
+        return self._touch(site, nodes, user)
+
+
+def limited(
+    repositories: Mapping[str, Any], actor: Actor, touch: Callable[..., dict[str, int]], touches: Collection[str]
+) -> dict[str, Any]:
+    """Return those of a store's repositories that an actor is given otherwise than they are.
+
+    Parameters
+    ----------
+    repositories : by name; of a `ReadOnly` database for one that may not write feedback.
+    touch, touches : what asks for nodes again, and what a watcher names to touch.
+    """
+    given: dict[str, Any] = {}
+    for name, methods in WRITES.items():
+        refused = {method: access for method, access in methods.items() if not may(actor, access)}
+        if refused:
+            given[name] = _Limited(repositories[name], actor, refused)
+    if actor is Actor.WATCHER:
+        given["wishes"] = _Touches(repositories["wishes"], touch, touches)
+    return given
+
+
+def _refuse(actor: Actor, access: Access) -> NoReturn:
+    raise StoreError(f"a {actor} may not {access.replace('_', ' the ')}: leave that to a person or a commit")
 
 
 class SiteStore:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from site_store import SiteStore
     from site_store.nodes.site_views import SiteViewRecord
     from site_store.records import Lease
-    from site_store.trees.published_views import Changes
+    from site_store.trees.site_cards import Changes
 
 CHANGES_SHOWN: Final = 20
 """Nodes of one version that are named."""

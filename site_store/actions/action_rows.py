@@ -14,8 +14,7 @@ from ulid import ULID
 
 from site_store.records import ActionListing, ActionRecord, ActionState, AuditRecord, StepState
 from site_store.sql.errors import no_action
-from site_store.sql.rows import filled
-from site_store.sql.storable import plain
+from site_store.sql.rows import filled, plain
 from site_store.tables import action, action_audit, action_report
 from strategy_lib.phase import GroupState, Phase
 

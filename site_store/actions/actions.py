@@ -26,7 +26,7 @@ from site_store.operations.tasks import plan_node_step
 from site_store.records import OPEN, ActionListing, ActionRecord, ActionState, AuditRecord, Lease, StepState
 from site_store.sql.errors import VersionChanged
 from site_store.sql.postgresql import insert, json_rows, one_at_a_time
-from site_store.sql.storable import require_names
+from site_store.sql.rows import require_names
 from site_store.status.leases import LedRepository
 from site_store.tables import action, action_audit, action_step, group_run
 

@@ -11,7 +11,7 @@ from ulid import ULID
 
 from site_store.actions.site_locks import require_free
 from site_store.designs.contents import newest_number
-from site_store.nodes.node_versions import require_versions
+from site_store.nodes.nodes import require_versions
 from site_store.nodes.repair_switches import ALL_SITES
 from site_store.nodes.unsent import next_op
 from site_store.sql.database import Repository

@@ -9,9 +9,12 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, select
 
 from design_rendering.reading.documents import Document
-from site_store.design_records import BufferMode, BufferRecord, CollectionRecord, DocumentKey
 from site_store.designs.contents import (
     EMPTY,
+    BufferMode,
+    BufferRecord,
+    CollectionRecord,
+    DocumentKey,
     Part,
     buffer_row,
     changed,
@@ -26,7 +29,7 @@ from site_store.designs.contents import (
 from site_store.sql.database import Repository
 from site_store.sql.errors import StoreError, ValueRefused
 from site_store.sql.postgresql import insert, one_at_a_time
-from site_store.sql.storable import require_names
+from site_store.sql.rows import require_names
 from site_store.tables import buffer, buffer_collection, document
 
 

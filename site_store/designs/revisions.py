@@ -14,11 +14,13 @@ from sqlalchemy import Connection, Row, Select, delete, select
 from sqlalchemy import insert as plain_insert
 
 from design_rendering.reading.documents import Document
-from site_store.design_records import KeptDesign, RevisionRecord, RevisionSecrets
 from site_store.designs import contents
 from site_store.designs.buffers import BufferChanged, BufferEmpty, clear, lock_documents, require_empty, require_version
 from site_store.designs.contents import (
+    KeptDesign,
     RevisionNotFound,
+    RevisionRecord,
+    RevisionSecrets,
     changed,
     digest_of,
     keep,
@@ -27,15 +29,13 @@ from site_store.designs.contents import (
     revision_parts,
 )
 from site_store.designs.objects import CommittedObjects, write_objects
-from site_store.designs.site_groups import write_order, write_racks, write_site_groups
-from site_store.designs.sites import newest_settings
+from site_store.designs.sites import newest_settings, write_order, write_racks, write_site_groups
+from site_store.nodes.goals import write_wanted
 from site_store.nodes.user_states import forget_states
-from site_store.nodes.wanted import write_wanted
 from site_store.records import PlannedGroup
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
-from site_store.sql.rows import filled
-from site_store.sql.storable import plain, require_names
+from site_store.sql.rows import filled, plain, require_names
 from site_store.status.object_changes import write_changes
 from site_store.tables import candidate, content, node, revision, revision_collection, site_group_node
 from site_store.tables import site as site_table

@@ -19,8 +19,7 @@ from site_store.records import GroupRecord, GroupStanding, GroupTurn, StepState
 from site_store.sql.database import Repository
 from site_store.sql.errors import StoreError
 from site_store.sql.postgresql import among
-from site_store.sql.rows import columns_of, filled
-from site_store.sql.storable import require_names
+from site_store.sql.rows import columns_of, filled, require_names
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.tables import action, action_step, group_node, group_run, task
 from site_store.tables.if_newest import GROUPS

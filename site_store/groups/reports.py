@@ -10,13 +10,12 @@ from sqlalchemy import Connection, select
 
 from site_store.actions.action_rows import read_action
 from site_store.groups.plans import read_groups
-from site_store.node_records import NodeTasks
-from site_store.operations.node_tasks import read_node_tasks
+from site_store.operations.node_tasks import NodeTasks, read_node_tasks
 from site_store.operations.operation_rows import read_operations
 from site_store.records import ActionRecord, EventRecord, GroupRecord, Operation
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import insert
-from site_store.sql.storable import plain
+from site_store.sql.rows import plain
 from site_store.status.events import read_events
 from site_store.tables import action_report
 

@@ -13,7 +13,7 @@ from strategy_lib.node_states.repair import RepairMode
 from strategy_lib.status.node_row import NodeRow
 
 if TYPE_CHECKING:
-    from site_store.node_table.state_rows import NodeStateRow, StateNote
+    from site_store.node_table.state_query import NodeStateRow, StateNote
     from site_store.nodes.node_errors import NodeErrorRecord
     from strategy_lib.node_states.publication import Version
 
@@ -29,7 +29,7 @@ class NodeQuery:
     text : only those whose name contains it.
     columns : only those where the column of this name (see `FILTERED_BY`) is so; of `node` and `error`, where it
         contains the text, whatever its case.
-    sort : one of `node_order.SORTED_BY`; `descending` from its end. Nodes that are alike are sorted by name.
+    sort : one of `node_query.SORTED_BY`; `descending` from its end. Nodes that are alike are sorted by name.
     limit : how many at most.
     after : what `NodePage.after` said; None: the first page.
     with_states : also what is published of each node, and what is set for it.

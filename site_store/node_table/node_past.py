@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, 
 
 from site_store.designs.sites import settings_column, settings_in
 from site_store.node_table.node_facts import NodePast, NodePastFacts, PastStates, RepairFacts
-from site_store.node_table.state_rows import is_there, state_columns, state_note, state_notes, state_row, with_states
+from site_store.node_table.state_query import is_there, state_columns, state_note, state_notes, state_row, with_states
 from site_store.nodes.node_errors import ERROR_FACTS, NodeErrorRecord, error_record, errors_of_node
 from site_store.nodes.nodes import node_row
 from site_store.nodes.repair_switches import ALL_SITES

@@ -23,11 +23,9 @@ from sqlalchemy import (
 )
 
 from site_store.node_table.node_facts import NodePage, NodePastFacts, NodeQuery, NodeStates
-from site_store.node_table.node_filters import filtered, require_sound
-from site_store.node_table.node_order import SORTED_BY, first_keys, in_order, place_behind
 from site_store.node_table.node_past import groups_in, groups_of_node, read_past
-from site_store.nodes.node_versions import read_versions
-from site_store.nodes.nodes import node_row
+from site_store.node_table.node_query import SORTED_BY, filtered, first_keys, in_order, place_behind, require_sound
+from site_store.nodes.nodes import node_row, read_versions
 from site_store.sql.database import Repository
 from site_store.sql.errors import ValueRefused
 from site_store.sql.postgresql import among, clock

@@ -24,8 +24,20 @@ from sqlalchemy import (
     union_all,
 )
 
-from site_store.node_table.state_query import UNSEEN, StateQuery, StateTotals, place_of, read_totals, require_sound
-from site_store.node_table.state_rows import NodeStateRow, is_there, state_columns, state_row, user_now, with_states
+from site_store.node_table.state_query import (
+    UNSEEN,
+    NodeStateRow,
+    StateQuery,
+    StateTotals,
+    is_there,
+    place_of,
+    read_totals,
+    require_sound,
+    state_columns,
+    state_row,
+    user_now,
+    with_states,
+)
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among
 from site_store.tables import node, node_view, site_group_node, user_state

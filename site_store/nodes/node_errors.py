@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 
 from site_store.nodes.chosen_tasks import MOMENT, THIS_ACTION, THIS_OP, THIS_SITE
-from site_store.nodes.node_versions import require_versions
+from site_store.nodes.nodes import require_versions
 from site_store.records import Operation, OperationStatus
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, among_parameter, by_code_point, insert, pairs_parameters, pairs_values

@@ -1,13 +1,18 @@
-"""Nodes of a site: what is wanted of each, and what was last done to it."""
+"""Nodes of a site: what is wanted of each, and what was last done to it; and the version of each record.
+
+`If-Match` names that version: every write raises it. Several records have one together.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, exists, literal, or_, select, true, update
 
 from site_store.sql.database import Repository
+from site_store.sql.errors import VersionChanged
 from site_store.sql.postgresql import among, insert, pairs
 from site_store.sql.rows import filled
 from site_store.tables import node, operation, task
@@ -91,3 +96,43 @@ class Nodes(Repository):
 def node_row(row: Row[*tuple[Any, ...]], groups: Iterable[str] = ()) -> NodeRow:
     """Return a row of `node` as a value, with the groups that it is in."""
     return filled(NodeRow, row, groups=tuple(groups))
+
+
+def require_versions(tx: Connection, site: str, versions: Mapping[str, int] | None) -> None:
+    """Make sure that records of nodes have these versions, and keep them so until the transaction ends.
+
+    Raises `VersionChanged`: one has another.
+    """
+    if not versions:
+        return
+    query = select(node.c.name, node.c.version).where(node.c.site == site, among(node.c.name, versions))
+    # In one order, so that of two writers one waits for the other.
+    found = {row.name: row.version for row in tx.execute(query.order_by(node.c.name).with_for_update())}
+    for name, version in sorted(versions.items()):
+        if found.get(name) != version:
+            raise VersionChanged(f"node {name}", version, found.get(name, 0))
+
+
+def common_version(versions: Mapping[str, int]) -> str:
+    """Return the version of records of nodes together: of one its own, of several a digest of names and versions."""
+    if len(versions) == 1:
+        return str(next(iter(versions.values())))
+    lines = "\n".join(f"{version} {name}" for name, version in sorted(versions.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()[:16]
+
+
+def words_for(nodes: Collection[str]) -> str:
+    """Return what an error calls these nodes."""
+    first, *others = sorted(nodes)
+    return f"{first} with {len(others)} more" if others else f"node {first}"
+
+
+def read_versions(tx: Connection, site: str, nodes: Collection[str]) -> dict[str, int]:
+    """Return the version of each of these records, as the caller's transaction sees them; of those that are there."""
+    query = select(node.c.name, node.c.version).where(node.c.site == site, among(node.c.name, nodes))
+    return {row.name: row.version for row in tx.execute(query)}
+
+
+def read_common_version(tx: Connection, site: str, nodes: Collection[str]) -> str:
+    """Return the version that records of nodes have together, as the caller's transaction sees them."""
+    return common_version(read_versions(tx, site, nodes))

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, delete, select, update
 from ulid import ULID
 
-from site_store.nodes.node_versions import read_common_version, words_for
+from site_store.nodes.nodes import read_common_version, words_for
 from site_store.sql.database import Repository
 from site_store.sql.errors import VersionChanged
 from site_store.sql.postgresql import among, clock, insert, names

@@ -1,17 +1,92 @@
-"""What the tasks of nodes say, read by node: its prepare, its deploy, and whether it was ready (rules 10 and 58)."""
+"""What the tasks of nodes say, read by node: its prepare, its deploy, and whether it was ready (rules 10 and 58).
+
+And what other groups of its action have in hand meanwhile (rules 8, 11 and 15).
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, select
 
-from site_store.node_records import NodeTasks, TaskRecord
+from site_store.records import OperationStatus
 from site_store.sql.postgresql import whole_joins
-from site_store.tables import group_node, operation, task
+from site_store.tables import group_node, group_run, operation, task
 from strategy_lib.node import NodeState, TaskStatus, node_state
-from strategy_lib.phase import Phase
+from strategy_lib.phase import GroupState, Phase
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """One phase of one node in an action: which operation has it, and what came of it.
+
+    `owner` is who is expected to do it, `fixed` what had to be repeated before it succeeded, and when.
+    """
+
+    status: TaskStatus
+    owner_group: str | None = None
+    op: int | None = None
+    error: str | None = None
+    provisioner_task: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+    owner: str | None = None
+    fixed: str | None = None
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing has come of it: it stands there since the action was planned."""
+        return self.status is TaskStatus.PENDING and self.error is None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTasks:
+    """A node in an action: its phases, the groups that it is in, and the state they add up to (rule 10).
+
+    `ready` is None where no group of the node asks whether it is ready.
+    """
+
+    node: str
+    groups: tuple[str, ...]
+    prepare: TaskRecord
+    deploy: TaskRecord
+    state: NodeState
+    ready: TaskRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OthersAtWork:
+    """The nodes of a group as one of its attempts sees them, while other groups are at work beside it (rule 11).
+
+    Attributes
+    ----------
+    states : of each node (rule 10).
+    phases : nodes that another group has in hand at this moment, each with the phase.
+    ops : the operations that have them in hand.
+    """
+
+    states: Mapping[str, NodeState]
+    phases: Mapping[str, Phase] = field(default_factory=dict)
+    ops: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Nodes of a group that were deployed, and are to be ready (rule 58).
+
+    Attributes
+    ----------
+    awaited : it is not known yet whether they are.
+    not_ready : they were not ready in time, or nobody asked them to the end.
+    """
+
+    awaited: frozenset[str] = frozenset()
+    not_ready: frozenset[str] = frozenset()
+
 
 prepare = task.alias("prepare")
 deploy = task.alias("deploy")
@@ -103,3 +178,81 @@ def _task(row: Row[*tuple[Any, ...]], phase: str, provisioner_tasks: dict[int | 
     facts = {fact: getattr(row, f"{phase}_{fact}") for fact in _FACTS}
     facts["status"] = TaskStatus(facts["status"])
     return TaskRecord(**facts, provisioner_task=provisioner_tasks.get(facts["op"]))
+
+
+_LIVE = (OperationStatus.INTENDED, OperationStatus.SUBMITTED)
+_MOST_READINGS = 3
+"""A task that ends between two statements of one reading is read again."""
+
+
+def read_others_at_work(tx: Connection, action_id: str, group: str, attempt: int) -> OthersAtWork:
+    """Return the states of a group's nodes, and which of them another group that is at work has in hand.
+
+    A node that an operation is at which nobody waits for any more is `unknown`: what comes of it will never be this
+    attempt's to learn.
+    """
+    for last in (*[False] * (_MOST_READINGS - 1), True):
+        found, is_sure = _read(tx, action_id, group, attempt)
+        if is_sure or last:
+            return found
+    raise AssertionError("the loop ends by returning")
+
+
+def _read(tx: Connection, action_id: str, group: str, attempt: int) -> tuple[OthersAtWork, bool]:
+    facts = (prepare.c.node, prepare.c.status, deploy.c.status, prepare.c.op, deploy.c.op)
+    with whole_joins(tx):
+        both = tx.execute(both_tasks(select(*facts), action_id, group)).all()
+    asked = select(task.c.node, task.c.status, task.c.op).where(
+        task.c.action_id == action_id,
+        task.c.phase == Phase.READY,
+        task.c.status.in_((*TROUBLED, TaskStatus.PROCESSING)),
+        task.c.node.in_(members_of(action_id, group)),
+    )
+    ready = {row.node: row for row in tx.execute(asked)}
+    own, live = _operations(tx, action_id, group, attempt)
+    states: dict[str, NodeState] = {}
+    phases: dict[str, Phase] = {}
+    ops: set[int] = set()
+    is_sure = True
+    for name, prepared, deployed, prepare_op, deploy_op in both:
+        seen = {Phase.PREPARE: TaskStatus(prepared), Phase.DEPLOY: TaskStatus(deployed)}
+        for phase, op in ((Phase.PREPARE, prepare_op), (Phase.DEPLOY, deploy_op)):
+            if seen[phase] is not TaskStatus.PROCESSING or op in own:
+                continue
+            if op in live:
+                phases[name] = phase
+                ops.add(op)
+            else:
+                seen[phase] = TaskStatus.UNKNOWN
+                is_sure = False
+        states[name] = node_state(seen[Phase.PREPARE], seen[Phase.DEPLOY])
+        if name not in ready or states[name] is not NodeState.SUCCESS:
+            continue
+        if ready[name].status != TaskStatus.PROCESSING:
+            states[name] = node_state(TaskStatus.SUCCESS, TaskStatus.SUCCESS, TaskStatus(ready[name].status))
+        elif ready[name].op in live:
+            phases[name] = Phase.READY
+            ops.add(ready[name].op)
+    return OthersAtWork(states, phases, frozenset(ops)), is_sure
+
+
+def _operations(tx: Connection, action_id: str, group: str, attempt: int) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the numbers of the attempt's own operations, and of those that other groups are at."""
+    rows = tx.execute(
+        select(operation.c.op, operation.c.group_name, operation.c.attempt, operation.c.status).where(
+            operation.c.action_id == action_id, operation.c.group_name.is_not(None)
+        )
+    ).all()
+    at_work = {
+        (row.name, row.attempt)
+        for row in tx.execute(
+            select(group_run.c.name, group_run.c.attempt).where(
+                group_run.c.action_id == action_id, group_run.c.state == GroupState.RUNNING
+            )
+        )
+    }
+    own = frozenset(row.op for row in rows if (row.group_name, row.attempt) == (group, attempt))
+    live = frozenset(
+        row.op for row in rows if row.status in _LIVE and (row.group_name, row.attempt) in at_work and row.op not in own
+    )
+    return own, live

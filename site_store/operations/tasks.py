@@ -23,20 +23,23 @@ from sqlalchemy import (
     update,
 )
 
-from site_store.node_records import NodeTasks, OthersAtWork, Readiness, TaskRecord
 from site_store.nodes.node_status import fail_nodes, provisioner_owner
 from site_store.nodes.unsent import number_as_wanted, write_unsent
 from site_store.operations.node_tasks import (
     TROUBLED,
+    NodeTasks,
+    OthersAtWork,
+    Readiness,
+    TaskRecord,
     both_tasks,
     deploy,
     members_of,
     only_not_ready,
     prepare,
     read_node_tasks,
+    read_others_at_work,
 )
 from site_store.operations.operation_rows import require_attempt, require_site
-from site_store.operations.others_at_work import read_others_at_work
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among, insert, names, pairs, whole_joins
 from site_store.status.events import EventKind, NewEvent, write_events

@@ -13,8 +13,7 @@ from sqlalchemy import Connection, Row, delete, insert, literal, select
 from site_store.records import EventRecord, Lease
 from site_store.sql.errors import NotFound
 from site_store.sql.postgresql import names
-from site_store.sql.rows import filled
-from site_store.sql.storable import plain
+from site_store.sql.rows import filled, plain
 from site_store.status.leases import LedRepository
 from site_store.tables import event
 

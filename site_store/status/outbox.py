@@ -11,8 +11,7 @@ from ulid import ULID
 
 from site_store.records import Lease
 from site_store.sql.postgresql import insert
-from site_store.sql.rows import filled
-from site_store.sql.storable import plain
+from site_store.sql.rows import filled, plain
 from site_store.status.events import EventNotFound
 from site_store.status.leases import LedRepository
 from site_store.status.status_records import DeliveryRecord, OutboxRecord

@@ -15,8 +15,7 @@ from site_store.records import OPEN
 from site_store.sql.database import Repository
 from site_store.sql.errors import NotFound, StoreError, VersionChanged, no_action
 from site_store.sql.postgresql import among, insert, one_at_a_time
-from site_store.sql.rows import filled
-from site_store.sql.storable import require_names, require_text
+from site_store.sql.rows import filled, require_names, require_text
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.status_records import ReportedLeaf, ReporterRecord
 from site_store.tables import action, owner, reported, reporter

@@ -47,7 +47,7 @@ from site_store.tables import (
     task,
     task_trouble,
 )
-from site_store.trees.site_troubles import MOST_TROUBLES
+from site_store.trees.leaf_queries import MOST_TROUBLES
 from site_store.trees.tree_facts import ActionBrief, StepFacts
 from site_store.trees.tree_times import last_update, node_times, operation_spans, operation_times
 from strategy_lib.node import TaskStatus

@@ -21,8 +21,16 @@ from site_store.sql.errors import no_action
 from site_store.sql.rows import json_list, listed, moment, moment_or_none
 from site_store.status.owner_queries import owners_by_name, owners_of_site, site_token, watched_from
 from site_store.status.status_records import ApprovalRecord, ReportedLeaf, StatusCount
-from site_store.trees.leaf_queries import leaf_page, leaf_pages, worst_leaves, worst_nodes
-from site_store.trees.site_troubles import MOST_TROUBLES, TROUBLED, Troubles, site_troubles
+from site_store.trees.leaf_queries import (
+    MOST_TROUBLES,
+    TROUBLED,
+    Troubles,
+    leaf_page,
+    leaf_pages,
+    site_troubles,
+    worst_leaves,
+    worst_nodes,
+)
 from site_store.trees.tree_facts import (
     ActionBrief,
     ActionFacts,

@@ -67,12 +67,12 @@ FLOORS = {
     ),
     "site_store": (
         "__main__ store",
-        "groups limited node_table restoring trees",
+        "groups node_table restoring trees",
         "actions",
         "designs operations",
         "nodes",
         "migrations status",
-        "design_records node_records records sql tables",
+        "records sql tables",
     ),
     "site_engine": (
         "controller",

@@ -14,7 +14,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from site_engine.node_states.overrides import named_nodes, not_published, set_states
 from site_store import AskedState, SiteStore
-from site_store.nodes.node_versions import common_version, words_for
+from site_store.nodes.nodes import common_version, words_for
 from site_store.nodes.user_states import UserStateChange
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers

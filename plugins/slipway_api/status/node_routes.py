@@ -15,8 +15,7 @@ from pydantic import BaseModel, Field
 
 from site_engine.trees.nodes import action_nodes, node_history, site_nodes
 from site_store import NodeQuery
-from site_store.node_table.node_filters import FILTERED_BY
-from site_store.node_table.node_order import SORTED_BY
+from site_store.node_table.node_query import FILTERED_BY, SORTED_BY
 from slipway_api.actions.lookup import ActionId, find_action
 from slipway_api.documents.node_differences import NodeDifference, node_differences
 from slipway_api.http import airflow_access as access

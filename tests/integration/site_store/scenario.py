@@ -19,7 +19,7 @@ from site_store import (
     PlannedGroup,
     SiteStore,
 )
-from site_store.nodes.wanted import write_wanted
+from site_store.nodes.goals import write_wanted
 from site_store.tables import event
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState, Phase, Reason

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from site_store import BufferMode, SiteStore, StoreError
-from site_store.limited import WRITES
+from site_store.store import WRITES
 from strategy_lib.actors import Access, Actor, may
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design

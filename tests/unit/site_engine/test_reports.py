@@ -12,7 +12,7 @@ from site_engine.kinds import STEP_FAILED, kind_of
 from site_engine.plans.site_rehearsals import simulate_plan
 from site_store import ActionRecord, ActionState, EventRecord, Operation, OperationStatus, PlannedGroup, TaskRecord
 from site_store.groups.reports import ReportInput
-from site_store.node_records import NodeTasks
+from site_store.operations.node_tasks import NodeTasks
 from site_store.records import GroupRecord
 from strategy_lib.node import NodeState, TaskStatus, node_state
 from strategy_lib.phase import NODE_STEPS, GroupState, Phase, Reason, Verdict

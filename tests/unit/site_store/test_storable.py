@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from site_store.sql.storable import plain
+from site_store.sql.rows import plain
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ WRITERS = {
     "operations/outcomes.py _mark_relabelled": "operations/outcomes.py _mark_relabelled",
 }
 # Names of columns for those who read.
-READERS = {"node_table/node_filters.py NODE_COLUMNS"}
+READERS = {"node_table/node_query.py NODE_COLUMNS"}
 # A task says what its node was done for, and changes nothing of the node.
 OF_TASKS = {"nodes/unsent.py number_as_wanted", "nodes/unsent.py forget_numbers"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, func, select
 
 from site_store import NewRevision, PlannedGroup, SiteStore, ValueRefused
-from site_store.designs.site_groups import write_site_groups
+from site_store.designs.sites import write_site_groups
 from site_store.tables import status_count
 from strategy_lib.strategy import Group
 from tests.integration.site_store.scenario import SITE, want

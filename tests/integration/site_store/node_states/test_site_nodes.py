@@ -11,7 +11,7 @@ from sqlalchemy import Connection, insert
 
 from site_store import NodeQuery, ValueRefused
 from site_store.node_table.node_facts import NodeStates
-from site_store.node_table.node_filters import FILTERED_BY
+from site_store.node_table.node_query import FILTERED_BY
 from site_store.node_table.site_nodes import _facts
 from site_store.tables import node, node_view, user_state
 from tests.integration.site_engine.trees.tree_scenario import PROVISIONER, change, commit

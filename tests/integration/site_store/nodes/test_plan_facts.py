@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from site_engine.node_lists import keep_list
 from site_store import AskedState, PlannedGroup, SiteStore
-from site_store.designs.site_groups import write_site_groups
+from site_store.designs.sites import write_site_groups
 from site_store.tables import node
 from site_store.trees.plan_facts import TIMED
 from strategy_lib.node_states.generated import NodeAvailability
