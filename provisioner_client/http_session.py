@@ -17,6 +17,7 @@ import requests
 from requests.auth import AuthBase
 
 from design_rendering.redaction import HIDDEN
+from provisioner_client.designs import HiddenAddress
 from provisioner_client.errors import (
     AuthenticationFailed,
     ProvisionerError,
@@ -24,7 +25,6 @@ from provisioner_client.errors import (
     ProvisionerRefused,
     ProvisionerUnavailable,
 )
-from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_errors import NO_MESSAGE, ErrorShape, ErrorText, from_transport, one_line, read_error
 from provisioner_client.http_settings import (
     AS_SHIPPED,

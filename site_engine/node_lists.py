@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from provisioner_client.listed_nodes import node_from_data, node_to_data
 from provisioner_client.protocol import ListedNode
+from provisioner_client.shared_lists import node_from_data, node_to_data
 from site_store import StoreError
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.parsing.bounded_json import read_json

@@ -25,8 +25,8 @@ from api_client.airflow_health import AirflowHealth
 from api_client.session import ApiSession, RequestRefused
 from api_client.slipway import SlipwayClient
 from provisioner_client.finite_range import FiniteRange
-from provisioner_client.node_agent.asking import read_site_key
 from provisioner_client.node_agent.listener import AgentListener
+from provisioner_client.node_agent.request import read_site_key
 from provisioner_client.private_files import read_private
 from site_engine.controller.controller import Controller, Job, close_dead_actions, pause_after
 from site_engine.controller.follow import Followed, follow_unfinished

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from provisioner_client.node_agent.asking import SiteAsker, read_site_key
+from provisioner_client.node_agent.request import SiteAsker, read_site_key
 from site_engine.errors import StepError
 from site_engine.groups.attempt import GroupRequest, GroupSubject, StillBeside
 from site_engine.kinds import Override

@@ -15,7 +15,7 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from provisioner_client.node_agent.asking import SiteAsker
+from provisioner_client.node_agent.request import SiteAsker
 from site_engine.operations.readiness import ask_in_turn
 from site_engine.operations.wait import PhaseTimes, StillRunning
 from site_engine.process import process_identity

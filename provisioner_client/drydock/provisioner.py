@@ -12,8 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from provisioner_client.designs import DesignSource, DesignValidation
-from provisioner_client.drydock.evidence import evidence_from, with_cause, with_list
+from provisioner_client.designs import DesignSource, DesignValidation, HiddenAddress
 from provisioner_client.drydock.request_parts import (
     check_design_ref,
     checked_names,
@@ -24,10 +23,23 @@ from provisioner_client.drydock.request_parts import (
 )
 from provisioner_client.drydock.submission import Submission, SubmissionPolicy
 from provisioner_client.drydock.task_list import API, TaskList, task_data
-from provisioner_client.drydock.task_tree import task_of_node, tree_from, with_task_of_node
+from provisioner_client.drydock.task_tree import (
+    evidence_from,
+    task_of_node,
+    tree_from,
+    with_cause,
+    with_list,
+    with_task_of_node,
+)
 from provisioner_client.drydock.tokens import NoToken, asked_by
-from provisioner_client.drydock.validation_answer import judges_the_design, validation_from
-from provisioner_client.drydock.wire import checked_task, nodes_from, selected_from, task_from
+from provisioner_client.drydock.wire import (
+    checked_task,
+    judges_the_design,
+    nodes_from,
+    selected_from,
+    task_from,
+    validation_from,
+)
 from provisioner_client.errors import (
     AuthenticationFailed,
     DesignEmpty,
@@ -39,10 +51,8 @@ from provisioner_client.errors import (
     SubmissionRefused,
     TaskNotFound,
 )
-from provisioner_client.hidden_address import HiddenAddress
 from provisioner_client.http_session import HttpSession, TokenSource
 from provisioner_client.http_settings import AS_SHIPPED, HttpSettings, checked_url, identity_of
-from provisioner_client.listed_nodes import shared_nodes
 from provisioner_client.protocol import (
     ACTIONS,
     LONG_AGO,
@@ -54,7 +64,7 @@ from provisioner_client.protocol import (
     TaskTree,
     unguarded,
 )
-from provisioner_client.shared_lists import UNSHARED, SharedLists
+from provisioner_client.shared_lists import UNSHARED, SharedLists, shared_nodes
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector

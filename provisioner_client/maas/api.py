@@ -24,8 +24,7 @@ from provisioner_client.http_session import HttpSession
 from provisioner_client.http_settings import seconds_until
 from provisioner_client.maas.api_key import LARGEST_SKEW
 from provisioner_client.maas.events import Event, EventPage, read_events
-from provisioner_client.maas.machine import Machine, read_machines
-from provisioner_client.maas.set_up import SetUp, read_set_up
+from provisioner_client.maas.machine import Machine, SetUp, read_machines, read_set_up
 from provisioner_client.maas.tasks.task_tag import TaskTag, read_tag
 
 PATH: Final = "/api/2.0"

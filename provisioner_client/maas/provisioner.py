@@ -23,19 +23,18 @@ from provisioner_client.errors import (
 )
 from provisioner_client.http_session import HttpSession
 from provisioner_client.http_settings import AS_SHIPPED, HttpSettings, checked_url, identity_of
-from provisioner_client.listed_nodes import shared_nodes
 from provisioner_client.maas.api import PATH, MaasApi, is_maas
 from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
 from provisioner_client.maas.changes import SiteChanges, listed_nodes
 from provisioner_client.maas.design import Design, DesignReader, by_name, validation_of
 from provisioner_client.maas.inventory import Inventory, inventory
 from provisioner_client.maas.machine import Machine
-from provisioner_client.maas.power import power_on
 from provisioner_client.maas.selection import select
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn
 from provisioner_client.maas.tasks.driver import Driver, TaskSettings
 from provisioner_client.maas.tasks.evidence import evidence_of, reasons, task_of, tree_of
 from provisioner_client.maas.tasks.ledger import Ledger
+from provisioner_client.maas.tasks.machine_acts import power_on
 from provisioner_client.maas.tasks.next_step import Act, next_step
 from provisioner_client.maas.tasks.submission import Submission
 from provisioner_client.maas.tasks.task_tag import Settled, TaskTag, is_tag_name
@@ -49,7 +48,7 @@ from provisioner_client.protocol import (
     TaskTree,
     unguarded,
 )
-from provisioner_client.shared_lists import NOT_SHARED, Locks, Shared, SharedLock
+from provisioner_client.shared_lists import NOT_SHARED, Locks, Shared, SharedLock, shared_nodes
 from strategy_lib.outcome import Evidence
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector

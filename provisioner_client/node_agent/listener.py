@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import resource
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,15 +12,13 @@ from heapq import heappop, heappush
 from typing import Final
 
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.node_agent.request import AgentSilent, Asker, OutOfSockets, ask
+from provisioner_client.node_agent.request import AgentSilent, Asker, OutOfSockets, ask, connections_left
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks
 from strategy_lib.settings import Proxy, SettingError
 
 log = logging.getLogger("slipway.controller")
 
-_FILES_LEFT: Final = 256
-"""How many files and sockets of this process stay free for other work."""
 _MOST_CONNECTING: Final = 500
 """At most this many connections are opened at once. The others wait, and do not count as silent."""
 _MOST_TOLD: Final = 20
@@ -271,13 +268,3 @@ class AgentListener:
         if kind not in known.told and len(known.told) < _MOST_TOLD:
             known.told.add(kind)
             log.warning("Site %s: %s", site, text)
-
-
-def connections_left(most: int) -> int:
-    """Return how many connections this process may open for this, `most` at most; its limit is raised if it can."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < most + _FILES_LEFT:
-        enough = most + _FILES_LEFT if hard == resource.RLIM_INFINITY else min(hard, most + _FILES_LEFT)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
-        soft = enough
-    return most if soft == resource.RLIM_INFINITY else max(1, min(most, soft - _FILES_LEFT))

@@ -1,4 +1,7 @@
-"""One request to the agent of a node, as a coroutine: signed, bounded in time and size, without redirects."""
+"""Asking the agents of nodes: one request as a coroutine, signed, bounded in time and size, without redirects.
+
+Of many nodes each gets one short question, so many at once, in any event loop.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,33 @@ import asyncio
 import errno
 import hashlib
 import hmac
+import resource
 import secrets
 import socket
 import ssl
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 from provisioner_client.errors import ProvisionerError
+from provisioner_client.node_agent.agent import SHORTEST_KEY
+from provisioner_client.private_files import read_private
 from strategy_lib.node_states.reported import Reported, read_word
 from strategy_lib.parsing.bounded_json import read_json
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks
-from strategy_lib.settings import SLIPWAY_NODE_PROXY, Proxy
+from strategy_lib.settings import SLIPWAY_NODE_KEY_FILE, SLIPWAY_NODE_NETWORKS, SLIPWAY_NODE_PROXY, Proxy, SettingError
 
 LONGEST_ANSWER: Final = 64 * 1024
 BEYOND_WAIT: Final = 5.0
 """Seconds that a request may take beyond the time for which it is to wait."""
 
+_FILES_LEFT: Final = 256
+"""How many files and sockets of this process stay free for other work."""
 _OWN_LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EADDRNOTAVAIL})
 
 
@@ -177,3 +187,81 @@ def _why_refused(body: bytes) -> str:
 
 def _signature(key: bytes, *parts: bytes) -> str:
     return hmac.new(key, b"\n".join(parts), hashlib.sha256).hexdigest()
+
+
+Answer = Reported | str
+"""What a node says of itself, or why there is no answer that counts."""
+
+
+def read_site_key(environ: Mapping[str, str], site: str) -> bytes:
+    """Return the key of a site, from the file that `SLIPWAY_NODE_KEY_FILE` names; `{site}` there is the site's name.
+
+    Raises `SettingError`: there is no such file, others may read it, or what it has is no key.
+    """
+    variable = SLIPWAY_NODE_KEY_FILE.name
+    named = SLIPWAY_NODE_KEY_FILE.read(environ)
+    if not named:
+        raise SettingError(variable, f"set it to a file with the key of site {site}; {{site}} in it is the site's name")
+    if "{site}" in named and ("/" in site or site.startswith(".")):
+        raise SettingError(variable, f"{site!r} is no name for a file")
+    return read_private(Path(named.replace("{site}", site)), variable, SHORTEST_KEY).encode()
+
+
+async def ask_nodes(asker: Asker, urls: Mapping[str, str], most: int) -> dict[str, Answer]:
+    """Ask each of these nodes once for its state; none of them waits, and each has answered within 5 seconds or not.
+
+    A node that could not be asked, as this process has no socket left for it, is not in the answer.
+
+    Parameters
+    ----------
+    urls : node to where its agent is asked.
+    most : so many are asked at once (`max_agent_connections`).
+    """
+    answers: dict[str, Answer] = {}
+    left = iter(sorted(urls.items()))
+
+    async def take_turns() -> None:
+        for name, url in left:
+            try:
+                answers[name] = await ask(asker, url, "", 0.0)
+            except AgentSilent as error:
+                answers[name] = error.detail
+            except OutOfSockets:
+                await asyncio.sleep(0.1)
+
+    await asyncio.gather(*(take_turns() for _ in range(min(connections_left(most), len(urls)))))
+    return answers
+
+
+class SiteAsker:
+    """Asks nodes of sites, each with the key of its site, which is read again each time.
+
+    Parameters
+    ----------
+    environ : where `SLIPWAY_NODE_KEY_FILE` stands, and `SLIPWAY_NODE_PROXY` and `SLIPWAY_NODE_NETWORKS` if they are.
+    name : of this process: a second request of one asker answers its first.
+    """
+
+    def __init__(self, environ: Mapping[str, str], name: str) -> None:
+        self._environ = environ
+        self._name = name
+
+    async def __call__(self, site: str, urls: Mapping[str, str], most: int) -> Mapping[str, Answer]:
+        """Ask these nodes of a site once.
+
+        Raises `SettingError`: nobody can be asked.
+        """
+        key = await asyncio.to_thread(read_site_key, self._environ, site)
+        proxy = SLIPWAY_NODE_PROXY.read(self._environ)
+        networks = NodeNetworks(SLIPWAY_NODE_NETWORKS.read(self._environ))
+        return await ask_nodes(Asker(key, self._name, proxy=proxy, networks=networks), urls, most)
+
+
+def connections_left(most: int) -> int:
+    """Return how many connections this process may open for this, `most` at most; its limit is raised if it can."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < most + _FILES_LEFT:
+        enough = most + _FILES_LEFT if hard == resource.RLIM_INFINITY else min(hard, most + _FILES_LEFT)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
+        soft = enough
+    return most if soft == resource.RLIM_INFINITY else max(1, min(most, soft - _FILES_LEFT))

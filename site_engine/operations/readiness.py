@@ -36,7 +36,7 @@ Answer = Reported | str
 
 
 class AskNodes(Protocol):
-    """Asks nodes of a site once, at most so many at the same time; `provisioner_client.node_agent.asking` does."""
+    """Asks nodes of a site once, at most so many at the same time; `provisioner_client.node_agent.request` does."""
 
     def __call__(self, site: str, urls: Mapping[str, str], most: int, /) -> Awaitable[Mapping[str, Answer]]:
         """Return what each node says, or why there is no answer. Raises `SettingError`: nobody can be asked."""

@@ -59,11 +59,11 @@ FLOORS = {
     "provisioner_client": (
         "factory",
         "drydock maas",
-        "connection http_session listed_nodes",
-        "http_errors http_settings",
+        "connection http_session",
+        "http_errors http_settings shared_lists",
         "redacting simulator",
-        "node_agent protocol shared_lists",
-        "designs errors finite_range hidden_address private_files",
+        "node_agent protocol",
+        "designs errors finite_range private_files",
     ),
     "site_store": (
         "__main__ store",

@@ -23,13 +23,12 @@ from provisioner_client.maas.api import BATCH, MaasApi
 from provisioner_client.maas.machine import FAILED, Machine, Status
 from provisioner_client.maas.selection import LabelWords
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn, TurnLost
-from provisioner_client.maas.tasks.doubts import Doubts
+from provisioner_client.maas.tasks.doubts import Doubts, doubt_about, refusal_of
 from provisioner_client.maas.tasks.evidence import scripts_of_status
 from provisioner_client.maas.tasks.ledger import Ledger
 from provisioner_client.maas.tasks.machine_acts import MachineActs, was_set
 from provisioner_client.maas.tasks.next_step import COMMISSIONED_FROM, Act, NextStep, next_step
 from provisioner_client.maas.tasks.progress import reason_of_status
-from provisioner_client.maas.tasks.refusals import doubt_about, refusal_of
 from provisioner_client.maas.tasks.relabelling import relabel
 from provisioner_client.maas.tasks.task_tag import Settled
 from provisioner_client.protocol import unguarded

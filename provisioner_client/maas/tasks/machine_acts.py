@@ -1,19 +1,29 @@
-"""What is asked of one machine for its next step, one request after the other."""
+"""What is asked of one machine for its next step, one request after the other; and, of no task, the power of machines.
+
+Of the power nothing is kept in MAAS: what runs on a machine that is powered on stays.
+"""
 
 from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from provisioner_client.errors import ProvisionerError, ProvisionerProtocolError, ProvisionerUnavailable
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    ProvisionerError,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+)
 from provisioner_client.maas.api import MaasApi
-from provisioner_client.maas.set_up import SetUp
+from provisioner_client.maas.design import by_name
+from provisioner_client.maas.machine import Machine, SetUp
 from provisioner_client.maas.tasks.deploy_turn import DeployTurn
+from provisioner_client.maas.tasks.doubts import doubt_about, refusal_of
 from provisioner_client.maas.tasks.next_step import Act, NextStep
 from provisioner_client.maas.tasks.progress import Progress
-from provisioner_client.maas.tasks.refusals import doubt_about
 from provisioner_client.maas.tasks.task_tag import Order, Settled
 
 log = logging.getLogger(__name__)
@@ -186,3 +196,44 @@ def set_up_operations(order: Order) -> list[tuple[str, Fields]]:
 def was_set(order: Order) -> dict[str, str]:
     """Return what of a machine is set up, and how the design calls it."""
     return {what: text for what in ("network", "storage") if (text := getattr(order, what))}
+
+
+def power_on(api: MaasApi, names: Collection[str]) -> dict[str, str]:
+    """Ask for the power of machines of the site, each once; return why it was not, of those that stay as they are.
+
+    Raises `ProvisionerError`: MAAS cannot be asked at all.
+    """
+    refused = {}
+    for name in sorted(set(names)):
+        # Each right before: a BMC takes seconds, and somebody else may have the next machine by then.
+        same = by_name(api.machines_of("hostname", [name])).get(name, [])
+        why = _why_not(api, same)
+        if not why:
+            try:
+                api.act(same[0].system_id, "power_on", ())
+            except (ProvisionerRefused, ProvisionerUnavailable, ProvisionerProtocolError) as trouble:
+                if _is_of_all(trouble):
+                    raise
+                is_refused = isinstance(trouble, ProvisionerRefused)
+                why = refusal_of(Act.POWER_ON, name, same[0].system_id, trouble) if is_refused else trouble.detail
+        if why:
+            refused[name] = why
+    return refused
+
+
+def _why_not(api: MaasApi, same: Sequence[Machine]) -> str:
+    if len(same) != 1:
+        return f"MAAS has {len(same)} machines of this name in {api.limits}"
+    (machine,) = same
+    if machine.is_owned_by_other(api.account):
+        return f"it is {machine.owner}'s in MAAS"
+    if machine.can_power_on and machine.locked:
+        return "it is locked in MAAS: unlock it there"
+    return "" if machine.can_power_on else f"it is {machine.shown}, power {machine.power_state or 'not known'}"
+
+
+def _is_of_all(trouble: ProvisionerError) -> bool:
+    """Whether what went wrong says nothing of one machine: MAAS is not reached, or refuses the key."""
+    if isinstance(trouble, ProvisionerUnavailable):
+        return not trouble.reached
+    return isinstance(trouble, AuthenticationFailed) and trouble.status == 401

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from provisioner_client.maas.events import ACQUIRE, COMMISSION, DEPLOY, MARKED_BROKEN, RELEASE, Event
-from provisioner_client.maas.machine import FAILED, STATUS_NAMES, Machine, Status
-from provisioner_client.maas.set_up import SetUp, find_set_up
+from provisioner_client.maas.machine import FAILED, STATUS_NAMES, Machine, SetUp, Status, find_set_up
 from provisioner_client.protocol import TaskMessage
 
 _REQUESTS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -1,8 +1,13 @@
-"""Starting a task once, whatever is lost on the way (rule 12): its tag first, then each machine's turn."""
+"""Starting a task once, whatever is lost on the way (rule 12): its tag first, then each machine's turn.
+
+Tags of tasks that are over are deleted then: their results were taken in long ago. What cannot be deleted now is
+deleted by a later task.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
@@ -22,10 +27,11 @@ from provisioner_client.maas.design import NODE, Design, DesignReader, by_name, 
 from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.driver import Driver
 from provisioner_client.maas.tasks.ledger import Ledger
-from provisioner_client.maas.tasks.sweeping import Sweeper
-from provisioner_client.maas.tasks.task_tag import Order, Settled, TaskTag
+from provisioner_client.maas.tasks.task_tag import TASK, Order, Settled, TaskTag
 from provisioner_client.protocol import ACTIONS
 from strategy_lib.phase import Phase
+
+log = logging.getLogger(__name__)
 
 _WITHOUT_DESIGN = (Phase.DESTROY, Phase.RELEASE, Phase.PREPARE)
 """What is removed from a site need not stand in any design any more."""
@@ -54,7 +60,6 @@ class Submission:
     ) -> None:
         self._api, self._driver, self._designs = api, driver, designs
         self._sleep, self._now = sleep, now
-        self._sweeper = Sweeper(api, now)
         self._older_tags: set[str] = set()
 
     def of_site(self, phase: Phase, check: Callable[[], Settled], reference: str, guard: Callable[[], None]) -> TaskTag:
@@ -63,7 +68,7 @@ class Submission:
         if tag is None:
             said = {"": check()}
             tag = self._make(TaskTag(reference, ACTIONS[phase], "", 0, {}, said, self._api.limits), guard)
-            self._sweeper.sweep_site(reference, guard)
+            self._sweep_site(reference, guard)
         return _checked(tag, phase)
 
     def of_nodes(
@@ -91,7 +96,7 @@ class Submission:
             self._look_until(ledger, self._driver.settings.settle - sent_ago)
         self._drive(ledger, phase, design, guard)
         older, self._older_tags = self._older_tags - {reference}, set()
-        self._sweeper.sweep_machines(older, guard)
+        self._sweep_machines(older, guard)
         return ledger
 
     def _planned(self, phase: Phase, source: DesignSource, names: Sequence[str], reference: str) -> TaskTag:
@@ -208,8 +213,51 @@ class Submission:
             self._sleep(delay)
             ledger.read()
 
+    def _sweep_machines(self, names: Iterable[str], guard: Callable[[], None]) -> None:
+        """Delete those of these tags, which stand on the machines of a new task, whose tasks are over."""
+        for name in sorted(names):
+            try:
+                tag = self._api.task(name)
+                if tag is None:
+                    continue
+                ledger = Ledger(self._api, tag, self._now)
+                ledger.read()
+                if ledger.is_over():
+                    guard()
+                    self._api.delete_tag(name)
+            except ProvisionerProtocolError:
+                continue  # somebody else's tag
+            except ProvisionerError as trouble:
+                log.info("tags of earlier tasks stay in MAAS for now: %s", trouble)
+                return
+
+    def _sweep_site(self, reference: str, guard: Callable[[], None]) -> None:
+        """Delete the tags that stand on no machine, of earlier tasks than this one: nobody finds them else.
+
+        These are tasks of the whole site, and those of earlier actions that acted on no machine. One action at a time
+        is on a site, so that nobody waits for them.
+        """
+        try:
+            for tag in self._api.tasks():
+                if tag.site == self._api.limits and _may_go(tag, reference):
+                    guard()
+                    self._api.delete_tag(tag.reference)
+        except ProvisionerError as trouble:
+            log.info("tags of earlier tasks of the site stay in MAAS for now: %s", trouble)
+
 
 def _checked(tag: TaskTag, phase: Phase) -> TaskTag:
     if tag.action != ACTIONS[phase]:
         raise ProvisionerRefused(f"reference {tag.reference} belongs to another task, {tag.action}")
     return tag
+
+
+def _may_go(tag: TaskTag, reference: str) -> bool:
+    this, other = TASK.fullmatch(reference), TASK.fullmatch(tag.reference)
+    if this is None or other is None:
+        return False
+    is_earlier_action = other["action"] < this["action"]
+    is_earlier = is_earlier_action or (other["action"] == this["action"] and int(other["op"]) < int(this["op"]))
+    if not tag.orders and "" in tag.settled:
+        return is_earlier
+    return is_earlier_action and tag.orders.keys() <= tag.settled.keys()

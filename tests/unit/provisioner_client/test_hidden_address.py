@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner_client.hidden_address import HiddenAddress
+from provisioner_client.designs import HiddenAddress
 
 TOKEN = "cAnArY-0123456789-abcd"
 HTTP = f"https://slipway.test:8443/slipway/d/{TOKEN}"

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner_client.node_agent.asking import SiteAsker, ask_nodes
-from provisioner_client.node_agent.request import Asker
+from provisioner_client.node_agent.request import Asker, SiteAsker, ask_nodes
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.settings import SettingError

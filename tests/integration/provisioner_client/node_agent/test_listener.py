@@ -16,9 +16,16 @@ import provisioner_client.node_agent.listener as listener_file
 import provisioner_client.node_agent.request as request_file
 from provisioner_client.errors import ProvisionerError
 from provisioner_client.node_agent.agent import signature
-from provisioner_client.node_agent.asking import ask_nodes, read_site_key
 from provisioner_client.node_agent.listener import AgentListener, Pace
-from provisioner_client.node_agent.request import LONGEST_ANSWER, AgentSilent, Asker, ask, read_answer
+from provisioner_client.node_agent.request import (
+    LONGEST_ANSWER,
+    AgentSilent,
+    Asker,
+    ask,
+    ask_nodes,
+    read_answer,
+    read_site_key,
+)
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.settings import SettingError

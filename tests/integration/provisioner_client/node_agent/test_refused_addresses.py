@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from provisioner_client.node_agent.asking import SiteAsker
-from provisioner_client.node_agent.request import AgentSilent, Asker, ask
+from provisioner_client.node_agent.request import AgentSilent, Asker, SiteAsker, ask
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL

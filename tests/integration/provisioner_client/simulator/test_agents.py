@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from provisioner_client.node_agent.asking import SiteAsker
-from provisioner_client.node_agent.request import AgentSilent, Asker, ask
+from provisioner_client.node_agent.request import AgentSilent, Asker, SiteAsker, ask
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.settings import SLIPWAY_NODE_PROXY

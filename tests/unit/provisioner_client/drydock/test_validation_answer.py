@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from provisioner_client.designs import DesignMessage
-from provisioner_client.drydock.validation_answer import MOST_MESSAGES, validation_from
+from provisioner_client.designs import DesignMessage, HiddenAddress
+from provisioner_client.drydock.wire import MOST_MESSAGES, validation_from
 from provisioner_client.errors import ProvisionerProtocolError
-from provisioner_client.hidden_address import HiddenAddress
 
 DESIGN = HiddenAddress("http://slipway.test/design/1")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from provisioner_client.drydock.evidence import evidence_from
+from provisioner_client.drydock.task_tree import evidence_from
 from provisioner_client.drydock.wire import (
     nodes_from,
     selected_from,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from provisioner_client.maas.set_up import SetUp, find_set_up, read_set_up
+from provisioner_client.maas.machine import SetUp, find_set_up, read_set_up
 from provisioner_client.simulator.maas.machines.hardware import hardware_fields
 
 MACHINE = hardware_fields("abc123", 0, None, "flat", "auto")
