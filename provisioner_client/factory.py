@@ -5,7 +5,7 @@ A new backend is a package beside `drydock/` and a row of `FACTORY`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from provisioner_client.connection import ConnectionValues, secrets_of
@@ -26,41 +26,30 @@ class ProvisionerFactory:
 
     Parameters
     ----------
-    rows : a type of connection, what people call its backend, and the backend. The first row is for connections whose
-        type says nothing.
-
-    Raises
-    ------
-    ValueError : two backends are registered for one type; the text names both.
+    rows : by the type of connection: what people call its backend, and the backend. The first row is for connections
+        whose type says nothing.
     """
 
-    def __init__(self, *rows: tuple[str, str, Backend]) -> None:
-        self._backends: dict[str, Backend] = {}
-        self._names = {kind: name for kind, name, _ in rows}
-        for kind, _, backend in rows:
-            if kind in self._backends:
-                both = (self._backends[kind], backend)
-                names = " and ".join(f"{one.__module__}.{one.__qualname__}" for one in both)
-                raise ValueError(f"two backends for connections of the type {kind!r}: {names}")
-            self._backends[kind] = backend
+    def __init__(self, rows: Mapping[str, tuple[str, Backend]]) -> None:
+        self._rows = rows
 
     @property
     def types(self) -> tuple[str, ...]:
         """All types of connections that have a backend."""
-        return tuple(sorted(self._backends))
+        return tuple(sorted(self._rows))
 
     @property
     def names(self) -> tuple[str, ...]:
         """What people call the backends, in the order of their rows."""
-        return tuple(dict.fromkeys(self._names.values()))
+        return tuple(dict.fromkeys(name for name, _ in self._rows.values()))
 
     def used_type(self, kind: str) -> str:
         """Return the type itself where it has a backend, else the first row's."""
-        return kind if kind in self._backends else next(iter(self._backends))
+        return kind if kind in self._rows else next(iter(self._rows))
 
     def name(self, kind: str) -> str:
         """Return what people call the backend that `used_type` leads to."""
-        return self._names[self.used_type(kind)]
+        return self._rows[self.used_type(kind)][0]
 
     def connect(
         self,
@@ -82,21 +71,22 @@ class ProvisionerFactory:
         ------
         ValueError : no backend speaks for connections of this type, or the backend cannot use the connection's values.
         """
-        backend = self._backends.get(connection.type)
-        if backend is None:
+        if connection.type not in self._rows:
             known = ", ".join(self.types)
             raise ValueError(f"no provisioner has connections of the type {connection.type!r}: choose {known}")
         redact = without(secrets_of(connection), redact)
-        made = backend(connection, redact, context_marker)
+        made = self._rows[connection.type][1](connection, redact, context_marker)
         secrets = made.secrets if isinstance(made, FetchesTokens) else tuple
         return RedactingProvisioner(made, redact, secrets, observer)
 
 
 FACTORY: Final = ProvisionerFactory(
-    ("drydock", "Drydock", connect_drydock),
-    ("maas", "MAAS", connect_maas),
-    # Connections that are written as a URL, or were made before the type counted.
-    ("http", "Drydock", connect_drydock),
-    ("https", "Drydock", connect_drydock),
-    ("generic", "Drydock", connect_drydock),
+    {
+        "drydock": ("Drydock", connect_drydock),
+        "maas": ("MAAS", connect_maas),
+        # Connections that are written as a URL, or were made before the type counted.
+        "http": ("Drydock", connect_drydock),
+        "https": ("Drydock", connect_drydock),
+        "generic": ("Drydock", connect_drydock),
+    }
 )

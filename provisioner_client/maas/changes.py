@@ -6,11 +6,12 @@ makes no event is looked for: power once a minute, all else with the whole list 
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from provisioner_client.maas.api import MaasApi
 from provisioner_client.maas.design import by_name
@@ -19,7 +20,6 @@ from provisioner_client.maas.machine import Machine
 from provisioner_client.maas.tasks.ledger import OVERLAP
 from provisioner_client.protocol import ListedNode, NodeChanges
 from strategy_lib.outcome import NodeCondition
-from strategy_lib.parsing.bounded_json import read_json
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +38,7 @@ are missing where the ledger was cut or is another one."""
 _SKEW: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(msgspec.Struct, frozen=True, array_like=True):
     """How far the events were read.
 
     Attributes
@@ -62,21 +61,14 @@ class Cursor:
 
     def text(self) -> str:
         """Return it as a text."""
-        marks = {str(number): stamp for number, stamp in self.marks.items()}
-        said = [self.place, self.whole_at, self.power_at, self.newest, sorted(self.taken), marks, dict(self.off)]
-        return json.dumps(said, separators=(",", ":"))
+        return msgspec.json.encode(self).decode()
 
     @classmethod
     def read(cls, text: str | None) -> Cursor | None:
         """Read a text; None where it is none of these."""
         try:
-            place, whole_at, power_at, newest, taken, marks, off = read_json(text or "")
-            stamps = {int(number): str(stamp) for number, stamp in marks.items()}
-            since = {str(system_id): float(at) for system_id, at in off.items()}
-            return cls(
-                str(place), float(whole_at), float(power_at), int(newest), frozenset(map(int, taken)), stamps, since
-            )
-        except (ValueError, TypeError, AttributeError):
+            return msgspec.json.decode(text or "", type=cls)
+        except msgspec.DecodeError:
             return None
 
     def is_of_now(self, now: float) -> bool:

@@ -229,7 +229,7 @@ class MaasProvisioner:
         ledger = self._ledger(self._existing(ref))
         ledger.read_all()
         unsent = [name for name in ledger.unsent() if node in (None, name)]
-        return tree_of(ledger, node, self._waits(ledger, self._machines_of_task(ledger, unsent)))
+        return tree_of(ledger, node, self._waits(ledger, ledger.machines(unsent)))
 
     def evidence(self, ref: TaskRef, sent: Collection[str]) -> Evidence:
         """Collect what the events say of the nodes of a task, and how MAAS lists these machines now (rules 13, 14)."""
@@ -246,7 +246,7 @@ class MaasProvisioner:
                 account=self._api.account,
             )
         try:
-            found = self._machines_of_task(ledger, sent)
+            found = ledger.machines(sent)
         except ProvisionerError as failure:
             log.warning("the machines of task %s cannot be listed: %s", ref.id, failure)
             return replace(evidence_of(ledger, None, sent, {}, account=""), listed=False)
@@ -291,10 +291,6 @@ class MaasProvisioner:
             found = by_name(self._api.machines_of("hostname", design.nodes))
             self._seen = (self._clock(), design.digest, {name: found[name] for name in design.nodes if name in found})
         return self._seen[2]
-
-    def _machines_of_task(self, ledger: Ledger, names: Collection[str]) -> dict[str, Machine]:
-        ids = {ledger.tag.orders[name].system_id: name for name in names if name in ledger.tag.orders}
-        return {ids[one.system_id]: one for one in self._api.machines_of("id", ids) if one.system_id in ids}
 
     def _waits(self, ledger: Ledger, machines: Mapping[str, Machine]) -> dict[str, str]:
         """Return what those machines wait for that were not acted on yet."""

@@ -200,7 +200,7 @@ def connect(backend: str) -> Iterator[Connect]:
                 **options,
             )
 
-        factory = ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("impatient", "Impatient", impatient))
+        factory = ProvisionerFactory({"drydock": ("Drydock", connect_drydock), "impatient": ("Impatient", impatient)})
         client = factory.connect(ConnectionValues("impatient", "contract", url), nothing_is_secret)
         made.append(client)
         return client

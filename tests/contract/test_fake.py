@@ -77,7 +77,7 @@ def provisioner(simulator: FakeProvisioner) -> Provisioner:
     def connect_fake(connection: ConnectionValues, redact: Redact, context_marker: str | None) -> Provisioner:
         return simulator
 
-    factory = ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("fake", "Fake", connect_fake))
+    factory = ProvisionerFactory({"drydock": ("Drydock", connect_drydock), "fake": ("Fake", connect_fake)})
     return factory.connect(ConnectionValues("fake", "contract"), nothing_is_secret)
 
 

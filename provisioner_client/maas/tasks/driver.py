@@ -329,8 +329,7 @@ class Driver:
         return next_step(phase, machine, known, self._api.account, recommission=settings.recommission)
 
     def _machines(self, ledger: Ledger, names: Sequence[str]) -> dict[str, Machine]:
-        ids = {ledger.tag.orders[name].system_id: name for name in names}
-        found = {ids[one.system_id]: one for one in self._api.machines_of("id", ids) if one.system_id in ids}
+        found = ledger.machines(names)
         for machine in found.values():
             ledger.note_owner(machine)
         return found

@@ -60,6 +60,11 @@ class Ledger:
         """Return those of a machine's events that are of the task: none from after its end."""
         return events_of_task(self.tag.action, self.tag.reference, self._api.account, self.events(name))
 
+    def machines(self, names: Collection[str]) -> dict[str, Machine]:
+        """Return the machines of these nodes as they are now, which the site still has. Raises `ProvisionerError`."""
+        ids = {self.tag.orders[name].system_id: name for name in names if name in self.tag.orders}
+        return {ids[one.system_id]: one for one in self._api.machines_of("id", ids) if one.system_id in ids}
+
     def unsent(self) -> list[str]:
         """Return the nodes that were neither acted on nor settled, in the order of the task."""
         return [name for name in self._open() if not self._known[name].sent]
@@ -102,14 +107,14 @@ class Ledger:
         dict
             What is known by that, and by no event: others have to be told.
         """
-        waiting = {self.tag.orders[name].system_id: name for name in self._open() if self._known[name].sent}
+        waiting = [name for name in self._open() if self._known[name].sent]
         if not waiting or self._now() - self._listed_at < every:
             return {}
         self._listed_at = self._now()
-        machines = {machine.system_id: machine for machine in self._api.machines_of("id", waiting)}
+        machines = self.machines(waiting)
         # What has ended since the events were read stands there by now.
         self.read()
-        listed = {name: machines.get(system_id) for system_id, name in waiting.items() if not self._known[name].ended}
+        listed = {name: machines.get(name) for name in waiting if not self._known[name].ended}
         self.conclude_by_status(listed)
         self._conclude_deleted([name for name, machine in listed.items() if machine is None])
         known = {name: self._known[name] for name in listed}

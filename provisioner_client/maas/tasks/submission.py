@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from design_rendering.kinds.slipway_nodes import SlipwayNode
 from provisioner_client.designs import DesignSource

@@ -114,7 +114,7 @@ def echoing(texts: list[str], tokens: tuple[str, ...] = ()) -> ProvisionerFactor
         )
         return cast(Provisioner, said)
 
-    return ProvisionerFactory(("drydock", "Drydock", backend), ("maas", "MAAS", backend))
+    return ProvisionerFactory({"drydock": ("Drydock", backend), "maas": ("MAAS", backend)})
 
 
 @pytest.mark.parametrize(
@@ -159,20 +159,20 @@ def test_drydock_echoes_the_token_in_the_messages_of_a_good_answer(
 
 
 def test_a_new_backend_is_one_row() -> None:
-    factory = ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("maas", "MAAS", connect_maas))
+    factory = ProvisionerFactory({"drydock": ("Drydock", connect_drydock), "maas": ("MAAS", connect_maas)})
     made = factory.connect(ConnectionValues("maas", "north", "maas.test", port=5240), nothing_is_secret, "action-17")
     assert isinstance(made, RedactingProvisioner)
     assert cast(object, made.provisioner) == ("http://maas.test:5240", nothing_is_secret, "action-17")
 
 
 def test_a_type_without_a_backend_is_refused_and_the_others_are_named() -> None:
-    factory = ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("maas", "MAAS", connect_maas))
+    factory = ProvisionerFactory({"drydock": ("Drydock", connect_drydock), "maas": ("MAAS", connect_maas)})
     with pytest.raises(ValueError, match="of the type 'http': choose drydock, maas"):
         factory.connect(ConnectionValues("http", "c", "h"), nothing_is_secret)
 
 
 def test_what_people_call_a_backend() -> None:
-    factory = ProvisionerFactory(("maas", "MAAS", connect_maas), ("drydock", "Drydock", connect_drydock))
+    factory = ProvisionerFactory({"maas": ("MAAS", connect_maas), "drydock": ("Drydock", connect_drydock)})
     assert (factory.names, factory.types) == (("MAAS", "Drydock"), ("drydock", "maas"))
     assert [factory.name(kind) for kind in ("drydock", "maas", "ssh")] == ["Drydock", "MAAS", "MAAS"]
     assert [factory.used_type(kind) for kind in ("drydock", "ssh", "")] == ["drydock", "maas", "maas"]

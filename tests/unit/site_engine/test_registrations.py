@@ -12,11 +12,6 @@ from typing import cast
 
 import pytest
 
-from provisioner_client.connection import ConnectionValues
-from provisioner_client.drydock.connection import connect_drydock
-from provisioner_client.factory import ProvisionerFactory
-from provisioner_client.protocol import Provisioner
-from provisioner_client.redacting import Redact
 from site_engine.controller.controller import Controller, Job
 from site_engine.errors import EngineError
 from site_engine.extensions import CHECKS, POLICIES, WATCHERS, check_set, policy_set, watcher_set
@@ -27,11 +22,6 @@ from strategy_lib.actors import WEBHOOK
 from strategy_lib.errors import StrategyError
 
 Found = list[EntryPoint]
-
-
-def connect_maas(connection: ConnectionValues, redact: Redact, context_marker: str | None) -> Provisioner:
-    """Build a client of another backend."""
-    raise NotImplementedError
 
 
 def work(_controller: Controller) -> None:
@@ -71,12 +61,6 @@ def points(group: str, name: str, *places: str) -> Found:
             "step of twice 'acquire'",
             ("Step(name='acquire', submits=False, shared_task='begin_action') and Step(name='acquire', ",),
             id="step of a kind",
-        ),
-        pytest.param(
-            lambda: ProvisionerFactory(("drydock", "Drydock", connect_drydock), ("drydock", "MAAS", connect_maas)),
-            "type 'drydock'",
-            ("provisioner_client.drydock.connection.connect_drydock", "test_registrations.connect_maas"),
-            id="backend",
         ),
         pytest.param(
             lambda: policy_set(points(POLICIES, "more", "a:b", "c:d")),

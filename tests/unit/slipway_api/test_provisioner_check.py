@@ -128,7 +128,7 @@ class Refusing:
 
 @pytest.mark.parametrize("found", [True, False])
 def test_the_words_about_a_backend_are_its_rows(found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = ProvisionerFactory(("maas", "MAAS", lambda *_: cast("Provisioner", Refusing())))
+    made = ProvisionerFactory({"maas": ("MAAS", lambda *_: cast("Provisioner", Refusing()))})
     monkeypatch.setattr(factory, "FACTORY", made)
     connection = ProvisionerConnection(ConnectionValues("maas", "p", extra={"poll_interval": "soon"}))
     connected = SimpleNamespace(for_site=lambda _: connection) if found else Unconnected()
