@@ -16,8 +16,7 @@ from site_engine.log_messages import count
 from site_engine.parameters import TARGET_NODES, ActionParameters
 from site_store import Version
 from strategy_lib.did_you_mean import did_you_mean
-from strategy_lib.groups.disruption import shortfalls
-from strategy_lib.groups.rolling import refuse_many_redeploys
+from strategy_lib.groups.rolling import refuse_many_redeploys, shortfalls
 from strategy_lib.node_states.user_state import UserState, not_serving
 from strategy_lib.outcome import NodeCondition
 

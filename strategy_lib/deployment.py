@@ -12,9 +12,8 @@ from itertools import repeat
 
 from strategy_lib.groups.batches import CRITERIA_REASONS, Batches, Stop
 from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
-from strategy_lib.groups.group_run import GroupRun, Known, prepare_again, successful_nodes
+from strategy_lib.groups.group_run import GroupRun, Known, Round, Rounds, prepare_again, successful_nodes
 from strategy_lib.groups.group_steps import next_due
-from strategy_lib.groups.rounds_of_group import Round, Rounds
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step, Verdict
 from strategy_lib.strategy import Group

@@ -13,9 +13,8 @@ from design_rendering.slipway_kinds import NODE_SCHEMA as OWN_NODE_SCHEMA
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Origin, Problem, extend, problem_at
 from strategy_lib.node import Node
-from strategy_lib.parsing.health_url import LOOKS_LIKE, HealthUrl, parse_health_url
 from strategy_lib.parsing.node_networks import NodeNetworks
-from strategy_lib.parsing.site_settings import SITE_SETTINGS_SCHEMA
+from strategy_lib.parsing.site_settings import LOOKS_LIKE, SITE_SETTINGS_SCHEMA, HealthUrl, parse_health_url
 from strategy_lib.selectors import resolve
 from strategy_lib.strategy import Strategy
 

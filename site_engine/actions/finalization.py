@@ -18,7 +18,7 @@ from site_engine.parameters import parameters_of
 from site_engine.plans.site_plans import plan_of_run
 from site_engine.plans.site_rehearsals import simulate_plan
 from site_store import ActionState, PlannedGroup
-from strategy_lib.goals.change_words import fold_nodes
+from strategy_lib.goals.update import fold_nodes
 from strategy_lib.phase import Phase, Verdict
 from strategy_lib.reports.report import ReportedChanges, to_dict
 from strategy_lib.reports.report_text import render

@@ -26,7 +26,7 @@ from site_engine.plans.planning import judge_deployed
 from site_engine.plans.releases import deployed_by_failed, nodes_to_keep, release_of
 from site_store import ApprovalAnswer, StoreError
 from strategy_lib.deployment import OthersAtWork
-from strategy_lib.groups.rounds_of_group import Rounds
+from strategy_lib.groups.group_run import Rounds
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from strategy_lib.phase import Finished, GroupState, Phase, Reason

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from site_store import Readiness
 from strategy_lib.deployment import Deployment
-from strategy_lib.groups.group_run import Known
-from strategy_lib.groups.rounds_of_group import Round
+from strategy_lib.groups.group_run import Known, Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Phase
 

@@ -22,7 +22,7 @@ from strategy_lib.node_states.publication import Pending, PublishedState
 from strategy_lib.node_states.same_objects import gone_keys, other_values
 from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
 from strategy_lib.node_states.user_state import UserState
-from strategy_lib.status.watching import SHORTEST_SILENCE, SILENT_ROUNDS
+from strategy_lib.status.site import SHORTEST_SILENCE, SILENT_ROUNDS
 
 if TYPE_CHECKING:
     from site_engine.node_states.node_words import NodeListener

@@ -11,8 +11,7 @@ from site_engine.log_messages import Level, LogLine, by_reason, count, names
 from site_engine.plans.differences import NodeDifference
 from site_engine.plans.releases import erased_first
 from site_engine.plans.site_rehearsals import UPDATE, DryRun, SiteRehearsal
-from strategy_lib.goals.change_words import Deed, summary
-from strategy_lib.goals.update import Change
+from strategy_lib.goals.update import Change, Deed, summary
 from strategy_lib.phase import Phase, Verdict
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from site_engine.log_messages import count, names
-from strategy_lib.groups.release import ReleasePlan, plan_release
+from strategy_lib.groups.group_plan import ReleasePlan, plan_release
 from strategy_lib.outcome import REFUSED_BY_PREPARE, UNPROVABLE_BY_DEPLOY, NodeCondition, left_alone, whose
 from strategy_lib.phase import Phase
 

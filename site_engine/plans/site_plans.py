@@ -42,8 +42,7 @@ from site_engine.plans.site_rehearsals import (
 )
 from site_store import GroupGoal, SiteGoals
 from site_store.trees.plan_facts import TIMED
-from strategy_lib.goals.change_words import Deed
-from strategy_lib.goals.update import TO_DO, Change
+from strategy_lib.goals.update import TO_DO, Change, Deed
 from strategy_lib.groups.waves import find_node_cycles, order_between_groups, used_edges, waves
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
 from strategy_lib.phase import Phase

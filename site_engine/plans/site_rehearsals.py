@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from site_engine.plans.planning import Plan
     from site_store import GroupGoal, PlannedGroup, SiteGoals, SiteStore
     from site_store.trees.plan_facts import PlanFacts
-    from strategy_lib.groups.release import ReleasePlan
+    from strategy_lib.groups.group_plan import ReleasePlan
     from strategy_lib.phase import Reason
     from strategy_lib.strategy import Group
     from strategy_lib.verdict import Judgement

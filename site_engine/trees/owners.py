@@ -11,7 +11,7 @@ from site_store.status.leases import CONTROLLER
 from site_store.status.owners import NEVER
 from strategy_lib.status.entry import OwnerSeen
 from strategy_lib.status.leaf import OwnerRecord, Shown, owes
-from strategy_lib.status.watching import UNLED
+from strategy_lib.status.site import UNLED
 from strategy_lib.status.words import Status
 
 GRACE = 60.0

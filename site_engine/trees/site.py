@@ -15,11 +15,11 @@ from site_store.status.leases import CONTROLLER
 from site_store.trees.tree_facts import Times
 from strategy_lib.groups.batch_words import batches_so_far
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails, OwnerSeen
-from strategy_lib.status.first_line import TROUBLES, FirstLine, first_line
 from strategy_lib.status.leaf import OwnerRecord, Shown, status_in_site
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.roll_up import highest, in_order, status_of_parent
 from strategy_lib.status.serves import Serves, Serving
+from strategy_lib.status.site import TROUBLES, WATCHING, FirstLine, Watched, first_line, judge_watching
 from strategy_lib.status.tree import (
     MOST_MESSAGES,
     NO_GROUP,
@@ -29,7 +29,6 @@ from strategy_lib.status.tree import (
     task_entry,
     unrecorded_entry,
 )
-from strategy_lib.status.watching import WATCHING, Watched, judge_watching
 from strategy_lib.status.words import Status, status_from
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from sqlalchemy import Connection, Text, cast, literal, select, true
 from site_store.sql.postgresql import among, insert, names
 from site_store.tables import node_view
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory
 from strategy_lib.node_states.publication import PublishedState
 
 _HISTORY = tuple(one.name for one in fields(NodeHistory))

@@ -20,7 +20,7 @@ from site_store.status.status_records import ProvisionerListRecord, SharedListRe
 from site_store.tables import node, operation, provisioner_list, shared_list
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
-from strategy_lib.status.watching import SHORTEST_SILENCE
+from strategy_lib.status.site import SHORTEST_SILENCE
 
 # At most this many nodes are changed by one statement, which must end within the database's time limit.
 _AT_ONCE = 10_000

@@ -21,7 +21,7 @@ from site_store.status.status_records import OwnerCheckIn
 from site_store.tables import action, lease, operation, owner, provisioner_list, revision, site, site_stop
 from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.status.leaf import Shown
-from strategy_lib.status.watching import Watched, judge_watching
+from strategy_lib.status.site import Watched, judge_watching
 from strategy_lib.status.words import Status
 
 

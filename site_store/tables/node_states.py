@@ -44,7 +44,7 @@ node_view = Table(
     Column("reported", String),
     Column("reported_since", Float),
     Column("crashes", Integer, nullable=False),
-    # All of `strategy_lib.node_states.history.NodeHistory`.
+    # All of `strategy_lib.node_states.node_memory.NodeHistory`.
     Column("history", Json, nullable=False),
     # What was made of it and the user state: one of the six words, why, and since when.
     Column("state", String, nullable=False),

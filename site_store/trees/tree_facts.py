@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from site_store.records import ActionRecord
 from site_store.status.status_records import ApprovalRecord, OwnerCheckIn, ReportedLeaf, StatusCount
 from strategy_lib.status.node_row import NodeRow
-from strategy_lib.status.watching import Watched
+from strategy_lib.status.site import Watched
 from strategy_lib.strategy import Share
 
 

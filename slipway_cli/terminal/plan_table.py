@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.output import counted, listed, print_table, printable, table
-from strategy_lib.goals.change_words import ERASING, Deed, PlanRow, document_lines, waits
+from strategy_lib.goals.update import ERASING, Deed, PlanRow, document_lines, waits
 
 PLANNED_KINDS = ("deploy_site", "update_site")
 """Kinds of actions that a server plans."""

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from slipway_cli.output import counted, printable
-from strategy_lib.duration import duration_words
+from strategy_lib.status.words import duration_words
 
 _OVER = {"success": "bold green", "failed": "bold red", "cancelled": "bold red"}
 PAUSED = "paused: the group at work ends, no other starts"

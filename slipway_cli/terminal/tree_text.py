@@ -16,9 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from slipway_cli.output import printable
-from strategy_lib.duration import duration_words
 from strategy_lib.status.serves import Part, Serves, oldest_of, parts_of, words_of
-from strategy_lib.status.words import UNRECORDED_SYMBOL, Status, status_from
+from strategy_lib.status.words import UNRECORDED_SYMBOL, Status, duration_words, status_from
 
 Data = Mapping[str, Any]
 

@@ -21,7 +21,7 @@ from strategy_lib.groups.group_run import (
     nodes_to_ask,
     successful_nodes,
 )
-from strategy_lib.groups.redeploy_batches import first_to_go, needed_by_batch, new_redeploy_batch
+from strategy_lib.groups.rolling import first_to_go, needed_by_batch, new_redeploy_batch
 from strategy_lib.groups.waves import waves
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GROUP_PHASES, Phase, Reason, Step

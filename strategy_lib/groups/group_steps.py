@@ -15,7 +15,7 @@ from strategy_lib.groups.group_run import (
     prepare_again,
     prepared_nodes,
 )
-from strategy_lib.groups.redeploy_batches import first_to_go, needed_by_batch, new_redeploy_batch
+from strategy_lib.groups.rolling import first_to_go, needed_by_batch, new_redeploy_batch
 from strategy_lib.phase import Phase, Step
 
 

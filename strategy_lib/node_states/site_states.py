@@ -8,15 +8,18 @@ from heapq import heappop, heappush
 from typing import Any, Final
 
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.history import Observation, observe, operation_started, set_up
 from strategy_lib.node_states.node_memory import (
     DEFAULTS,
     NOT_KNOWN,
     JudgedState,
     NodeMemory,
+    Observation,
     SetState,
     StateSettings,
     judge,
+    observe,
+    operation_started,
+    set_up,
 )
 from strategy_lib.node_states.publication import (
     Pending,

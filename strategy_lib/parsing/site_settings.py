@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,49 @@ from strategy_lib.node_states.node_memory import StateSettings
 from strategy_lib.node_states.publication import PublishSettings
 from strategy_lib.node_states.repair import RepairMode
 from strategy_lib.node_states.site_states import SiteStateSettings
-from strategy_lib.parsing.health_url import parse_health_url
 from strategy_lib.parsing.schema_check import check_data
+
+_HOST = re.compile(r"\{address(?::(?P<network>[^{}:/\s]+))?\}(?::(?P<port>[0-9]+))?(?P<path>/.*)?")
+_PATH = re.compile(r"[A-Za-z0-9/_.~!$&'()*+,;=:@%-]*")
+LOOKS_LIKE = "http://{address}:9650/state, or with a network of the nodes, http://{address:oam}:9650/state"
+
+
+@dataclass(frozen=True, slots=True)
+class HealthUrl:
+    """A URL that is different for each node by the node's address alone.
+
+    Attributes
+    ----------
+    network : the network whose address of a node is meant; "": the node's primary network.
+    """
+
+    scheme: str
+    network: str
+    port: int | None
+    path: str
+
+    def at(self, address: str) -> str:
+        """Return the URL of the node with this address."""
+        host = f"[{address}]" if ":" in address else address
+        return f"{self.scheme}://{host}{'' if self.port is None else f':{self.port}'}{self.path}"
+
+
+def parse_health_url(text: str) -> HealthUrl:
+    """Read a template such as `http://{address}:9650/state`. Raises `ValueError` with what would be right."""
+    scheme, found, rest = text.partition("://")
+    if scheme not in ("http", "https") or not found:
+        raise ValueError(f"must begin with http:// or https://, as in {LOOKS_LIKE}")
+    parts = _HOST.fullmatch(rest)
+    if parts is None:
+        raise ValueError(f"must have the node's own address as its host, and nothing before it, as in {LOOKS_LIKE}")
+    path = parts["path"] or "/state"
+    if _PATH.fullmatch(path) is None:
+        raise ValueError(f"must have a plain path, without a query, as in {LOOKS_LIKE}")
+    port = None if parts["port"] is None else int(parts["port"][:6])
+    if port is not None and not 1 <= port <= 65535:
+        raise ValueError(f"must have a port from 1 to 65535, not {parts['port'][:6]}")
+    return HealthUrl(scheme, parts["network"] or "", port, path)
+
 
 SITE_SETTINGS_SCHEMA = "slipway/SiteSettings/v1"
 _NOT_VALID = "The settings of the site are not valid. Mend those listed below."
@@ -38,7 +80,7 @@ class SiteSettings:
     repair : whether nodes that drifted or failed are repaired, and whether deployed ones may be destroyed for it.
     max_repairs_per_hour : repairs of so many nodes begin in any hour.
     max_parallel_groups : how many groups of an action run side by side (rule 8).
-    health_url : where the agent of each node is asked (`health_url.py`); "": nodes are not asked.
+    health_url : where the agent of each node is asked (`HealthUrl`); "": nodes are not asked.
     max_agent_connections : how many nodes are asked at once; of more, the rest take turns.
     """
 

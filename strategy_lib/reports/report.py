@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from strategy_lib.goals.change_words import PlanRow
+from strategy_lib.goals.update import PlanRow
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Reason, Verdict
 from strategy_lib.status.entry import Role

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from strategy_lib.duration import duration_words
-from strategy_lib.goals.change_words import document_lines
+from strategy_lib.goals.update import document_lines
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.reports.report import (
@@ -22,6 +21,7 @@ from strategy_lib.reports.report import (
     culprits_of,
     seconds_between,
 )
+from strategy_lib.status.words import duration_words
 from strategy_lib.strategy import CriterionResult
 
 _MOST_TROUBLED = 500

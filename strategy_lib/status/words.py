@@ -1,4 +1,4 @@
-"""The words that stand on every page and terminal, the seven of status first, with a symbol and a colour each."""
+"""The words on every page and terminal: the seven of status, with a symbol and a colour each, and durations."""
 
 from __future__ import annotations
 
@@ -84,3 +84,20 @@ ENDED = frozenset({Status.SUCCESS, Status.DELETED, Status.ERROR})
 def status_from(stored: str) -> Status:
     """Return the status of this name; `Status.UNDEFINED` for a value that this version does not know."""
     return _BY_WORD.get(stored, Status.UNDEFINED)
+
+
+def duration_words(seconds: float | None) -> str:
+    """Return seconds as people say them: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`; "" where they are not known."""
+    if seconds is None:
+        return ""
+    # Rounded before it is compared: 59.6 s are a minute, not 60 s.
+    tenths = round(seconds, 1)
+    if tenths < 10:
+        return f"{tenths:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min"

@@ -29,8 +29,7 @@ from site_store import NewRevision, PlannedGroup, SiteStore
 from site_store.tables import node
 from strategy_lib import plan_update
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.history import NodeHistory, Observation, observe
-from strategy_lib.node_states.node_memory import view_of
+from strategy_lib.node_states.node_memory import NodeHistory, Observation, observe, view_of
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.strategy import Group

@@ -19,7 +19,7 @@ from site_engine.plans.plan import SitePlan
 from site_engine.plans.site_plans import plan_request, plan_site
 from site_store import ActionState, AskedState
 from site_store.tables import node as node_table
-from strategy_lib.goals.change_words import ERASING, Deed
+from strategy_lib.goals.update import ERASING, Deed
 from strategy_lib.node_states.generated import NodeAvailability
 from tests.support.dag_runs import Runs
 from tests.support.driving import Begin, Driving

@@ -54,7 +54,7 @@ FLOORS = {
         "actors selectors status verdict",
         "node ordering",
         "outcome settings strategy",
-        "did_you_mean drawing duration errors garbage phase",
+        "did_you_mean drawing errors garbage phase",
     ),
     "provisioner_client": (
         "factory",

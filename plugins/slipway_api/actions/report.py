@@ -18,7 +18,6 @@ from slipway_api.actions.lookup import ActionId, find_action
 from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.dependencies import Store, blocking_router
-from strategy_lib.duration import duration_words
 from strategy_lib.reports.report import Report, culprits_of, from_dict, seconds_between
 from strategy_lib.reports.report_text import (
     criterion_text,
@@ -28,6 +27,7 @@ from strategy_lib.reports.report_text import (
     troubled_nodes,
     why_failed,
 )
+from strategy_lib.status.words import duration_words
 
 router = blocking_router("actions")
 

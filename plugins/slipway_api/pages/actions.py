@@ -29,7 +29,7 @@ from slipway_api.pages.wording import counted, number, segment
 from slipway_api.status.task_routes import tasks_of
 from strategy_lib.phase import NODE_STEPS
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
-from strategy_lib.status.first_line import TROUBLES
+from strategy_lib.status.site import TROUBLES
 from strategy_lib.status.words import Status
 
 router = page_router()

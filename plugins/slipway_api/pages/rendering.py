@@ -19,7 +19,7 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.pages import wording
 from slipway_api.pages.drawings import group_graph, status_bar
-from strategy_lib.goals.change_words import value_text
+from strategy_lib.goals.update import value_text
 
 STATIC = Path(__file__).parent / "static"
 POLICY = (

@@ -23,10 +23,9 @@ from slipway_api.pages.rendering import page, page_router
 from slipway_api.pages.reported import reported_leaves
 from slipway_api.pages.wording import segment
 from slipway_api.sites.site_plans import shown_plan
-from strategy_lib.goals.change_words import Deed, fold_nodes, waits
+from strategy_lib.goals.update import Deed, fold_nodes, waits
 from strategy_lib.status.entry import EntryKind
-from strategy_lib.status.first_line import TROUBLES
-from strategy_lib.status.watching import NOT_YET
+from strategy_lib.status.site import NOT_YET, TROUBLES
 from strategy_lib.status.words import Status
 
 router = page_router()

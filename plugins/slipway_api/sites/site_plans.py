@@ -24,8 +24,7 @@ from slipway_api.http.answers import Moment, answers, shown
 from slipway_api.http.api_errors import Finding, plain_message
 from slipway_api.http.dependencies import SitePath, Store, blocking_router, provisioners, require_site
 from slipway_api.sites.site_statuses import read_list
-from strategy_lib.goals.change_words import ERASING, Deed
-from strategy_lib.goals.update import Change
+from strategy_lib.goals.update import ERASING, Change, Deed
 
 router = blocking_router("status")
 

@@ -25,7 +25,7 @@ from slipway_cli.online.server.server import Failed, SiteServer, print_messages
 from slipway_cli.online.sites.reporters import create_reporter
 from slipway_cli.options import KnownType, examples, option_alias
 from slipway_cli.output import console, listed
-from strategy_lib.goals.change_words import Deed
+from strategy_lib.goals.update import Deed
 
 _MOST = 20
 """How many warnings, and how many notes, are printed beside a new action."""

@@ -25,9 +25,9 @@ from slipway_cli.terminal.plan_table import (
     print_rounds,
     print_rows,
 )
-from strategy_lib.duration import duration_words
-from strategy_lib.goals.change_words import fold_nodes
+from strategy_lib.goals.update import fold_nodes
 from strategy_lib.phase import Verdict
+from strategy_lib.status.words import duration_words
 
 Command = TypeVar("Command", bound=Callable[..., None])
 

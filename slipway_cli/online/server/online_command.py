@@ -23,7 +23,7 @@ from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.server.server_config import server_config
 from slipway_cli.online.server.shared_options import shared_options
 from slipway_cli.output import OutputFormat, console, serialised
-from strategy_lib.duration import duration_words
+from strategy_lib.status.words import duration_words
 
 Command = TypeVar("Command", bound=Callable[..., object])
 

@@ -17,9 +17,9 @@ from slipway_cli.online.sites.status_lists import new_sheet, status_text
 from slipway_cli.options import examples
 from slipway_cli.output import console, print_facts, printable
 from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, tree_lines
-from strategy_lib.duration import duration_words
-from strategy_lib.goals.change_words import document_lines
+from strategy_lib.goals.update import document_lines
 from strategy_lib.status.serves import Serves
+from strategy_lib.status.words import duration_words
 
 _MOST_ACTIONS = 200
 """Actions in which an operation is looked for."""

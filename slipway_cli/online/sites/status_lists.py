@@ -18,10 +18,9 @@ from slipway_cli.options import examples
 from slipway_cli.output import Columns, OutputFormat, console, counted, listed, print_list, printable
 from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, serving_style, status_counts, status_style
 from strategy_lib.did_you_mean import did_you_mean
-from strategy_lib.duration import duration_words
 from strategy_lib.status.serves import Serves
 from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
-from strategy_lib.status.words import Status, status_from
+from strategy_lib.status.words import Status, duration_words, status_from
 
 _MOST = 1000
 """Nodes in one answer."""

@@ -24,7 +24,7 @@ from site_engine.plans.site_plans import plan_of_run, plan_request, plan_site
 from site_engine.plans.site_rehearsals import simulate_plan
 from site_store import ActionState, AskedState, PlannedGroup, SiteStore
 from site_store.tables import node as node_table
-from strategy_lib.goals.change_words import Deed
+from strategy_lib.goals.update import Deed
 from strategy_lib.node import NodeState
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.outcome import NodeCondition

@@ -15,8 +15,7 @@ from site_store.records import OperationStatus
 from site_store.status.leases import lease_of
 from site_store.tables import metadata
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory
 from strategy_lib.node_states.publication import PublishedState
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want

@@ -12,7 +12,7 @@ from site_engine.monitoring.owners import CheckIns, ProvisionerObserver, airflow
 from site_engine.provisioners import ProvisionerConnection
 from site_store import CallKey, ExpectedWork, Lease, OwnerCheckIn, SiteStore, StoreUnavailable
 from site_store.status.owners import NEVER
-from strategy_lib.status.watching import Watched
+from strategy_lib.status.site import Watched
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = provisioner_owner("drydock")

@@ -11,8 +11,7 @@ import pytest
 from strategy_lib.deployment import Deployment, OthersAtWork
 from strategy_lib.errors import StrategyError
 from strategy_lib.groups.group_plan import NO_PLAN, GroupPlan
-from strategy_lib.groups.group_run import Known
-from strategy_lib.groups.rounds_of_group import Round
+from strategy_lib.groups.group_run import Known, Round
 from strategy_lib.node import NodeState
 from strategy_lib.parsing.strategy_parser import parse_strategy
 from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from strategy_lib.deployment import Deployment
 from strategy_lib.groups.group_plan import GroupPlan
-from strategy_lib.groups.group_run import Known
-from strategy_lib.groups.rounds_of_group import Round
+from strategy_lib.groups.group_run import Known, Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Finished, GroupState, Phase, Reason
 from strategy_lib.strategy import Group, Ready, Retries, Share, SuccessCriteria

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from strategy_lib.goals.change_words import Deed, document_lines, fold_nodes, summary, value_text, waits
+from strategy_lib.goals.update import Deed, document_lines, fold_nodes, summary, value_text, waits
 from strategy_lib.phase import Verdict
 from strategy_lib.reports.report import Report, ReportedAction, ReportedChanges, from_dict, to_dict
 from strategy_lib.reports.report_text import render

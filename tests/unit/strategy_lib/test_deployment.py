@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from strategy_lib.deployment import Deployment
-from strategy_lib.groups.rounds_of_group import Round
+from strategy_lib.groups.group_run import Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step, Verdict
 from strategy_lib.strategy import Group, SuccessCriteria

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lib.groups.disruption import shortfalls
+from strategy_lib.groups.rolling import shortfalls
 from strategy_lib.node import Node
 from strategy_lib.strategy import Group, Selector, Strategy, SuccessCriteria
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strategy_lib.errors import StrategyLibError
-from strategy_lib.parsing.health_url import parse_health_url
-from strategy_lib.parsing.site_settings import parse_site_settings
+from strategy_lib.parsing.site_settings import parse_health_url, parse_site_settings
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from strategy_lib import simulate
 from strategy_lib.deployment import Deployment
 from strategy_lib.errors import StrategyError
 from strategy_lib.groups.group_plan import GroupPlan
-from strategy_lib.groups.group_run import Known
-from strategy_lib.groups.rounds_of_group import Round
+from strategy_lib.groups.group_run import Known, Round
 from strategy_lib.node import NodeState
 from strategy_lib.parsing.strategy_parser import group_from_data, parse_strategy
 from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lib.groups.release import plan_release
+from strategy_lib.groups.group_plan import plan_release
 from strategy_lib.outcome import NodeCondition
 
 C = NodeCondition

@@ -15,8 +15,7 @@ from site_store.status.leases import lease_of
 from site_store.tables import node as node_table
 from site_store.tables import revision
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory
 from strategy_lib.node_states.publication import PublishedState
 from tests.integration.api.airflow_runs import commit, plan
 from tests.integration.api.pages.conftest import UI, Open

@@ -12,7 +12,7 @@ import yaml
 from provisioner_client.protocol import ListedNode
 from site_engine.node_lists import keep_list
 from site_store import SiteStore
-from strategy_lib.goals.change_words import Deed
+from strategy_lib.goals.update import Deed
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from tests.integration.api.http.test_service import assert_failure
 from tests.support.revisions import commit_design

@@ -8,7 +8,7 @@ from site_engine.monitoring.owners import list_owners
 from site_engine.trees.status_trees import site_tree
 from site_store import NewLeaf
 from site_store.tables import node
-from strategy_lib.status.watching import WATCHING
+from strategy_lib.status.site import WATCHING
 from tests.integration.site_engine.trees.tree_scenario import PROVISIONER, change, commit
 from tests.integration.site_store.scenario import SITE, Scenario
 

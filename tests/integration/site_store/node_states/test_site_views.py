@@ -10,8 +10,7 @@ from site_store import Claim, Operation, SiteStateChanged, SiteStore
 from site_store.records import Lease
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory
 from strategy_lib.node_states.publication import NOTHING_PUBLISHED, PublishedState, Version
 from strategy_lib.phase import Phase
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, want

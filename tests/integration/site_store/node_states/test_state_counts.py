@@ -9,8 +9,7 @@ from site_engine.trees.metric_samples import read_samples
 from site_store import AskedState, SiteStore
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory
 from strategy_lib.node_states.publication import PublishedState
 from tests.integration.site_store.scenario import SITE, FakeClock, want
 

@@ -14,8 +14,7 @@ from site_store.node_table.state_table import StatePage
 from site_store.records import Lease
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory
 from strategy_lib.node_states.publication import PublishedState
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design

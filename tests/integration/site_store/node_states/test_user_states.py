@@ -10,8 +10,7 @@ from site_store import ActionState, AskedState, Claim, NewAction, SiteStore
 from site_store.nodes.user_states import write_by_controller
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.node_memory import NodeMemory
+from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory
 from strategy_lib.node_states.publication import PublishedState
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.phase import Phase

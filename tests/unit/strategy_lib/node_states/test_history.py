@@ -7,7 +7,7 @@ from functools import reduce
 import pytest
 
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.history import (
+from strategy_lib.node_states.node_memory import (
     NodeHistory,
     Observation,
     clear_when_stable,

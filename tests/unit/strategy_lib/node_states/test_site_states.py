@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.history import NodeHistory
-from strategy_lib.node_states.node_memory import NodeMemory, SetState, StateSettings, view_of
+from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory, SetState, StateSettings, view_of
 from strategy_lib.node_states.publication import PublishedState, PublishSettings, changed_states, take_groups_down
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings

@@ -6,8 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
-from strategy_lib.node_states.history import NodeHistory, Observation, observe, set_up
-from strategy_lib.node_states.node_memory import StateSettings, next_change, take_down, view_of
+from strategy_lib.node_states.node_memory import (
+    NodeHistory,
+    Observation,
+    StateSettings,
+    next_change,
+    observe,
+    set_up,
+    take_down,
+    view_of,
+)
 from strategy_lib.node_states.publication import PublishedState
 from strategy_lib.node_states.user_state import UserState
 

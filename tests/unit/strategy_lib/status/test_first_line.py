@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from strategy_lib.status.first_line import first_line
 from strategy_lib.status.serves import Serves
+from strategy_lib.status.site import first_line
 from strategy_lib.status.words import Status
 
 SINCE = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
