@@ -7,8 +7,7 @@ It is pure: texts come in, documents and problems go out.
 
 from design_rendering.design import Design, read_design
 from design_rendering.kinds.nodes import nodes_from_documents
-from design_rendering.reading.diagnostics import RenderingError
-from design_rendering.reading.documents import Document, DocumentError, find_document, load_documents
+from design_rendering.reading.documents import Document, DocumentError, RenderingError, find_document, load_documents
 from design_rendering.reading.yaml_reader import Limits
 from design_rendering.redaction import PLACEHOLDER, is_secret, redacted, redacted_text, secret_values
 from design_rendering.rendering import RenderedDocument, Rendering, design_text, render, rendered_documents

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
-from design_rendering.kinds.digests import node_digests
 from design_rendering.kinds.health_urls import health_url_problems, ready_problems
 from design_rendering.kinds.nodes import missing_makers, node_documents, nodes_from_documents
+from design_rendering.kinds.objects import node_digests
 from design_rendering.reading.documents import Document, DocumentError, find_document, find_documents
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Problem, StrategyError, StrategyLibError, problem_at

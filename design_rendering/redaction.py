@@ -10,9 +10,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-from design_rendering.reading.copy_on_write import CopyOnWrite
 from design_rendering.reading.documents import Document
-from design_rendering.reading.traversal import CONTAINERS, MISSING, found_at, inside_out, items_of
+from design_rendering.reading.nested_data import CONTAINERS, MISSING, CopyOnWrite, found_at, inside_out, items_of
 from design_rendering.reading.yaml_writer import DocumentWriter
 from design_rendering.slipway_kinds import USER_DATA_SCHEMA
 from strategy_lib.errors import Step, split

@@ -13,9 +13,8 @@ from design_rendering.deckhand.layering import LayeringError, carry_out, read_la
 from design_rendering.deckhand.secret_paths import SecretPaths
 from design_rendering.deckhand.substitution import SubstitutionError, put, take
 from design_rendering.reading.budget import Budget
-from design_rendering.reading.copy_on_write import CopyOnWrite
-from design_rendering.reading.diagnostics import Diagnostics
-from design_rendering.reading.documents import Document
+from design_rendering.reading.documents import Diagnostics, Document
+from design_rendering.reading.nested_data import CopyOnWrite
 from design_rendering.reading.yaml_reader import TooMuchError
 from design_rendering.reading.yaml_writer import DocumentWriter
 from design_rendering.redaction import is_secret, secret_values
@@ -96,10 +95,10 @@ class _Renderer:
         # Sources that are not there, with the documents and places that want them.
         self._abstract = {(document.schema, document.name) for document in documents if document.abstract}
         self._absent: dict[tuple[str, str], list[tuple[int, str]]] = {}
-        self._layers = read_layers(documents, self._diagnostics)
+        self._ranks = read_layers(documents, self._diagnostics)
         self._directives = self._read_directives()
         self._graph: DocumentGraph = DocumentGraphReader(
-            documents, self._directives, self._layers, self._diagnostics
+            documents, self._directives, self._ranks, self._diagnostics
         ).graph()
         self._failed.update(self._graph.failed)
 
@@ -129,7 +128,7 @@ class _Renderer:
             found.append(directives or Directives(labels=labels_of(document)))
         return found
 
-    def _order(self) -> tuple[int, ...]:
+    def _order(self) -> list[int]:
         """Return the documents in the order in which they are to be rendered; those in a cycle have failed."""
         for number, directives in enumerate(self._directives):
             needed = [self._graph.parents[number]] if number in self._graph.parents else []
@@ -139,13 +138,13 @@ class _Renderer:
                     needed.append(source)
             if needed:
                 self._needs[number] = list(dict.fromkeys(needed))
-        found = dependency_order(len(self._documents), self._needs)
-        for cycle in found.cycles:
+        order, cycles = dependency_order(len(self._documents), self._needs)
+        for cycle in cycles:
             self._failed.update(cycle)
             names = " -> ".join(self._name(number) for number in (*cycle, cycle[0]))
             message = f"each of these is made from the next, all the way round: {names}; take one step out"
             self._diagnostics.error(self._documents[cycle[0]], "$.metadata", message)
-        return found.order
+        return order
 
     def _name(self, number: int) -> str:
         document = self._documents[number]
@@ -233,9 +232,8 @@ class _Renderer:
         if document.abstract or number in self._graph.replaced_by or number in self._graph.outranked:
             return False
         other = self._documents[self._graph.sources[document.schema, document.name]]
-        ranks = self._layers.ranks
-        rank = ranks.get(document.layer)
-        if rank is None or rank >= ranks.get(other.layer, -1):
+        rank = self._ranks.get(document.layer)
+        if rank is None or rank >= self._ranks.get(other.layer, -1):
             return True
         message = (
             f"not used: the layer {other.layer} has a {document.schema} {document.name} too, and is more specific. "

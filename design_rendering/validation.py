@@ -12,14 +12,18 @@ from design_rendering.design import Design, read_design, unused_strategies, used
 from design_rendering.drydock_kinds import PASSED_ON, READ
 from design_rendering.kinds.drydock_nodes import missing_parts
 from design_rendering.kinds.health_urls import refused_addresses
-from design_rendering.kinds.node_limits import node_limit_problems
-from design_rendering.kinds.nodes import NODE_SCHEMAS, has_nodes, missing_makers, nodes_from_documents
+from design_rendering.kinds.nodes import (
+    NODE_SCHEMAS,
+    has_nodes,
+    missing_makers,
+    node_limit_problems,
+    nodes_from_documents,
+)
 from design_rendering.kinds.objects import ObjectKey
 from design_rendering.kinds.provisioner_kinds import provisioner_problems
 from design_rendering.kinds.slipway_nodes import shape_problems
 from design_rendering.policies import NO_POLICIES, DesignPolicy, PolicyError, police
-from design_rendering.reading.diagnostics import RenderingError
-from design_rendering.reading.documents import Document, find_document, find_documents
+from design_rendering.reading.documents import Document, RenderingError, find_document, find_documents
 from design_rendering.redaction import PLACEHOLDER, is_secret
 from design_rendering.rendering import RenderedDocument, Rendering, render
 from strategy_lib.did_you_mean import suggestion

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
 
-from design_rendering.reading.diagnostics import RenderingError
-from design_rendering.reading.documents import DocumentError, load_documents
+from design_rendering.reading.documents import DocumentError, RenderingError, load_documents
 from design_rendering.redaction import HIDDEN, Redactor, may_hide_secrets, secret_values
 from design_rendering.rendering import render, secret_texts
 from design_rendering.validation import exposed_secrets

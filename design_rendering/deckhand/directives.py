@@ -12,9 +12,8 @@ from itertools import islice
 from typing import Any
 
 from design_rendering.deckhand.patterns import Pattern
-from design_rendering.reading.diagnostics import Diagnostics
-from design_rendering.reading.documents import Document
-from design_rendering.reading.traversal import kind_of, steps_of
+from design_rendering.reading.documents import Diagnostics, Document
+from design_rendering.reading.nested_data import kind_of, steps_of
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import Step, extend
 

@@ -9,9 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from design_rendering.deckhand.directives import Directives, Label
-from design_rendering.deckhand.layering import Layers
-from design_rendering.reading.diagnostics import Diagnostics
-from design_rendering.reading.documents import READ_KINDS, Document
+from design_rendering.reading.documents import READ_KINDS, Diagnostics, Document
 
 _SELECTOR = "$.metadata.layeringDefinition.parentSelector"
 _REPLACEMENT = "$.metadata.replacement"
@@ -46,11 +44,15 @@ class DocumentGraphReader:
     """Finds out the graph of the documents of a design."""
 
     def __init__(
-        self, documents: Sequence[Document], directives: Sequence[Directives], layers: Layers, diagnostics: Diagnostics
+        self,
+        documents: Sequence[Document],
+        directives: Sequence[Directives],
+        ranks: Mapping[str | None, int],
+        diagnostics: Diagnostics,
     ) -> None:
         self._documents = documents
         self._directives = directives
-        self._ranks = layers.ranks
+        self._ranks = ranks
         self._diagnostics = diagnostics
         self._failed: set[int] = set()
         self._outranked: set[int] = set()
@@ -222,22 +224,11 @@ class DocumentGraphReader:
         return self._ranks.get(self._documents[number].layer, _NO_LAYER)
 
 
-@dataclass(frozen=True, slots=True)
-class DependencyOrder:
-    """All documents, each after those it depends on, and the cycles that were found, as positions.
-
-    The first document of a cycle depends on the second, and the last on the first.
-    """
-
-    order: tuple[int, ...]
-    cycles: tuple[tuple[int, ...], ...]
-
-
-def dependency_order(count: int, needs: Mapping[int, Sequence[int]]) -> DependencyOrder:
-    """Return the order for documents 0 to `count` - 1; `needs` has what each depends on.
+def dependency_order(count: int, needs: Mapping[int, Sequence[int]]) -> tuple[list[int], list[tuple[int, ...]]]:
+    """Return documents 0 to `count` - 1, each after those it depends on by `needs`; and the cycles that were found.
 
     It keeps the given order, except that dependencies come first. Where there is a cycle, the order holds for the
-    documents that do not depend on it.
+    documents that do not depend on it. The first document of a cycle depends on the second, and the last on the first.
     """
     order: list[int] = []
     cycles: list[tuple[int, ...]] = []
@@ -265,4 +256,4 @@ def dependency_order(count: int, needs: Mapping[int, Sequence[int]]) -> Dependen
                 cycle = tuple(path[begun[needed] :])
                 named += len(cycle)
                 cycles.append(cycle)
-    return DependencyOrder(tuple(order), tuple(cycles))
+    return order, cycles

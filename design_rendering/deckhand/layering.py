@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from design_rendering.deckhand.directives import Action, Method, is_control
 from design_rendering.deckhand.secret_paths import SecretPaths
 from design_rendering.reading.budget import Budget
-from design_rendering.reading.copy_on_write import CopyOnWrite, PlaceError
-from design_rendering.reading.diagnostics import Diagnostics
-from design_rendering.reading.documents import DEFAULT_LAYERS, Document
-from design_rendering.reading.traversal import MISSING, found_at
+from design_rendering.reading.documents import DEFAULT_LAYERS, Diagnostics, Document
+from design_rendering.reading.nested_data import MISSING, CopyOnWrite, PlaceError, found_at
 from strategy_lib.errors import path_of
 
 POLICY_SCHEMA = "deckhand/LayeringPolicy/v1"
@@ -22,16 +19,8 @@ _MOST_LAYERS = 1000
 _PER_MAPPING = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
-    """The layers of a site, the most general first; `ranks` has their positions."""
-
-    names: tuple[str, ...]
-    ranks: Mapping[str | None, int]
-
-
-def read_layers(documents: Sequence[Document], diagnostics: Diagnostics) -> Layers:
-    """Return the layers, and note every document in a layer that the policy does not have."""
+def read_layers(documents: Sequence[Document], diagnostics: Diagnostics) -> Mapping[str | None, int]:
+    """Return the rank of each layer, the most general first; note every document in one that the policy has not."""
     policies = [document for document in documents if document.schema == POLICY_SCHEMA]
     names = DEFAULT_LAYERS
     if policies:
@@ -43,7 +32,7 @@ def read_layers(documents: Sequence[Document], diagnostics: Diagnostics) -> Laye
         if not isinstance(order, list) or not _is_order(order):
             message = "must be a list of layers, each once, the most general first: [global, type, site]"
             diagnostics.error(policy, "$.data.layerOrder", message)
-            return Layers((), {})
+            return {}
         names = tuple(order)
     ranks: dict[str | None, int] = {name: rank for rank, name in enumerate(names)}
     for document in documents:
@@ -59,7 +48,7 @@ def read_layers(documents: Sequence[Document], diagnostics: Diagnostics) -> Laye
                 "Add one with this layer in its data.layerOrder"
             )
             diagnostics.error(document, "$.metadata.layeringDefinition.layer", message)
-    return Layers(names, ranks)
+    return ranks
 
 
 def _is_order(order: list[object]) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import re2
 
 from design_rendering.reading.budget import Budget
-from design_rendering.reading.traversal import CONTAINERS, items_of
+from design_rendering.reading.nested_data import CONTAINERS, items_of
 
 _PLAIN = re.compile(r"[A-Za-z0-9_ @%&=~:;,<>/#!'\"-]+")
 _MEMORY = 2**20

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from design_rendering.reading.budget import Budget
-from design_rendering.reading.copy_on_write import CopyOnWrite
+from design_rendering.reading.nested_data import CopyOnWrite
 from strategy_lib.errors import Step
 
 # A tree of steps; True stands for a part that is secret as a whole.

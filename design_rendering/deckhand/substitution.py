@@ -9,8 +9,7 @@ from design_rendering.deckhand.directives import Destination, Source
 from design_rendering.deckhand.patterns import Pattern, replaced_below
 from design_rendering.deckhand.secret_paths import SecretPaths
 from design_rendering.reading.budget import Budget
-from design_rendering.reading.copy_on_write import CopyOnWrite, PlaceError
-from design_rendering.reading.traversal import CONTAINERS, MISSING, found_at, kind_of
+from design_rendering.reading.nested_data import CONTAINERS, MISSING, CopyOnWrite, PlaceError, found_at, kind_of
 from design_rendering.redaction import is_secret_at
 from strategy_lib.errors import path_of
 

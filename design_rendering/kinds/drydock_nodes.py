@@ -1,4 +1,4 @@
-"""The nodes that Drydock's documents describe: host profiles overlaid, and what is missing of them."""
+"""The nodes that Drydock's documents describe: host profiles overlaid, boot actions, and what is missing of them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,27 @@ from design_rendering.drydock_kinds import (
     part_names,
     placed_parts,
 )
-from design_rendering.kinds.node_metadata import depends_on_nodes
 from design_rendering.reading.documents import Document, find_documents
 from strategy_lib.did_you_mean import Hints, suggestion
 from strategy_lib.errors import InventoryError, Problem, path_of
 from strategy_lib.node import NO_LABELS, NO_TAGS, Node, label_text
-from strategy_lib.parsing.strategy_parser import label_texts
+from strategy_lib.parsing.strategy_parser import choice_problems, label_texts, node_choices
+from strategy_lib.strategy import NodeChoice
+
+
+def depends_on_nodes(document: Document, problems: dict[Problem, None]) -> tuple[NodeChoice, ...]:
+    """Return the nodes that a node waits for: `metadata.depends_on_nodes`, which provisioners do not read (rule 39).
+
+    What is wrong with it is added to `problems`.
+    """
+    value = document.metadata.get("depends_on_nodes")
+    if value is None:
+        return ()
+    path = "$.metadata.depends_on_nodes"
+    found = choice_problems(value, path)
+    problems.update(dict.fromkeys(document.problem(problem.path, problem.message) for problem in found))
+    return () if found else node_choices(value)
+
 
 # Before a tag, a label's key, or alone as a rack: what is inherited is removed.
 _REMOVAL = "!"
@@ -199,3 +214,65 @@ def _missing_part(schema: str, name: str, users: list[Document], hint: str) -> P
     named = placed_parts(first.data)
     path = next(path_of(("data", *steps)) for kind, one, steps in named if (kind, one) == (schema, name))
     return first.problem(path, message, "warning")
+
+
+_LISTS = ("node_names", "node_tags", "rack_names")
+
+
+def boot_actions_of_nodes(boot_actions: Iterable[Document], nodes: Sequence[Node]) -> dict[str, list[str]]:
+    """Return for each node the names of the boot actions that are for it, in the order of the documents.
+
+    Inside one criterion of a node filter one value has to fit. Between the criteria, and between filters, it is as
+    their types say. A filter that cannot be read counts as one for all nodes: rather too many differ than too few.
+    """
+    found: dict[str, list[str]] = {node.name: [] for node in nodes}
+    for document in boot_actions:
+        data = document.data if isinstance(document.data, Mapping) else {}
+        for name in _selected(data.get("node_filter"), nodes):
+            found[name].append(document.name)
+    return found
+
+
+def _selected(node_filter: object, nodes: Sequence[Node]) -> Iterable[str]:
+    everyone = [node.name for node in nodes]
+    if not isinstance(node_filter, Mapping) or not isinstance(node_filter.get("filter_set"), list):
+        return everyone
+    parts = [_selected_by_one(one, nodes) for one in node_filter["filter_set"]]
+    found = _joined(parts, node_filter.get("filter_set_type"))
+    return everyone if found is None else found
+
+
+def _selected_by_one(one: object, nodes: Sequence[Node]) -> set[str] | None:
+    """Return the nodes of one filter; None: it says nothing that a provisioner would understand."""
+    if not isinstance(one, Mapping):
+        return None
+    parts: list[set[str] | None] = []
+    for criterion in _LISTS:
+        values = one.get(criterion)
+        if values and not isinstance(values, list):
+            return None
+        if values:
+            wanted = {value for value in values if isinstance(value, str)}
+            parts.append({node.name for node in nodes if not wanted.isdisjoint(_values(node, criterion))})
+    labels = one.get("node_labels")
+    if labels and not isinstance(labels, Mapping):
+        return None
+    if labels:
+        pairs = {(key, label_text(value)) for key, value in labels.items()}
+        parts.append({node.name for node in nodes if not pairs.isdisjoint(node.labels.items())})
+    return _joined(parts, one.get("filter_type"))
+
+
+def _joined(parts: Sequence[set[str] | None], how: Any) -> set[str] | None:
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts) or how not in ("union", "intersection"):
+        return None
+    return set.union(*known) if how == "union" else set.intersection(*known)
+
+
+def _values(node: Node, criterion: str) -> Iterable[str]:
+    if criterion == "node_names":
+        return (node.name,)
+    if criterion == "node_tags":
+        return node.tags
+    return () if node.rack is None else (node.rack,)

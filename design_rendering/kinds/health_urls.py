@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from design_rendering.drydock_kinds import NETWORK_SCHEMA, PROFILE_SCHEMA
 from design_rendering.kinds.drydock_nodes import profile_chain
-from design_rendering.kinds.nodes import node_documents
-from design_rendering.kinds.stated_nodes import OWN_ADDRESS, stated_nodes
+from design_rendering.kinds.nodes import OWN_ADDRESS, node_documents, stated_nodes
 from design_rendering.reading.documents import Document, find_documents
 from design_rendering.slipway_kinds import NODE_SCHEMA as OWN_NODE_SCHEMA
 from strategy_lib.did_you_mean import did_you_mean

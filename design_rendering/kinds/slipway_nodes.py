@@ -92,9 +92,8 @@ def slipway_nodes(documents: Sequence[Document]) -> tuple[dict[str, SlipwayNode]
 
     Raises `StrategyLibError` with everything that is wrong in the documents themselves.
     """
-    read = _Kinds.of(documents)
-    layers = _Layers(read)
-    return {name: layers.node(document) for name, document in read.nodes.items()}, layers.missing
+    layers = _Layers(documents)
+    return {name: layers.node(document) for name, document in layers.nodes.items()}, layers.missing
 
 
 def site_provisioner(documents: Sequence[Document]) -> str | None:
@@ -146,34 +145,20 @@ def _interface(text: object) -> ipaddress.IPv4Interface | ipaddress.IPv6Interfac
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Kinds:
-    """The documents of these kinds, each with the right shape."""
+class _Layers:
+    """Lays what site, sets and node say over each other, and notes what they name and is not there."""
 
-    site: Document | None
-    nodes: Mapping[str, Document]
-    sets: Mapping[str, Document]
-    user_data: Mapping[str, Document]
-
-    @staticmethod
-    def of(documents: Sequence[Document]) -> _Kinds:
-        """Sort them by kind. Raises `InventoryError` with what is wrong, `DocumentError` with names that are twice."""
+    def __init__(self, documents: Sequence[Document]) -> None:
+        """Raises `InventoryError` with what is wrong, `DocumentError` with names that are twice."""
+        self.missing: list[Problem] = []
         its = [document for document in documents if document.schema in NODE_MAKERS]
         problems = [problem for document in its for problem in shape_problems(document)]
         if problems:
             raise InventoryError(problems)
-        nodes, sets, user_data = (
-            find_documents(its, kind) for kind in (NODE_SCHEMA, NODE_SET_SCHEMA, USER_DATA_SCHEMA)
-        )
-        return _Kinds(find_document(its, SITE_SCHEMA), nodes, sets, user_data)
-
-
-class _Layers:
-    """Lays what site, sets and node say over each other, and notes what they name and is not there."""
-
-    def __init__(self, kinds: _Kinds) -> None:
-        self.missing: list[Problem] = []
-        self._kinds = kinds
+        self.nodes = find_documents(its, NODE_SCHEMA)
+        self._site = find_document(its, SITE_SCHEMA)
+        self._sets = find_documents(its, NODE_SET_SCHEMA)
+        self._user_data = find_documents(its, USER_DATA_SCHEMA)
         # Thousands of nodes have the same sets: what these give together is put together once.
         self._inherited: dict[tuple[str, ...], tuple[Mapping[str, Any], frozenset[str], Mapping[str, str]]] = {}
         self._contents: dict[str, str | None] = {}
@@ -184,8 +169,8 @@ class _Layers:
         if names not in self._inherited:
             self._inherited[names] = self._of_sets(names)
         for name in names:
-            if name not in self._kinds.sets:
-                self._miss(document, extend("$.data.sets", names.index(name)), NODE_SET_SCHEMA, name, self._kinds.sets)
+            if name not in self._sets:
+                self._miss(document, extend("$.data.sets", names.index(name)), NODE_SET_SCHEMA, name, self._sets)
         values, tags, labels = self._inherited[names]
         values = {**values, **_own(data)}
         tags = tags.union(data["tags"]) if data.get("tags") else tags
@@ -195,13 +180,13 @@ class _Layers:
         return SlipwayNode(document.name, tags, labels, user_data=content, address=data.get("address"), **said)
 
     def _of_sets(self, names: Iterable[str]) -> tuple[Mapping[str, Any], frozenset[str], Mapping[str, str]]:
-        site: Mapping[str, Any] = {} if self._kinds.site is None else self._kinds.site.data
+        site: Mapping[str, Any] = {} if self._site is None else self._site.data
         values = dict(site.get("defaults", {}))
         labels = label_texts(site.get("labels"))
         tags = NO_TAGS
         for name in names:
-            if name in self._kinds.sets:
-                data = self._kinds.sets[name].data
+            if name in self._sets:
+                data = self._sets[name].data
                 values |= _own(data)
                 tags = tags.union(data.get("tags", ()))
                 labels = {**labels, **label_texts(data.get("labels"))}
@@ -212,19 +197,17 @@ class _Layers:
         if name is None:
             return None
         if name not in self._contents:
-            there = self._kinds.user_data.get(name)
+            there = self._user_data.get(name)
             self._contents[name] = None if there is None else there.data["content"]
             if there is None:
-                self._miss(
-                    self._namer(document, name), "$.data.user_data", USER_DATA_SCHEMA, name, self._kinds.user_data
-                )
+                self._miss(self._namer(document, name), "$.data.user_data", USER_DATA_SCHEMA, name, self._user_data)
         return self._contents[name]
 
     def _namer(self, node: Document, name: str) -> Document:
         """Return the document that names this user data for a node."""
-        named = [self._kinds.sets[each] for each in node.data.get("sets", ()) if each in self._kinds.sets]
+        named = [self._sets[each] for each in node.data.get("sets", ()) if each in self._sets]
         makers = [node, *reversed(named)]
-        return next((one for one in makers if one.data.get("user_data") == name), self._kinds.site or node)
+        return next((one for one in makers if one.data.get("user_data") == name), self._site or node)
 
     def _miss(self, document: Document, path: str, schema: str, name: str, there: Mapping[str, Document]) -> None:
         path = path if document.schema != SITE_SCHEMA else "$.data.defaults.user_data"

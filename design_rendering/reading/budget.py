@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from design_rendering.reading.traversal import CONTAINERS, inside_out
+from design_rendering.reading.nested_data import CONTAINERS, inside_out
 from design_rendering.reading.yaml_reader import Limits, TooMuchError
 
 _LIMITS = Limits()

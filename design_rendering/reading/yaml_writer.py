@@ -16,9 +16,8 @@ from typing import Any
 import yaml
 
 from design_rendering.reading.budget import Budget
-from design_rendering.reading.diagnostics import RenderingError
-from design_rendering.reading.documents import Document
-from design_rendering.reading.traversal import CONTAINERS, items_of
+from design_rendering.reading.documents import Document, RenderingError
+from design_rendering.reading.nested_data import CONTAINERS, items_of
 from design_rendering.reading.yaml_reader import TooMuchError
 
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
-from design_rendering.kinds.node_limits import LONGEST_HOST_NAME
+from design_rendering.kinds.nodes import LONGEST_HOST_NAME
 from provisioner_client.errors import ProvisionerRefused, SubmissionRefused
 from strategy_lib.strategy import Label, Selector
 

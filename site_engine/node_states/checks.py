@@ -13,7 +13,7 @@ from strategy_lib.outcome import NodeCondition, whose
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from design_rendering.kinds.stated_nodes import StatedNode
+    from design_rendering.kinds.nodes import StatedNode
 
 AS_LEFT: Final = "as-left"
 """The name of Slipway's own check."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from design_rendering.kinds.stated_nodes import StatedNode, stated_nodes
+from design_rendering.kinds.nodes import StatedNode, stated_nodes
 from provisioner_client.protocol import NO_ADDRESSES
 from site_engine.designs import read_revision
 from site_engine.errors import EngineError

@@ -14,7 +14,7 @@ from strategy_lib.node_states.same_objects import gone_keys, other_objects
 from strategy_lib.outcome import NodeCondition
 
 if TYPE_CHECKING:
-    from design_rendering.kinds.stated_nodes import StatedNode
+    from design_rendering.kinds.nodes import StatedNode
 
 Listed = Mapping[str, Mapping[str, Any]]
 """What the provisioner says of each node."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from design_rendering.changes.node_changes import node_changes
+from design_rendering.changes import node_changes
 from design_rendering.redaction import PLACEHOLDER, Redactor
 from site_engine.errors import EngineError
 from strategy_lib.errors import StrategyLibError
 
 if TYPE_CHECKING:
-    from design_rendering.changes.document_changes import DocumentChange
+    from design_rendering.changes import DocumentChange
     from site_store import SiteStore
 
 

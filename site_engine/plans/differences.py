@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from design_rendering.kinds.digests import differ_in_labels_alone
+from design_rendering.kinds.objects import differ_in_labels_alone
 from site_engine.kinds import ActionKind, Override
 from site_engine.parameters import ActionParameters
 from strategy_lib.goals.update import TO_DO, Change, Difference, Done, Wanted, difference

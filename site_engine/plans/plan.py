@@ -17,7 +17,7 @@ from strategy_lib.phase import Phase, Verdict
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from design_rendering.changes.document_changes import DocumentChange
+    from design_rendering.changes import DocumentChange
     from strategy_lib.reports.report import FailedStep
 
 MOST_FIELDS = 20_000

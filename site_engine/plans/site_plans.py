@@ -49,7 +49,7 @@ from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow
 
 if TYPE_CHECKING:
-    from design_rendering.changes.document_changes import DocumentChange
+    from design_rendering.changes import DocumentChange
     from design_rendering.design import Design
     from site_engine.kinds import ActionKind
     from site_engine.node_lists import NodeList

@@ -60,7 +60,7 @@ class NewRevision:
     forced, problems : whether problems were overridden, and which.
     rollback_of : the revision that is brought back; the buffer must be empty.
     hidden : what of it must not be seen; None where that is not known.
-    digests : the digest of each node's design (`design_rendering.kinds.digests.node_digests`): from now on these
+    digests : the digest of each node's design (`design_rendering.kinds.objects.node_digests`): from now on these
         nodes are wanted, and no others. None where the design cannot be read: what was wanted before stays.
     notifications : who is told what (`strategy_lib.parsing.notifications.Notifications.to_data`). None where the
         design cannot be read: who was told before still is.

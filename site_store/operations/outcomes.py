@@ -10,7 +10,7 @@ from functools import cache
 from sqlalchemy import Connection, and_, case, func, select, update
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from design_rendering.kinds.digests import with_labels_of
+from design_rendering.kinds.objects import with_labels_of
 from site_store.nodes.chosen_tasks import AGAIN, MOMENT, THIS_OP, Choice, Chosen, chosen
 from site_store.nodes.node_status import done_again
 from site_store.records import Operation

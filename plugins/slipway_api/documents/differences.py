@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from design_rendering.changes.document_changes import Change, DocumentChange, SecretPaths, document_changes
+from design_rendering.changes import Change, DocumentChange, SecretPaths, document_changes
 from design_rendering.kinds.objects import ObjectKey, kind_of
 from design_rendering.reading.documents import Document
 from site_store import SiteStore, Version

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from design_rendering.changes.document_changes import DocumentChange
+from design_rendering.changes import DocumentChange
 from site_engine.plans.design_changes import documents_between
 from site_store import SiteStore
 from slipway_api.documents.differences import ChangedField, ChangeName

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from design_rendering.kinds.objects import ObjectKey, kind_of
 from design_rendering.policies import PolicedRendering, police
-from design_rendering.reading.diagnostics import RenderingError
-from design_rendering.reading.documents import Document, load_documents
+from design_rendering.reading.documents import Document, RenderingError, load_documents
 from design_rendering.redaction import redacted, redacted_text
 from design_rendering.rendering import RenderedDocument, Rendering, design_text, render
 from site_engine.extensions import installed_policies

@@ -14,8 +14,7 @@ from design_rendering.kinds.nodes import NODE_SCHEMAS
 from design_rendering.kinds.objects import design_objects
 from design_rendering.kinds.provisioner_kinds import provisioner_of
 from design_rendering.policies import PolicedRendering, PolicyError, police
-from design_rendering.reading.diagnostics import RenderingError
-from design_rendering.reading.documents import Document, DocumentError, find_document
+from design_rendering.reading.documents import Document, DocumentError, RenderingError, find_document
 from design_rendering.redaction import Redactor, secret_values
 from design_rendering.rendering import Rendering, design_text, render, secret_texts
 from design_rendering.validation import duplicates, unrendered_problems, validate_rendering

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from design_rendering.changes.document_changes import Change, DocumentChange, SecretPaths, document_changes
+from design_rendering.changes import Change, DocumentChange, SecretPaths, document_changes
 from design_rendering.reading.documents import Document, load_documents
 from tests.support.sites import document
 

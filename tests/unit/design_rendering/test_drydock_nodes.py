@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from design_rendering.kinds.digests import differ_in_labels_alone, node_digests, with_labels_of
 from design_rendering.kinds.drydock_nodes import missing_profiles, nodes_from_documents
+from design_rendering.kinds.objects import differ_in_labels_alone, node_digests, with_labels_of
 from design_rendering.reading.documents import Document, DocumentError, load_documents
 from strategy_lib.errors import InventoryError
 from strategy_lib.node import Node

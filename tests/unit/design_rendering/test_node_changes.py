@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from design_rendering.changes.node_changes import node_changes
+from design_rendering.changes import node_changes
 from tests.support.sites import boot_action, document, group, node, site
 
 GROUPS = [group("all")]

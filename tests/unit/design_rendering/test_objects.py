@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from design_rendering.kinds.digests import differ_in_labels_alone, node_digests
 from design_rendering.kinds.drydock_nodes import nodes_from_documents
-from design_rendering.kinds.objects import DesignObject, ObjectKey, design_objects, parts_of_nodes
+from design_rendering.kinds.objects import (
+    DesignObject,
+    ObjectKey,
+    design_objects,
+    differ_in_labels_alone,
+    node_digests,
+    parts_of_nodes,
+)
 from design_rendering.reading.documents import load_documents
 
 SITE = """

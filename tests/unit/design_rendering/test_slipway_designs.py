@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from design_rendering.changes.document_changes import document_changes
-from design_rendering.changes.node_changes import node_changes
+from design_rendering.changes import document_changes, node_changes
 from design_rendering.design import read_design
-from design_rendering.kinds.digests import differ_in_labels_alone
 from design_rendering.kinds.health_urls import node_urls
-from design_rendering.kinds.objects import ObjectKey, design_objects, parts_of_nodes
-from design_rendering.kinds.stated_nodes import stated_nodes
+from design_rendering.kinds.nodes import stated_nodes
+from design_rendering.kinds.objects import ObjectKey, design_objects, differ_in_labels_alone, parts_of_nodes
 from design_rendering.policies import every_node_has_a_group, police
 from design_rendering.reading.documents import Document, load_documents
 from design_rendering.rendering import render

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from design_rendering.reading.traversal import steps_of
+from design_rendering.reading.nested_data import steps_of
 
 
 @pytest.mark.parametrize(

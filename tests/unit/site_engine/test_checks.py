@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from design_rendering.kinds.stated_nodes import StatedNode, stated_nodes
+from design_rendering.kinds.nodes import StatedNode, stated_nodes
 from design_rendering.reading.documents import load_documents
 from site_engine.extensions import CHECKS, ExtensionError, check_set
 from site_engine.node_states.checks import AS_LEFT, CheckedNode, check_as_left

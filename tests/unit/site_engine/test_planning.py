@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from design_rendering.design import Design
-from design_rendering.kinds.digests import VERSION
+from design_rendering.kinds.objects import VERSION
 from site_engine.admission import judge_named_nodes
 from site_engine.kinds import KINDS
 from site_engine.parameters import parse_parameters

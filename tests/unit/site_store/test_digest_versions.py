@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from design_rendering.kinds.digests import VERSION
+from design_rendering.kinds.objects import VERSION
 from site_store.migrations import versions
 
 
@@ -14,6 +14,6 @@ def test_rule_38_the_newest_migration_of_digests_writes_those_of_today() -> None
     names = sorted(path.stem for path in Path(versions.__file__).parent.glob("v*.py"))
     written = [getattr(import_module(f"{versions.__name__}.{name}"), "DIGESTS", None) for name in names]
     assert next(number for number in reversed(written) if number is not None) == int(VERSION), (
-        f"design_rendering.kinds.digests has the version {VERSION}: write a migration that computes digests anew, "
+        f"design_rendering.kinds.objects has the version {VERSION}: write a migration that computes digests anew, "
         "and says so in DIGESTS"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from design_rendering.changes.document_changes import Change, DocumentChange, FieldChange
+from design_rendering.changes import Change, DocumentChange, FieldChange
 from slipway_api.documents import node_differences
 from slipway_api.documents.node_differences import MOST_FIELDS, Shown, shown_differences
 

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 from sqlalchemy import Connection, text
 
-from design_rendering.kinds.digests import VERSION
+from design_rendering.kinds.objects import VERSION
 from provisioner_client.protocol import ListedNode
 from site_engine.node_lists import keep_list
 from site_engine.plans.site_plans import plan_site

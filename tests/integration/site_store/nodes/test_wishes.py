@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from design_rendering.kinds.digests import VERSION
+from design_rendering.kinds.objects import VERSION
 from site_engine.plans.differences import node_difference
 from site_store import ActionState, Claim, NewAction, OperationStatus, SiteBusy, SiteStore
 from strategy_lib.goals.node_errors import Standing

@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from design_rendering.kinds.stated_nodes import StatedNode
+from design_rendering.kinds.nodes import StatedNode
 from provisioner_client.protocol import NO_ADDRESSES
 from site_engine.node_states.checks import CheckedNode, check_as_left
 from site_engine.node_states.suspects import Suspects

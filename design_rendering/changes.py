@@ -1,4 +1,4 @@
-"""What differs between two states of a site's documents: per document, and per field of a document. Pure.
+"""What differs between two states of a site's documents: per document, per field, and per node. Pure.
 
 Documents are compared by what they say, so that comments, order of keys and quotes make no difference. Secrets are
 compared and never shown: a changed one is seen to have changed.
@@ -6,12 +6,15 @@ compared and never shown: a changed one is seen to have changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from design_rendering.reading.documents import Document
+from design_rendering.kinds.nodes import NODE_SCHEMAS, nodes_from_documents
+from design_rendering.kinds.objects import ObjectKey, design_objects, kind_of, parts_of_nodes
+from design_rendering.reading.documents import Document, load_documents
 from design_rendering.redaction import PLACEHOLDER, redacted
 from strategy_lib.errors import Step, path_of
 
@@ -241,3 +244,68 @@ def _names(items: list[Any]) -> dict[str, int] | None:
         if not isinstance(name, str) or names.setdefault(name, place) != place:
             return None
     return names
+
+
+Hide = Callable[[Any], Any]
+"""Takes the secrets out of a value."""
+
+_SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
+_NODE = re.compile("|".join(map(re.escape, NODE_SCHEMAS)))
+_NAME = re.compile(r"\bname:\s*[\"']?([^\s\"',}]+)")
+
+
+def node_changes(before: str, after: str, nodes: Collection[str], hide: Hide) -> dict[str, tuple[DocumentChange, ...]]:
+    """Return for each of these nodes the documents that make it and differ, by schema and name.
+
+    A document that no longer makes a node is not among them: the document that named it is.
+
+    Parameters
+    ----------
+    before, after : two designs as they were rendered: YAML documents, separated by `---`.
+    nodes : names of nodes of the design `after`.
+    """
+    wanted = frozenset(nodes)
+
+    def shapes(part: str) -> bool:
+        """Whether a document may make one of these nodes: it is none of another node's."""
+        return not _NODE.search(part) or not wanted.isdisjoint(_NAME.findall(part))
+
+    old, new = _parts(before), _parts(after)
+    old_texts, new_texts = frozenset(old), frozenset(new)
+    changes = {
+        ObjectKey(kind_of(change.schema), change.name): _hidden(change, hide)
+        for change in document_changes(
+            _read(part for part in old if part not in new_texts and shapes(part)),
+            _read(part for part in new if part not in old_texts and shapes(part)),
+        )
+    }
+    if not changes:
+        return {}
+    made = _read(filter(shapes, new))
+    parts = parts_of_nodes(design_objects(made, nodes_from_documents(made)))
+    found = {}
+    for name in sorted(wanted):
+        its = [changes[key] for key in parts.get(name, ()) if key in changes]
+        found[name] = tuple(sorted(its, key=lambda change: (change.schema, change.name)))
+    return found
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip("\n") for part in _SEPARATOR.split(text) if part.strip()]
+
+
+def _read(parts: Iterator[str]) -> Sequence[Document]:
+    return [replace(document, source="") for document in load_documents("\n---\n".join(parts))]
+
+
+def _hidden(change: DocumentChange, hide: Hide) -> DocumentChange:
+    return replace(change, fields=tuple(_hidden_field(each, hide) for each in change.fields))
+
+
+def _hidden_field(field: FieldChange, hide: Hide) -> FieldChange:
+    before = None if field.change is Change.ADDED else hide(field.before)
+    after = None if field.change is Change.REMOVED else hide(field.after)
+    if field.change is Change.MODIFIED and PLACEHOLDER in (before, after):
+        # What is a secret in one of the two states is shown of neither.
+        before = after = PLACEHOLDER
+    return replace(field, before=before, after=after)

@@ -1,1 +1,0 @@
-"""Objects and digests of a design, and what differs between two."""
