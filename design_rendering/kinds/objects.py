@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from design_rendering import slipway_kinds as own
 from design_rendering.drydock_kinds import (
@@ -59,8 +60,7 @@ VERSION = "3"
 """Of what goes into the digest of a node."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ObjectKey:
+class ObjectKey(NamedTuple):
     """Which object it is: its kind, and its name within the kind."""
 
     kind: str

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, se
 
 from design_rendering.reading.documents import Document
 from site_store.sql.errors import NotFound
+from site_store.sql.postgresql import insert_rows
 from site_store.sql.rows import require_text
 from site_store.tables import buffer, buffer_collection, content, document, revision, revision_collection
 
@@ -166,7 +167,7 @@ def keep(tx: Connection, site: str, text: str, documents: Sequence[Document] | N
     if documents is not None and (known is None or known.documents is None):
         rows = _rows(number, documents)
         while portion := list(islice(rows, _PORTION)):
-            tx.execute(insert(document), portion)
+            tx.execute(insert_rows(document, portion))
         tx.execute(update(content).where(content.c.id == number).values(documents=len(documents)))
     return number
 

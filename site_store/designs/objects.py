@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import JSON, Connection, Row, delete, func, literal, select, text, tuple_
+from sqlalchemy import Connection, Row, delete, literal, select, tuple_
 
 from design_rendering.kinds.objects import DesignObject, ObjectKey
 from site_store.sql.database import Repository
-from site_store.sql.postgresql import insert
+from site_store.sql.postgresql import insert_rows
 from site_store.status.object_changes import ObjectChange
 from site_store.tables import design_object
 
@@ -91,11 +91,8 @@ def write_objects(tx: Connection, site: str, revision: int, committed: Committed
         these = tuple_(design_object.c.kind, design_object.c.name).in_([(key.kind, key.name) for key in keys])
         tx.execute(delete(design_object).where(design_object.c.site == site, these))
     for part in _parts(rows):
-        columns = list(part[0])
-        # One statement: each row of a statement with many parameter sets would be a round of its own.
-        given = func.json_populate_recordset(text("CAST(NULL AS design_object)"), literal(part, JSON))
-        made = insert(design_object).from_select(columns, select(*given.table_valued(*columns).c))
-        new = {name: made.excluded[name] for name in columns if name not in ("site", "kind", "name")}
+        made = insert_rows(design_object, part)
+        new = {name: made.excluded[name] for name in part[0] if name not in ("site", "kind", "name")}
         tx.execute(made.on_conflict_do_update(index_elements=["site", "kind", "name"], set_=new))
     return sorted(changes, key=lambda change: change.key)
 

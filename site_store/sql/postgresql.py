@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
+    JSON,
     ColumnElement,
     Connection,
     DateTime,
@@ -23,7 +24,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy import cast as cast_to
-from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.dialects.postgresql import ARRAY, Insert, insert
 from sqlalchemy.types import TypeEngine
 
 __all__ = ["insert"]
@@ -181,6 +182,13 @@ def text_rows(columns: Sequence[str], rows: Collection[Sequence[str | None]]) ->
     """
     arrays = [literal([row[place] for row in rows], _TEXTS) for place in range(len(columns))]
     return func.unnest(*arrays).table_valued(*columns).render_derived()
+
+
+def insert_rows(table: Table, rows: Sequence[Mapping[str, Any]]) -> Insert:
+    """Return an INSERT of rows that have the same columns: one statement, and one parameter, the rows as JSON."""
+    columns = list(rows[0])
+    given = func.json_populate_recordset(text(f'CAST(NULL AS "{table.name}")'), literal(rows, JSON))
+    return insert(table).from_select(columns, select(*given.table_valued(*columns).c))
 
 
 def moments_parameters(key: str) -> tuple[Any, ColumnElement[Any]]:
