@@ -15,7 +15,7 @@ from api_client.session import ApiSession
 from provisioner_client.finite_range import FiniteRange
 from provisioner_client.simulator.settings import FASTEST
 from site_engine.extensions import check_installed
-from slipway_cli.embedded.credentials import PASSWORDS, Credentials
+from slipway_cli.embedded.environment import PASSWORDS, Credentials
 from slipway_cli.embedded.home import STOPPING, Runtime, find_running, home_in_use
 from slipway_cli.embedded.settings import START_TIMEOUT, EmbeddedSettings
 from slipway_cli.embedded.supervisor import Supervisor

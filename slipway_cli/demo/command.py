@@ -22,8 +22,7 @@ from provisioner_client.simulator.scripts import Behaviour
 from provisioner_client.simulator.settings import FASTEST
 from slipway_cli import INTERRUPTED_EXIT, SlipwayCliError
 from slipway_cli.demo.airflow import BackgroundAirflow, reuse_or_start
-from slipway_cli.demo.demo_site import demo_store, remove_site, watched
-from slipway_cli.demo.order import Order, read_order
+from slipway_cli.demo.order import Order, demo_store, read_order, remove_site, watched
 from slipway_cli.demo.simulated_provisioner import (
     MAAS,
     PROVISIONERS,

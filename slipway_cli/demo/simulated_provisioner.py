@@ -18,7 +18,7 @@ from api_client.session import ApiError, ApiRefused, ApiUnreachable
 from provisioner_client.private_files import write_private
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from slipway_cli.embedded.component import end_process, failed_with_log, spawn
-from slipway_cli.embedded.launcher import tied_command
+from slipway_cli.embedded.processes import tied_command
 from slipway_cli.embedded.settings import LOOPBACK, EmbeddedSettings, claim_port
 from strategy_lib.settings import SLIPWAY_NODE_KEY_FILE, SLIPWAY_NODE_PROXY, SLIPWAY_SIMULATOR_PORT
 

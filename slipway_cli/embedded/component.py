@@ -13,8 +13,7 @@ from typing import BinaryIO
 
 from provisioner_client.private_files import PRIVATE_UMASK, open_private
 from slipway_cli import SlipwayCliError
-from slipway_cli.embedded.launcher import AFTER, PRELOAD, tied_command
-from slipway_cli.embedded.processes import kill_sessions
+from slipway_cli.embedded.processes import AFTER, PRELOAD, kill_sessions, tied_command
 
 _TURN_OVER = 20 * 1024 * 1024
 

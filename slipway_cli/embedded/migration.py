@@ -10,8 +10,8 @@ from provisioner_client.private_files import write_private
 from site_store.sql.address import URL_FILE
 from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.component import SetupStep
-from slipway_cli.embedded.launcher import tied_command
-from slipway_cli.embedded.postgres_cluster import STORE, PostgresCluster
+from slipway_cli.embedded.postgres import STORE, PostgresCluster
+from slipway_cli.embedded.processes import tied_command
 from slipway_cli.embedded.settings import EmbeddedSettings
 
 

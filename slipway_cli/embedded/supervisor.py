@@ -26,8 +26,7 @@ from slipway_cli.embedded.component import (
     controller_component,
     failed_with_log,
 )
-from slipway_cli.embedded.credentials import Credentials, load_or_create
-from slipway_cli.embedded.environment import airflow_environment, controller_environment
+from slipway_cli.embedded.environment import Credentials, airflow_environment, controller_environment, load_or_create
 from slipway_cli.embedded.guard import Guard
 from slipway_cli.embedded.home import READY, STARTING, STOPPING, HomeLock, Runtime
 from slipway_cli.embedded.migration import (
@@ -38,8 +37,7 @@ from slipway_cli.embedded.migration import (
     stamp_airflow,
     upgrade_store,
 )
-from slipway_cli.embedded.postgres_cluster import PostgresCluster
-from slipway_cli.embedded.postgres_process import PostgresProcess
+from slipway_cli.embedded.postgres import PostgresCluster, PostgresProcess
 from slipway_cli.embedded.processes import adopt_orphans, end_leftovers, kill_sessions, reap_orphans
 from slipway_cli.embedded.settings import LOOPBACK, START_TIMEOUT, STOP_GRACE, EmbeddedSettings, claim_port
 from strategy_lib.settings import SLIPWAY_PORT

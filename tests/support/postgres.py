@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway_cli.embedded.postgres_cluster import INITDB, PostgresCluster
-from slipway_cli.embedded.postgres_process import PostgresProcess
+from slipway_cli.embedded.postgres import INITDB, PostgresCluster, PostgresProcess
 
 _PATIENCE = 60.0
 
@@ -24,7 +23,7 @@ def make_cluster(home: Path) -> PostgresCluster:
     """Make a home's files as `slipway up` does; but nobody waits until they are on the disk."""
     cluster = PostgresCluster(home)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("slipway_cli.embedded.postgres_cluster.INITDB", (*INITDB, "--no-sync"))
+        patch.setattr("slipway_cli.embedded.postgres.INITDB", (*INITDB, "--no-sync"))
         creation = cluster.begin_creation(home / "postgres.log")
     while not creation.is_over():
         time.sleep(0.02)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from slipway_cli.embedded.launcher import tied_program
+from slipway_cli.embedded.processes import tied_program
 
 
 def tied(command: str, *arguments: str) -> list[str]:

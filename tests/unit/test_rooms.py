@@ -87,7 +87,7 @@ FLOORS = {
         "__main__",
         "main offline up",
         "demo online",
-        "command_group help terminal",
+        "help terminal",
         "controller embedded output",
         "files folding_table options",
     ),

@@ -1,17 +1,31 @@
-"""`slipway stop`, `pause` and `unpause`."""
+"""`slipway stop`, `pause`, `unpause`, `approve` and `retry`: what is asked of an action that is there."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
 
 import click
+from rich.text import Text
 
-from slipway_cli.online.server.completion import ACTION
-from slipway_cli.online.server.online_command import TargetGroup, action_id, confirm, is_terminal, online
+from slipway_cli.online.actions.trees import follow_to_the_end
+from slipway_cli.online.server.completion import ACTION, GROUP_OF_ACTION
+from slipway_cli.online.server.online_command import (
+    TargetGroup,
+    action_id,
+    confirm,
+    is_terminal,
+    online,
+    only_if_same,
+    show_answer,
+)
 from slipway_cli.online.server.server import Failed, SiteServer
-from slipway_cli.online.sites.repair import stop_repair
+from slipway_cli.online.sites.wishes import stop_repair
 from slipway_cli.options import examples
-from slipway_cli.output import printable
+from slipway_cli.output import console, counted, listed, printable
+from strategy_lib.did_you_mean import did_you_mean
 
 _CONFLICT = 409
 _SAID = {
@@ -74,3 +88,137 @@ stop = _control("stop", "End an action.", asks=True)
 stop.add_command(stop_repair)
 pause = _control("pause", "Let no further group of an action start.")
 unpause = _control("unpause", "Let a paused action go on.")
+
+
+APPROVED, REFUSED = "approved", "refused"
+_APPROVALS = examples(
+    "slipway approve action/01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "slipway approve action/01ARZ3NDEKTSV4RRFFQ69G5FAV --group racks --refuse --comment 'rack 3 is not cabled'",
+)
+
+
+@click.group(cls=TargetGroup, epilog=_APPROVALS)
+def approve() -> None:
+    """Answer a group that waits for an approval."""
+
+
+@approve.command("action", epilog=_APPROVALS)
+@click.argument("action", type=ACTION)
+@click.option("--group", type=GROUP_OF_ACTION, metavar="NAME", help="The group.  [the one that waits]")
+@click.option("--refuse", is_flag=True, help="Refuse it: the group fails.")
+@click.option("--comment", metavar="TEXT", help="Is kept with the answer.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@online
+def approve_action(
+    server: SiteServer, output: str, action: str, group: str | None, refuse: bool, comment: str | None, yes: bool
+) -> None:
+    """Approve, or refuse, what a group of an ACTION waits for. It shows what is asked, and asks."""
+    known = action_id(action)
+    same = {} if yes else only_if_same(server.get(f"/actions/{known}"))
+    entry = waiting_group(server.get(f"/actions/{known}/tree", depth=2).json()["root"], group)
+    gate, name = entry["group"]["approval"], str(entry["name"])
+    target = console(stderr=True)
+    who = f", by {listed(gate['approvers'])}" if gate["approvers"] else ""
+    nodes = counted(entry["group"]["nodes"], "node")
+    text = f"group {name} ({nodes}) waits for an approval {gate['moment']} it{who}: {gate['text']}"
+    target.print(Text(printable(text)), soft_wrap=True)
+    if not yes:
+        what = "refuse it, so that the group fails" if refuse else "approve it"
+        confirm(f"{what}?", "--yes")
+    body = {"answer": REFUSED if refuse else APPROVED, "comment": comment}
+    path = f"/actions/{known}/approvals/{quote(name, safe='')}"
+    answer = server.send("POST", path, {}, headers=same, json=body)
+    show_answer(answer, output, lambda _: click.echo(f"group {name} of action {known} is {body['answer']}"))
+
+
+def waiting_group(root: Mapping[str, Any], name: str | None) -> Mapping[str, Any]:
+    """Return the entry of the group that waits for an answer.
+
+    Raises `Failed`: there is none, this one does not wait, or several do and none is named.
+    """
+    groups = {
+        str(entry["name"]): entry for stage in root.get("children") or () for entry in stage.get("children") or ()
+    }
+    waiting = {key: entry for key, entry in groups.items() if _is_waiting(entry)}
+    if name is not None and name not in groups:
+        raise Failed(f"the action has no group {name!r}; {did_you_mean(name, tuple(groups), 'it has none')}")
+    if name is not None and name not in waiting:
+        others = f"; {listed(tuple(waiting))} waits" if waiting else ""
+        raise Failed(f"group {name!r} waits for no approval{others}")
+    if name is None and len(waiting) != 1:
+        many = f"several wait: name one with --group: {listed(tuple(waiting))}"
+        raise Failed(many if waiting else "no group of this action waits for an approval")
+    return waiting[name] if name is not None else next(iter(waiting.values()))
+
+
+def _is_waiting(entry: Mapping[str, Any]) -> bool:
+    gate = (entry.get("group") or {}).get("approval")
+    return gate is not None and gate["answered"] is None
+
+
+_RETRIES = examples(
+    "slipway retry action/01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "slipway retry action/01ARZ3NDEKTSV4RRFFQ69G5FAV --group compute-nodes-1 --follow",
+)
+
+
+@click.group(cls=TargetGroup, epilog=_RETRIES)
+def retry() -> None:
+    """Try again what failed in an action."""
+
+
+@retry.command("action", epilog=_RETRIES)
+@click.argument("action", type=ACTION)
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    type=GROUP_OF_ACTION,
+    metavar="NAME",
+    help="Only this group, with those that are in its way or behind it; may be repeated.",
+)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--follow", "-F", "following", is_flag=True, help="Show the progress, and end with the verdict.")
+@online
+def retry_action(
+    server: SiteServer, output: str, action: str, groups: tuple[str, ...], yes: bool, following: bool
+) -> None:
+    """Try again what failed in an ACTION: the groups that failed, those that did not run because of them, and the rest.
+
+    It says which nodes go again, and asks. Nodes that are done are not touched.
+    """
+    known = action_id(action)
+    path = f"/actions/{known}/retry"
+    planned = server.get(path, group=list(groups) or None)
+    plan = planned.json()
+    target = console(stderr=True)
+    for line in plan_lines(plan):
+        target.print(line, soft_wrap=True)
+    if not yes:
+        confirm(f"action {known} of site {plan['site']} at {server.where.url}: try again?", "--yes")
+    body = {"groups": list(groups)} if groups else {}
+    answer = server.send("POST", path, {}, headers=None if yes else only_if_same(planned), json=body)
+    if following:
+        follow_to_the_end(server, server.get(f"/actions/{known}").json(), output)
+
+    def show(_plan: Any) -> None:
+        click.echo(f"action {known} is tried again")
+        click.echo(f"next: slipway describe action/{known} --follow; slipway stop action/{known}")
+
+    show_answer(answer, output, show)
+
+
+def plan_lines(plan: Mapping[str, Any]) -> Iterator[Text]:
+    """Yield what a retry will do, warnings first."""
+    for warning in plan["warnings"]:
+        yield Text(printable(f"warning: {warning}"), "yellow")
+    for group in plan["groups"]:
+        because = f" (it did not run because of {group['blocked_by']})" if group.get("blocked_by") else ""
+        nodes = f"{counted(len(group['nodes']), 'node')}: {listed(group['nodes'])}" if group["nodes"] else "no node"
+        yield Text(printable(f"group {group['name']}{because}: {nodes}"))
+    in_groups = {name for group in plan["groups"] for name in group["nodes"]}
+    others = [name for name in plan["nodes"] if name not in in_groups]
+    if others:
+        yield Text(printable(f"{counted(len(others), 'node')}: {listed(others)}"))
+    if plan["steps"]:
+        yield Text(printable(f"steps: {', '.join(plan['steps'])}"))

@@ -22,7 +22,7 @@ from slipway_cli.online.server.online_command import (
     show_answer,
 )
 from slipway_cli.online.server.server import Failed, SiteServer, print_messages
-from slipway_cli.online.sites.reporters import create_reporter
+from slipway_cli.online.sites.lists import create_reporter
 from slipway_cli.options import KnownType, examples, option_alias
 from slipway_cli.output import console, listed
 from strategy_lib.goals.update import Deed

@@ -15,8 +15,7 @@ from typing import Any
 
 from provisioner_client.private_files import write_private
 from slipway_cli.files import Source, files_in, read_sources
-from slipway_cli.online.server.profiles import Folder
-from slipway_cli.online.server.server_config import ServerConfig
+from slipway_cli.online.server.server_config import Folder, ServerConfig
 
 # A line that is neither blank nor a comment, nor only begins or ends a document.
 _SOMETHING = re.compile(rb"^(?!(?:---|\.\.\.)?[ \t]*(?:#.*)?\r?$)[^\r\n]+", re.MULTILINE)

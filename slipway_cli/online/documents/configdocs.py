@@ -22,7 +22,7 @@ from slipway_cli.online.server.server import (
     print_messages,
     sentence,
 )
-from slipway_cli.online.sites.reporters import delete_reporter
+from slipway_cli.online.sites.lists import delete_reporter
 from slipway_cli.options import REVISION, VERSION, examples, option_alias
 from slipway_cli.output import OutputFormat, console, counted, listed, printable
 

@@ -10,9 +10,8 @@ from dataclasses import asdict
 import click
 
 from api_client.session import ApiRefused, ApiSession, ApiUnreachable
-from slipway_cli.online.server.profiles import Folder, Login, Profile
 from slipway_cli.online.server.server import Failed
-from slipway_cli.online.server.server_config import checked_url, server_config
+from slipway_cli.online.server.server_config import Folder, Login, Profile, checked_url, server_config
 from slipway_cli.options import examples
 from slipway_cli.output import Columns, output_option, print_list, serialised
 from strategy_lib.settings import SLIPWAY_PASSWORD

@@ -20,10 +20,17 @@ from slipway_cli.online.server.online_command import (
     tell_of_more,
 )
 from slipway_cli.online.server.server import Failed, SiteServer
+from slipway_cli.online.sites.lists import (
+    get_audit,
+    get_nodes,
+    get_objects,
+    get_owners,
+    get_reporters,
+    get_sites,
+    new_sheet,
+    status_text,
+)
 from slipway_cli.online.sites.node_states import get_node_state, get_site_state
-from slipway_cli.online.sites.reporters import get_reporters
-from slipway_cli.online.sites.site_objects import get_audit, get_objects
-from slipway_cli.online.sites.status_lists import get_nodes, get_owners, get_sites, new_sheet, status_text
 from slipway_cli.options import VERSION, examples
 from slipway_cli.output import Columns, print_list, printable
 from slipway_cli.terminal.tree_header import verdict_style

@@ -13,7 +13,7 @@ from rich.text import Text
 from slipway_cli.online.server.completion import NODES
 from slipway_cli.online.server.online_command import format_time, online, show_answer
 from slipway_cli.online.server.server import Failed, SiteServer
-from slipway_cli.online.sites.status_lists import new_sheet, status_text
+from slipway_cli.online.sites.lists import new_sheet, status_text
 from slipway_cli.options import examples
 from slipway_cli.output import console, print_facts, printable
 from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, tree_lines

@@ -25,7 +25,7 @@ from slipway_cli.online.server.online_command import (
     show_data,
 )
 from slipway_cli.online.server.server import READING, Failed, SiteServer
-from slipway_cli.online.sites.repair import repair_line
+from slipway_cli.online.sites.wishes import repair_line
 from slipway_cli.options import examples
 from slipway_cli.output import OutputFormat, console, counted, listed, printable, table
 from slipway_cli.terminal.follow import Absence

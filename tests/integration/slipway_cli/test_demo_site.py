@@ -10,7 +10,7 @@ import pytest
 
 from site_store import SiteStore
 from slipway_cli import SlipwayCliError
-from slipway_cli.demo.demo_site import GIVEN_UP_AFTER, STOPPED, demo_store, remove_site, watched
+from slipway_cli.demo.order import GIVEN_UP_AFTER, STOPPED, demo_store, remove_site, watched
 from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.integration.site_store.scenario import FakeClock
 from tests.support.revisions import commit_design

@@ -6,15 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from slipway_cli.embedded.launcher import AFTER, PRELOAD, tied_command
-from slipway_cli.embedded.processes import kill_sessions, members
+from slipway_cli.embedded.processes import AFTER, PRELOAD, kill_sessions, members, tied_command
 from tests.integration.slipway_cli.conftest import wait_until
 
 
 def parent_of(module: str, place: Path) -> subprocess.Popen[str]:
     """Start a process that starts a module of this place, tied to itself."""
     program = (
-        "import subprocess, time; from slipway_cli.embedded.launcher import tied_command\n"
+        "import subprocess, time; from slipway_cli.embedded.processes import tied_command\n"
         f"subprocess.Popen(tied_command('{module}'), start_new_session=True); time.sleep(60)"
     )
     return subprocess.Popen(

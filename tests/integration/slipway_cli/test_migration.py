@@ -11,7 +11,7 @@ import pytest
 from site_store import SiteStore
 from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.migration import note_store, refuse_former_home, upgrade_store
-from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE
+from slipway_cli.embedded.postgres import AIRFLOW, STORE
 from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.support.postgres import running_server
 

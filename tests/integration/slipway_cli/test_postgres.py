@@ -23,9 +23,8 @@ from sqlalchemy import make_url, text
 from site_store.sql.address import resolve
 from site_store.sql.database import Database
 from slipway_cli import SlipwayCliError
+from slipway_cli.embedded.postgres import AIRFLOW, STORE, PostgresCluster, PostgresProcess
 from slipway_cli.embedded.postgres_account import MAJOR, free_ids, packages, programs
-from slipway_cli.embedded.postgres_cluster import AIRFLOW, STORE, PostgresCluster
-from slipway_cli.embedded.postgres_process import PostgresProcess
 from slipway_cli.embedded.processes import end_leftovers, members, servers_of
 from tests.support.postgres import make_cluster, running_server, start_server, with_files
 

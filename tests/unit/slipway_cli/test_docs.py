@@ -12,8 +12,7 @@ from click.testing import Result
 
 from design_rendering.kinds.drydock_nodes import nodes_from_documents
 from design_rendering.reading.documents import load_documents
-from slipway_cli.command_group import LazyGroup
-from slipway_cli.main import COMMANDS, SERVER, main
+from slipway_cli.main import COMMANDS, SERVER, LazyGroup, main
 from strategy_lib import simulate
 from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
 

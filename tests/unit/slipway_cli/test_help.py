@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from click.shell_completion import BashComplete, ShellComplete
 
-from slipway_cli.command_group import LazyCommand
-from slipway_cli.main import COMMANDS, main
+from slipway_cli.main import COMMANDS, LazyCommand, main
 from tests.unit.slipway_cli.conftest import Slipway
 
 

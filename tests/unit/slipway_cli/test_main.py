@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from slipway_cli.__main__ import run
-from slipway_cli.command_group import LazyCommand, LazyGroup
-from slipway_cli.main import COMMANDS, main
+from slipway_cli.main import COMMANDS, LazyCommand, LazyGroup, main
 
 Slipway = Callable[..., Result]
 

@@ -8,7 +8,7 @@ import pytest
 
 from provisioner_client.private_files import write_private
 from slipway_cli import SlipwayCliError
-from slipway_cli.embedded.credentials import Credentials, load_or_create
+from slipway_cli.embedded.environment import Credentials, load_or_create
 
 
 def load(home: Path, **environ: str) -> Credentials:

@@ -8,8 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from slipway_cli.controller import ServiceAccount, service_account
-from slipway_cli.embedded.credentials import load_or_create
-from slipway_cli.embedded.environment import airflow_environment, controller_environment
+from slipway_cli.embedded.environment import airflow_environment, controller_environment, load_or_create
 from slipway_cli.embedded.settings import EmbeddedSettings, default_dags_folder
 from slipway_cli.main import main
 

@@ -13,7 +13,7 @@ import pytest
 import requests
 import responses
 
-from slipway_cli.online.server.profiles import Login
+from slipway_cli.online.server.server_config import Login
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import API, URL
 

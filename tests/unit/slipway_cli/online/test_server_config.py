@@ -11,8 +11,7 @@ import responses
 
 from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.home import HomeLock, Runtime
-from slipway_cli.online.server.profiles import Folder, Login, Profile
-from slipway_cli.online.server.server_config import checked_url, server_config
+from slipway_cli.online.server.server_config import Folder, Login, Profile, checked_url, server_config
 from tests.unit.slipway_cli.conftest import Slipway
 
 LAB, PLANT, VARIABLE = "http://lab", "https://plant:8443", "http://variable"

@@ -1,4 +1,4 @@
-"""`slipway get sites`, `get nodes` and `get owners`: how things stand, in lists."""
+"""Lists of a site: `slipway get sites`, `nodes`, `owners`, `reporters`, `objects`, `audit`; and making reporters."""
 
 from __future__ import annotations
 
@@ -6,14 +6,24 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
+from urllib.parse import quote
 
 import click
 from rich.text import Text
 
 from slipway_cli.online.server.completion import GROUP_OF_SITE, NODES
-from slipway_cli.online.server.online_command import format_duration, format_time, online, show_data
+from slipway_cli.online.server.online_command import (
+    confirm,
+    format_duration,
+    format_time,
+    online,
+    only_if_same,
+    show_answer,
+    show_data,
+    tell_of_more,
+)
 from slipway_cli.online.server.server import Failed, SiteServer
-from slipway_cli.online.sites.repair import stopped_words
+from slipway_cli.online.sites.wishes import stopped_words
 from slipway_cli.options import examples
 from slipway_cli.output import Columns, OutputFormat, console, counted, listed, print_list, printable
 from slipway_cli.terminal.tree_text import Sheet, serves_of_entry, serving_style, status_counts, status_style
@@ -198,3 +208,108 @@ def get_owners(server: SiteServer, output: str) -> None:
         page = server.get("/owners", after=found["after"]).json()
         found |= {"owners": found["owners"] + page["owners"], "after": page.get("after")}
     show_data(found, output, show)
+
+
+@click.command("reporter", epilog=examples("slipway create reporter burn-in --site lab-7"))
+@click.argument("owner")
+@online
+def create_reporter(server: SiteServer, output: str, owner: str) -> None:
+    """Make a reporter that speaks for OWNER, and print its token: this once, it is kept nowhere.
+
+    With it a program adds leaves of its own below entries of the site's trees. The token is all of standard output.
+    """
+    answer = server.send("POST", server.of_site("reporters"), {}, json={"owner": owner})
+
+    def show(made: Any) -> None:
+        said = f"reporter {made['id']} of site {server.where.site} speaks for {made['owner']}; this is its token:"
+        click.echo(printable(said), err=True)
+        click.echo(made["token"])
+
+    show_answer(answer, output, show)
+
+
+@click.command("reporters", epilog=examples("slipway get reporters --site lab-7"))
+@online
+def get_reporters(server: SiteServer, output: str) -> None:
+    """List the reporters of the site, revoked ones too."""
+
+    columns: Columns = {
+        "Reporter": itemgetter("id"),
+        "Owner": itemgetter("owner"),
+        "Created (UTC)": lambda one: format_time(one["created"]),
+        "By": itemgetter("created_by"),
+        "Last used (UTC)": lambda one: format_time(one["last_used"]) or "never",
+        "Revoked (UTC)": lambda one: format_time(one["revoked"]),
+    }
+    nothing = f"site {server.where.site} has no reporter"
+    answer = server.get(server.of_site("reporters"))
+    show_answer(answer, output, lambda found: print_list(found, columns, nothing))
+
+
+@click.command("reporter", epilog=examples("slipway delete reporter 01ARZ3NDEKTSV4RRFFQ69G5FAV --site lab-7"))
+@click.argument("reporter")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@online
+def delete_reporter(server: SiteServer, output: str, reporter: str, yes: bool) -> None:
+    """Revoke the token of a REPORTER, by its id. What it reported stays.
+
+    It says for whom the reporter speaks, and asks. It is revoked only if no reporter was made or revoked meanwhile.
+    """
+    headers: dict[str, str] = {}
+    if not yes:
+        seen = server.get(server.of_site("reporters"))
+        one = next((each for each in seen.json() if each["id"] == reporter), None)
+        if one is None:
+            raise Failed(f"site {server.where.site} has no reporter {reporter}: `slipway get reporters` lists them")
+        headers = only_if_same(seen)
+        used = f"last used {format_time(one['last_used'])} UTC" if one["last_used"] else "never used"
+        whose = f"reporter {reporter} of site {server.where.site}, which speaks for {one['owner']}, {used}"
+        confirm(printable(f"revoke {whose}?"), "--yes")
+    answer = server.send("DELETE", server.of_site(f"reporters/{quote(reporter, safe='')}"), {}, headers=headers)
+    show_answer(answer, output, lambda _: click.echo(f"reporter {reporter} is revoked"))
+
+
+@click.command("objects", epilog=examples("slipway get objects --kind host_profile --site lab-7"))
+@click.option("--kind", metavar="KIND", help="Only objects of this kind, such as node.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="How many at most.")
+@online
+def get_objects(server: SiteServer, output: str, kind: str | None, limit: int) -> None:
+    """List what the site's newest design consists of, and what each object uses."""
+
+    columns: Columns = {
+        "Object": lambda one: f"{one['kind']}/{one['name']}",
+        "Version": lambda one: str(one["version"]),
+        "Rev": lambda one: str(one["revision"]),
+        "Uses": lambda one: listed(one["uses"]),
+        "By policy": lambda one: listed(one["by_policy"]),
+    }
+
+    def rows(objects: Any) -> None:
+        print_list(objects, columns, f"site {server.where.site} has no such object", ("Version", "Rev"), ("Uses",))
+
+    answer = server.get(server.of_site("objects"), kind=kind, limit=limit)
+    show_answer(answer, output, rows)
+    tell_of_more(answer, output)
+
+
+@click.command("audit", epilog=examples("slipway get audit --site lab-7"))
+@click.option("--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="How many at most.")
+@online
+def get_audit(server: SiteServer, output: str, limit: int) -> None:
+    """List who gave the site's actions a command, or asked for nodes, newest first."""
+
+    columns: Columns = {
+        "Time (UTC)": lambda one: format_time(one["datetime"]),
+        "User": itemgetter("user"),
+        "Command": itemgetter("command"),
+        "About": lambda one: f"action {one['action']}" if one["action"] else listed(one["nodes"]),
+        "Detail": lambda one: one["detail"] or "",
+    }
+
+    def rows(entries: Any) -> None:
+        nothing = f"nobody has asked for anything in site {server.where.site}"
+        print_list(entries, columns, nothing, folds=("About", "Detail"))
+
+    answer = server.get(server.of_site("audit"), limit=limit)
+    show_answer(answer, output, rows)
+    tell_of_more(answer, output)
