@@ -1,4 +1,4 @@
-"""The design of an action: reading it from the store, and having the provisioner check it and see all of its nodes.
+"""The design of an action: reading it, having the provisioner check it and see all its nodes; and how two differ.
 
 Drydock keeps what an address led to for as long as it runs, also that it led nowhere; and it takes the body of a 503
 for a design without nodes. So an address is used until a fetch failed or showed too few nodes, and then never again.
@@ -9,19 +9,23 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from design_rendering.changes import node_changes
 from design_rendering.reading.documents import load_documents
+from design_rendering.redaction import PLACEHOLDER, Redactor
 from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.errors import DesignEmpty, DesignUnreadable
 from provisioner_client.protocol import Provisioner
-from site_engine.errors import StepError
+from site_engine.errors import EngineError, StepError
 from site_engine.log_messages import names
+from strategy_lib.errors import StrategyLibError
 from strategy_lib.strategy import Selector
 
 if TYPE_CHECKING:
+    from design_rendering.changes import DocumentChange
     from design_rendering.reading.documents import Document
     from site_store import RevisionRecord, SiteStore
 
@@ -160,3 +164,57 @@ def read_revision(store: SiteStore, site: str, number: int | None) -> tuple[Revi
             f"design to work with ({said}): mend the documents and commit them, or name another revision"
         )
     return revision, load_documents(revision.text, f"site {site}, revision {revision.number}")
+
+
+class RevisionUnreadable(EngineError):
+    """The design of a revision cannot be read any more: it was forced, or kept by an older version of Slipway."""
+
+
+def documents_between(
+    store: SiteStore, site: str, before: int, after: int, names: Collection[str]
+) -> Mapping[str, tuple[DocumentChange, ...]]:
+    """Return for each of these nodes the documents that make it and differ between two revisions.
+
+    Parameters
+    ----------
+    names : names of nodes of the revision `after`.
+
+    Raises
+    ------
+    RevisionUnreadable : one of the two designs is not kept as it was rendered, or cannot be read.
+    """
+    designs = store.revisions.designs(site, (before, after))
+    old, new = designs[before], designs[after]
+    if old.text is None or new.text is None:
+        number = before if old.text is None else after
+        raise RevisionUnreadable(f"the rendered design of revision {number} of site {site} is not kept")
+    secrets = [each.secrets for each in (old, new) if each.secrets is not None]
+    texts = frozenset(text for each in secrets for text in each.texts)
+    try:
+        return node_changes(old.text, new.text, names, Hiding(texts) if len(secrets) == 2 else _hidden)
+    except StrategyLibError as error:
+        # Its words may be those of the rendered design, secrets and all.
+        raise RevisionUnreadable(f"revisions {before} and {after} of site {site} cannot be read any more") from error
+
+
+def _hidden(value: Any) -> Any:
+    """Hide a value of a design of which it is not known what in it is secret."""
+    return PLACEHOLDER
+
+
+class Hiding:
+    """Takes secrets out of values, short ones too where they are all of a value."""
+
+    def __init__(self, texts: Collection[str]) -> None:
+        self._texts = frozenset(texts)
+        self._redactor = Redactor(texts, PLACEHOLDER)
+
+    def __call__(self, value: Any) -> Any:
+        """Return the value without the secrets."""
+        if isinstance(value, Mapping):
+            return {key: self(item) for key, item in value.items()}
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return [self(item) for item in value]
+        if value is None or isinstance(value, bool):
+            return value
+        return PLACEHOLDER if str(value) in self._texts else self._redactor.redact_value(value)

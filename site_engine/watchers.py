@@ -1,7 +1,7 @@
 """What a watcher is, and what it is told: for packages that register one as an entry point of `slipway.watchers`.
 
 Watchers are told of changes of objects that they name, in any order, once at most; their errors touch no status
-(rules 41 and 42). Who tells them is `controller/watcher_job.py`.
+(rules 41 and 42). Who tells them is `controller/notifications.py`.
 """
 
 from __future__ import annotations

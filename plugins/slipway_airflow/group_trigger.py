@@ -21,7 +21,7 @@ from airflow.triggers.base import TriggerEvent
 
 from site_engine.groups.attempt import StillBeside, is_final, submitted
 from site_engine.groups.turns import LOOK_AGAIN, hold_group_back, turn_by_store
-from site_engine.monitoring.measurements import use_sink
+from site_engine.monitoring.metrics import use_sink
 from site_engine.operations.run import ActionClients
 from site_engine.operations.wait import StillRunning, intervals
 from site_engine.parameters import parameters_of

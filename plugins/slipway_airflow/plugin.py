@@ -73,7 +73,7 @@ class Preloading:
 
 
 def _provisioners() -> Provisioners:
-    from site_engine.monitoring.measurements import use_sink
+    from site_engine.monitoring.metrics import use_sink
     from slipway_airflow import connections
     from slipway_airflow.airflow_stats import emit
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from site_engine.admission import busy_site
 from site_engine.errors import AirflowRefused, StepError
-from site_engine.monitoring.measurements import measure_abandoned, measure_action, measure_group
+from site_engine.monitoring.metrics import measure_abandoned, measure_action, measure_group
 from site_engine.process import STOP
 from site_store import ActionState, SiteBusy
 from strategy_lib.phase import GroupState

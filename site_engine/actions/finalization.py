@@ -1,17 +1,19 @@
-"""The end of an action: its report is made, stored and logged, its site is free (rules 19 and 20)."""
+"""The end of an action: its report is made, stored and logged, its site is free (rules 19, 20), and which DAG comes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.reports import NodeStepStatus, StepTasks, make_dry_run_report, make_report
-from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.errors import ConnectionLookupFailed, SettingsError, StepError
 from site_engine.groups.attempt import interrupt_group
-from site_engine.kinds import Override, kind_of
-from site_engine.monitoring.measurements import measure_action
+from site_engine.kinds import KINDS, Override, kind_of
+from site_engine.log_messages import failed_critical
+from site_engine.monitoring.metrics import measure_action
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import ActionClients
 from site_engine.parameters import parameters_of
@@ -121,3 +123,56 @@ def _late_results(
             record_late_results(store, operations, action.id, log)
     except (SettingsError, ConnectionLookupFailed, ProvisionerError) as error:
         log.warning("Late results cannot be looked for: %s", error)
+
+
+@dataclass(frozen=True, slots=True)
+class NextStage:
+    """The run that comes next: its DAG, its id, which is always the same, and its parameters."""
+
+    dag_id: str
+    run_id: str
+    conf: Mapping[str, Any]
+
+
+def why_no_stage(action: ActionRecord, dag_id: str | None) -> str | None:
+    """Return why nothing comes after an action, however it ends; None where something may."""
+    if not dag_id:
+        return "the site's deployment configuration names no DAG that comes after it"
+    return f"dry run: {dag_id} is not triggered" if action.dry_run else None
+
+
+def next_stage(
+    store: SiteStore,
+    action: ActionRecord,
+    dag_id: str | None,
+    step_states: Mapping[str, str | None],
+    again: int = 0,
+) -> NextStage | str:
+    """Return the run that comes after an action's groups, or why none does, in a sentence.
+
+    Parameters
+    ----------
+    dag_id : what the site's configuration names; None: nothing.
+    step_states : Airflow's state of each step before it; groups have none here.
+    again : differs each time that a person has the stage tried again: then it is another run.
+
+    Raises
+    ------
+    StepError : the configuration names one of Slipway's own DAGs, which would follow itself for ever.
+    """
+    why = why_no_stage(action, dag_id)
+    if dag_id is None or why is not None:
+        return why or ""
+    if dag_id in KINDS:
+        raise StepError(f"after_success names {dag_id}, which is one of Slipway's own DAGs: name another one")
+    failed = [step for step, state in step_states.items() if state == "failed"]
+    if failed:
+        return f"{dag_id} is not triggered: {', '.join(failed)} failed"
+    groups = store.groups.of_action(action.id)
+    if said := failed_critical(groups):
+        return f"{dag_id} is not triggered: {said}"
+    if not any(group.nodes for group in groups):
+        return f"{dag_id} is not triggered: nothing was deployed"
+    run_id = f"{action.site}__{action.id}" + (f"__again-{again}" if again else "")
+    conf = {"site": action.site, "revision": action.revision, "action": action.id}
+    return NextStage(dag_id, run_id, MappingProxyType(conf))

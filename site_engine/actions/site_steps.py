@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from provisioner_client.protocol import TaskResult
 from site_engine.errors import StepError
 from site_engine.kinds import STEP_WARNING
-from site_engine.monitoring.measurements import measure_operation
+from site_engine.monitoring.metrics import measure_operation
 from site_engine.operations.wait import EndKind, OperationEnd, StillRunning
 from site_store import Claim, OperationStatus
 from strategy_lib.outcome import Outcome

@@ -1,15 +1,26 @@
-"""The controller's housekeeping: the roll-up is merged, old notifications and events forgotten, metrics given on."""
+"""The controller's housekeeping: the roll-up is merged, what is old is forgotten, metrics are given on, runs get notes.
+
+The note of an action's DAG run lets Airflow's own lists of runs say how it ended, or whom it waits for. The tasks of a
+run have no right to write its note, so the controller does, with its account.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from site_engine.controller.controller import Job
+from site_engine.errors import AirflowRefused
+from site_engine.trees.waiting import waits_for_person
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from site_engine.controller.controller import Controller
+    from site_store import ActionRecord, ApprovalRecord
+
 
 MERGE_EVERY: Final = 30.0
 FORGET_EVERY: Final = 3600.0
@@ -62,3 +73,74 @@ def forget_events() -> Job:
         controller.store.shared_lists.prune(controller.lease(), now - LISTS_KEPT)
 
     return Job("old events", FORGET_EVERY, work)
+
+
+log = logging.getLogger("slipway.controller")
+
+NOTES_EVERY: Final = 5.0
+_AT_ONCE = 50
+_LONGEST = 1000
+"""Airflow takes no longer note."""
+
+
+class AirflowNotes(Protocol):
+    """The notes of DAG runs, as a client of Airflow's public API writes them."""
+
+    def set_note(self, dag_id: str, run_id: str, note: str) -> None:
+        """Replace the note of a run. Raises `AirflowRefused`: there is no such run, or the account may not."""
+
+
+def note_of(action: ActionRecord) -> str:
+    """Return the note of an ended action's run: site, revision, how it ended, and why."""
+    return _cut(f"{_whose(action)}: {action.state.value}: {action.verdict}")
+
+
+def waiting_note_of(action: ActionRecord, asked: Iterable[ApprovalRecord]) -> str:
+    """Return the note of the run of an action at work: first which groups wait for a person, and what answers.
+
+    Parameters
+    ----------
+    asked : what its groups have asked, oldest first.
+    """
+    newest = {gate.group: waits_for_person(gate) for gate in asked}
+    waits = "; ".join(f"group {group} {said}" for group, said in newest.items() if said)
+    return _cut(f"{waits} ({_whose(action)})" if waits else _whose(action))
+
+
+def _whose(action: ActionRecord) -> str:
+    return f"Site {action.site}" + (f", revision {action.revision}" if action.revision is not None else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def note_runs(airflow: AirflowNotes) -> Job:
+    """Return the job that writes the notes of runs, each once: what actions wait for, and their verdicts."""
+    refused: set[str] = set()
+
+    def write(action: ActionRecord, note: str) -> None:
+        assert action.run_id is not None, "the store gives those with a run alone"
+        try:
+            airflow.set_note(action.dag_id, action.run_id, note)
+        except AirflowRefused as error:
+            # The run was deleted, or the account may not: that is the same however often it is tried.
+            if error.status != 404 and action.dag_id not in refused:
+                log.warning("The runs of %s cannot have notes: %s", action.dag_id, error)
+                refused.add(action.dag_id)
+
+    def work(controller: Controller) -> bool:
+        store = controller.store
+        waiting = store.approvals.not_noted(_AT_ONCE)
+        for action in waiting:
+            lease, asked = controller.lease(), store.approvals.of_action(action.id)
+            write(action, waiting_note_of(action, asked))
+            store.approvals.mark_noted(lease, asked)
+        ended = store.actions.not_noted(_AT_ONCE)
+        for action in ended:
+            lease = controller.lease()
+            write(action, note_of(action))
+            store.actions.mark_noted(lease, action.id, action.verdict)
+        return max(len(waiting), len(ended)) < _AT_ONCE
+
+    return Job("notes of runs", NOTES_EVERY, work)

@@ -16,14 +16,14 @@ from site_engine.groups.approvals import refusal
 from site_engine.groups.stored_groups import StoredGroup
 from site_engine.groups.turns import why_blocked
 from site_engine.kinds import STEP_WARNING
-from site_engine.monitoring.measurements import measure_abandoned, measure_group
+from site_engine.monitoring.metrics import measure_abandoned, measure_group
 from site_engine.operations.readiness import EVERY
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.operations.resume import NextOperation
 from site_engine.operations.wait import PhaseTimes
 from site_engine.plans.differences import node_differences
+from site_engine.plans.erasures import deployed_by_failed, nodes_to_keep, release_of
 from site_engine.plans.planning import judge_deployed
-from site_engine.plans.releases import deployed_by_failed, nodes_to_keep, release_of
 from site_store import ApprovalAnswer, StoreError
 from strategy_lib.deployment import OthersAtWork
 from strategy_lib.groups.group_run import Rounds

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from site_engine.monitoring.measurements import measure
-from site_engine.monitoring.metrics import CALL_SECONDS, bucket_of
+from site_engine.monitoring.metrics import CALL_SECONDS, bucket_of, measure
 from site_store import CallCount, CallKey, ExpectedWork, OwnerCheckIn, StoreError
 from site_store.status.leases import CONTROLLER
 from site_store.status.owners import AIRFLOW, NEVER

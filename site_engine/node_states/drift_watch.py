@@ -18,8 +18,7 @@ from design_rendering.kinds.nodes import StatedNode, stated_nodes
 from provisioner_client.protocol import NO_ADDRESSES
 from site_engine.designs import read_revision
 from site_engine.errors import EngineError
-from site_engine.node_states.checks import OWN_CHECKS, CheckedNode, NodeCheck
-from site_engine.node_states.suspects import Listed, Suspects
+from site_engine.node_states.checks import OWN_CHECKS, CheckedNode, Listed, NodeCheck, Suspects
 from site_store.nodes.drifts import FoundDrift
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node_states.repair import LOOKS, Drift, drift_status

@@ -14,12 +14,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from site_engine.node_states.node_words import take_words
-from site_engine.node_states.view_text import ViewText, capacity_of
 from site_store.status.events import EventKind, NewEvent
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import SetState
-from strategy_lib.node_states.publication import Pending, PublishedState
-from strategy_lib.node_states.same_objects import gone_keys, other_values
+from strategy_lib.node_states.publication import Pending, PublishedState, ViewText, capacity_of, gone_keys, other_values
 from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.status.site import SHORTEST_SILENCE, SILENT_ROUNDS

@@ -16,7 +16,7 @@ from design_rendering.design import read_site_settings
 from design_rendering.kinds.health_urls import node_urls
 from site_engine import log_messages
 from site_engine.designs import read_revision
-from site_engine.monitoring.measurements import measure_operation
+from site_engine.monitoring.metrics import measure_operation
 from site_store import OperationStatus
 from site_store.groups.waits import KeptQuestion
 from strategy_lib.node_states.generated import NodeAvailability

@@ -15,7 +15,7 @@ from provisioner_client.errors import ProvisionerError
 from site_engine import log_messages
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
 from site_engine.kinds import STEP_WARNING
-from site_engine.monitoring.measurements import measure_operation
+from site_engine.monitoring.metrics import measure_operation
 from site_engine.node_lists import read_list
 from site_engine.operations.judging import outcome_of
 from site_engine.operations.run import LOOK_AGAIN, is_leased

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerUnavailable, TaskNotFound
 from provisioner_client.protocol import TaskRef, TaskState
-from site_engine.operations.death_watch import WHILE_HELD, WHILE_OWN, DeathWatch
-from site_engine.operations.judging import design_source, nodes_at_work
+from site_engine.operations.judging import WHILE_HELD, WHILE_OWN, DeathWatch, design_source, nodes_at_work
 from site_store import OperationStatus, StoreError
 from strategy_lib.outcome import Evidence
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from site_engine.log_messages import Level, LogLine, by_reason, count, names
 from site_engine.plans.differences import NodeDifference
-from site_engine.plans.releases import erased_first
+from site_engine.plans.erasures import erased_first
 from site_engine.plans.site_rehearsals import UPDATE, DryRun, SiteRehearsal
 from strategy_lib.goals.update import Change, Deed, summary
 from strategy_lib.phase import Phase, Verdict

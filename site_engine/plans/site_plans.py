@@ -14,10 +14,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from site_engine.designs import RevisionUnreadable, documents_between
 from site_engine.kinds import Override, kind_of
 from site_engine.node_lists import conditions_of, last_conditions
 from site_engine.parameters import parameters_of
-from site_engine.plans.design_changes import DesignUnreadable, documents_between
 from site_engine.plans.differences import (
     LEFT_ALONE,
     NodeDifference,
@@ -27,9 +27,9 @@ from site_engine.plans.differences import (
     planned_differences,
     why_kept,
 )
+from site_engine.plans.erasures import releases_of
 from site_engine.plans.plan import Edge, GroupChanges, PlannedNode, SitePlan
 from site_engine.plans.planning import plan_action, strategy_of
-from site_engine.plans.releases import releases_of
 from site_engine.plans.schedules import WaitingGroup, rounds_of
 from site_engine.plans.site_rehearsals import (
     UPDATE,
@@ -331,6 +331,6 @@ def _documents(
     for number, names in sorted(since.items(), reverse=True)[:_MOST_REVISIONS]:
         if goals.revision is not None:
             # What was rendered by an older version, or forced, may not be readable any more.
-            with suppress(DesignUnreadable):
+            with suppress(RevisionUnreadable):
                 changes.update(documents_between(store, site, number, goals.revision, names))
     return changes

@@ -14,8 +14,8 @@ from site_engine.kinds import Override, kind_of
 from site_engine.node_lists import nodes_of
 from site_engine.parameters import ActionParameters
 from site_engine.plans.differences import left_to_others
+from site_engine.plans.erasures import releases_of
 from site_engine.plans.planning import Known, idle_groups, judge_deployed, plan_groups, redeployable_nodes
-from site_engine.plans.releases import releases_of
 from strategy_lib.deployment import Deployment
 from strategy_lib.goals.update import TO_DO
 from strategy_lib.groups import group_run

@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from slipway_cli.output import printable
 from slipway_cli.terminal.plan_table import PlannedGroup
-from strategy_lib.drawing.geometry import Place, picture, shortened, text_width
+from strategy_lib.drawing import Place, picture, shortened, text_width
 
 MERMAID_ENTITIES = str.maketrans({"#": "#35;", "&": "#amp;", '"': "#quot;", "<": "#lt;", ">": "#gt;"})
 

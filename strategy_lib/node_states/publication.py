@@ -1,9 +1,17 @@
-"""When a new version of a site's view is published, and how versions are numbered (rule 55)."""
+"""When a new version of a site's view is published, how versions are numbered (rule 55), and their text.
+
+Of very many nodes few differ from one version to the next: they are found without Python code for each, and the text
+of each other one is kept as it was made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, replace
+from itertools import compress
+from operator import is_not, ne
+from typing import Any, Final, TypeVar
 
 from strategy_lib.node_states.generated import NodeAvailability
 
@@ -166,3 +174,86 @@ def changed_states(
         if before is not found and before != found:
             changes[name] = found
     return changes
+
+
+T = TypeVar("T")
+
+
+def other_objects(before: Mapping[str, T], after: Mapping[str, T]) -> list[str]:
+    """Return the keys of `after` whose value is another object than before, or was not there; None is no value."""
+    return list(compress(after, map(is_not, after.values(), map(before.get, after))))
+
+
+def other_values(before: Mapping[str, T], after: Mapping[str, T]) -> list[str]:
+    """Return the keys of `after` whose value is not equal to the one before, or was not there; None is no value."""
+    return list(compress(after, map(ne, after.values(), map(before.get, after))))
+
+
+def gone_keys(before: Mapping[str, T], after: Mapping[str, T], other: Collection[str]) -> Set[str]:
+    """Return the keys that `after` has no more; `other`: all those of it that differ, as the functions above say."""
+    new = sum(key not in before for key in other)
+    return frozenset() if len(after) - new == len(before) else before.keys() - after.keys()
+
+
+Capacity = tuple[Any, Any, Any]
+"""Cores, memory and rack of a node, as they are published; None: not told."""
+_NOTHING: Final[Mapping[str, Any]] = {}
+_CAPACITY: Final = ("cores", "memory", "rack")
+# Put together by hand: to set an encoder up takes longer than to write down a node.
+_json: Final = json.JSONEncoder(separators=(",", ":")).encode
+_quoted: Final = json.encoder.encode_basestring_ascii
+
+
+def capacity_of(said: Mapping[str, Any]) -> Capacity:
+    """Return the capacity of a node from the provisioner's list, or from a version."""
+    cores, memory, rack = (said.get(size) for size in _CAPACITY)
+    return cores, memory, rack
+
+
+class ViewText:
+    """The texts of the versions of one site, one after the other."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._states: Mapping[str, PublishedState] = {}
+        self._listed: Mapping[str, Mapping[str, Any]] = {}
+
+    def text(
+        self,
+        site: str,
+        state: PublishedState,
+        states: Mapping[str, PublishedState],
+        listed: Mapping[str, Mapping[str, Any]],
+    ) -> str:
+        """Return what readers of a version get, except its number and time, as one JSON object.
+
+        Parameters
+        ----------
+        state : of the site as a whole.
+        states : of each node. What is the same object as at the last time is taken to be unchanged, here and below.
+        listed : what the provisioner says of each node: its capacity is part of the version. It stays as it is.
+        """
+        texts, other = self._texts, other_objects(self._states, states)
+        if gone_keys(self._states, states, other) or any(name not in texts for name in other):
+            texts = {name: texts.get(name, "") for name in sorted(states)}
+        if listed is not self._listed:
+            said = other_objects(self._listed, listed)
+            other += [*said, *gone_keys(self._listed, listed, said)]
+        for name in other:
+            found = states.get(name)
+            if found is not None:
+                # Each keeps its place in the order.
+                texts[name] = _text_of(name, found, listed.get(name, _NOTHING))
+        self._texts, self._states, self._listed = texts, dict(states), listed
+        head = _json({"site": site, "state": str(state.state), "reason": state.reason})
+        return f'{head[:-1]},"nodes":{{{",".join(texts.values())}}}}}'
+
+
+def _text_of(name: str, state: PublishedState, said: Mapping[str, Any]) -> str:
+    facts = [f'{_quoted(name)}:{{"state":{_quoted(state.state)}']
+    if state.reason:
+        facts.append(f'"reason":{_quoted(state.reason)}')
+    for size in _CAPACITY:
+        if (value := said.get(size)) is not None:
+            facts.append(f'"{size}":{value if type(value) is int else _json(value)}')
+    return ",".join(facts) + "}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from typing import Any, Final
+from typing import Final
 
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import (
@@ -22,6 +22,7 @@ from strategy_lib.node_states.node_memory import (
     set_up,
 )
 from strategy_lib.node_states.publication import (
+    Capacity,
     Pending,
     PublishedState,
     PublishSettings,
@@ -38,8 +39,6 @@ _NOT_USED = frozenset({_A.MAINTENANCE, _A.DOWN})
 _AS_SHIPPED = PublishSettings()
 _NOTHING_PENDING = Pending()
 _NOT_SET = UserState()
-Capacity = tuple[Any, Any, Any]
-"""Cores, memory and rack of a node, as they are published; None: not told."""
 NO_CAPACITY: Final[Capacity] = (None, None, None)
 NOT_LISTED = "not listed"
 """The word for a node that the provisioner's list does not have."""

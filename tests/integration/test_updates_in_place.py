@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from site_engine.plans.removals import nodes_to_remove, removal_of
+from site_engine.plans.erasures import nodes_to_remove, removal_of
 from site_store import ActionState, RevisionRecord, SiteStore, StepState
 from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow

@@ -12,8 +12,8 @@ from airflow.sdk.exceptions import (
     DagRunTriggerException,
 )
 
-from site_engine.actions.after_success import NextStage, next_stage
 from site_engine.actions.dead_actions import take_site
+from site_engine.actions.finalization import NextStage, next_stage
 from site_engine.errors import StepError
 from site_engine.groups.turns import hold_back
 from site_engine.kinds import BEGIN_ACTION, kind_of

@@ -27,7 +27,7 @@ from provisioner_client.errors import AuthenticationFailed, ProvisionerError, Pr
 from site_engine.designs import read_revision
 from site_engine.errors import ConnectionLookupFailed, EngineError, StepError, TaskStopped
 from site_engine.kinds import RELEASE, STEP_FAILED, STEP_WARNING, states_of_steps, tasks_of
-from site_engine.monitoring.measurements import use_sink
+from site_engine.monitoring.metrics import use_sink
 from site_engine.monitoring.owners import AIRFLOW_INTERVAL, PROCESS, airflow_owner
 from site_engine.operations.run import ActionClients
 from site_engine.process import Stopping

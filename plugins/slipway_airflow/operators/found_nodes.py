@@ -12,8 +12,8 @@ from site_engine.kinds import BEGIN_ACTION, STEP_WARNING, kind_of
 from site_engine.log_messages import count, names
 from site_engine.node_lists import read_list
 from site_engine.parameters import parameters_of
+from site_engine.plans.erasures import nodes_to_remove, removal_of, why_no_removal
 from site_engine.plans.planning import plan_action
-from site_engine.plans.removals import nodes_to_remove, removal_of, why_no_removal
 from slipway_airflow.operators.base import step_states
 from slipway_airflow.operators.begin_action import CONFIGURATION_KEY
 from slipway_airflow.operators.steps import NodeStepOperator

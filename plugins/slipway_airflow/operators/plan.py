@@ -12,13 +12,13 @@ from site_engine.admission import judge_redeploys
 from site_engine.errors import StepError
 from site_engine.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, STEP_WARNING, Override, kind_of
 from site_engine.log_messages import by_reason, count, names, withheld
-from site_engine.monitoring.measurements import measure_group
+from site_engine.monitoring.metrics import measure_group
 from site_engine.node_lists import read_list
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations
 from site_engine.operations.wait import ONE_LOOK
 from site_engine.parameters import parameters_of
+from site_engine.plans.erasures import releases_of
 from site_engine.plans.planning import Plan, idle_groups, plan_action
-from site_engine.plans.releases import releases_of
 from site_engine.plans.site_rehearsals import simulate_plan
 from site_store import NewPlan
 from slipway_airflow.operators.base import SiteOperator, skip_tasks

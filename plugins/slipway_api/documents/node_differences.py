@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from design_rendering.changes import DocumentChange
-from site_engine.plans.design_changes import documents_between
+from site_engine.designs import documents_between
 from site_store import SiteStore
 from slipway_api.documents.differences import ChangedField, ChangeName
 from slipway_api.http.concurrency import READING, answer_within
@@ -53,7 +53,7 @@ def node_differences(
 
     Raises
     ------
-    DesignUnreadable : one of the revisions cannot be read any more.
+    RevisionUnreadable : one of the revisions cannot be read any more.
     """
     if node is None or node["as_wanted"]:
         return []

@@ -17,10 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
 from site_engine.actions.retry import RetryRefused
+from site_engine.designs import RevisionUnreadable
 from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError, UnknownNodes
 from site_engine.extensions import ExtensionError
 from site_engine.groups.approvals import MayNotAnswer, NotAsked
-from site_engine.plans.design_changes import DesignUnreadable
 from site_engine.wishes import CausedByAction, NodesOutOfUse
 from site_store import (
     BufferChanged,
@@ -56,7 +56,7 @@ _ANSWERS: dict[type[BaseException], tuple[int, str, bool]] = {
     ConnectionLookupFailed: (503, "Connection unknown", True),
     ExtensionError: (503, "Extension refused", False),
     SettingsError: (503, "Provisioner not configured", False),
-    DesignUnreadable: (409, "Unable to compare revisions", False),
+    RevisionUnreadable: (409, "Unable to compare revisions", False),
     RetryRefused: (409, "Unable to retry action", False),
     NotAsked: (409, "No approval asked for", False),
     MayNotAnswer: (403, "", False),

@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 from fastapi import Request
 from fastapi.responses import Response
 
+from site_engine.designs import RevisionUnreadable
 from site_engine.kinds import KINDS
 from site_engine.node_states.shown import taken_down_by_groups
-from site_engine.plans.design_changes import DesignUnreadable
 from site_engine.trees.nodes import past_to_dict, site_nodes
 from site_store import NodeQuery, SiteStore, ValueRefused
 from slipway_api.documents.node_differences import node_differences
@@ -167,7 +167,7 @@ def _differing(store: SiteStore, site: str, node: Mapping[str, Any] | None) -> d
     """Return what differs between done and wanted; None while it is compared: an open page shows it then."""
     try:
         return {"differing": node_differences(store, site, node, COMPARING), "incomparable": ""}
-    except (ApiError, DesignUnreadable) as error:
+    except (ApiError, RevisionUnreadable) as error:
         return {"differing": [], "incomparable": str(error)}
 
 

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field
 
-from site_engine.node_states.overrides import named_nodes, not_published, set_states
+from site_engine.wishes import named_nodes, not_published, set_states
 from site_store import AskedState, SiteStore
 from site_store.nodes.nodes import common_version, words_for
 from site_store.nodes.user_states import UserStateChange

@@ -12,8 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from fastapi.security import HTTPAuthorizationCredentials
 
-from site_engine.monitoring.measurements import measure
-from site_engine.monitoring.metrics import CONTENT_TYPE, Distribution, Metric, Sample, Shape, to_text
+from site_engine.monitoring.metrics import CONTENT_TYPE, Distribution, Metric, Sample, Shape, measure, to_text
 from site_engine.trees.metric_samples import read_samples
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import ERRORS

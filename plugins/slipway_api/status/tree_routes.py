@@ -11,8 +11,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
-from site_engine.trees.status_trees import ACTION_DEPTH, SITE_DEPTH, action_tree, site_tree
-from site_engine.trees.tree_stream import walk_action, walk_site
+from site_engine.trees.status_trees import ACTION_DEPTH, SITE_DEPTH, action_tree, site_tree, walk_action, walk_site
 from slipway_api.actions.lookup import ActionId, find_known_action
 from slipway_api.http import airflow_access as access
 from slipway_api.http.concurrency import in_thread

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from site_engine.actions.after_success import NextStage, next_stage
+from site_engine.actions.finalization import NextStage, next_stage
 from site_engine.errors import StepError
 from tests.support.driving import Begin, Driving
 from tests.support.fake_provisioner import FakeProvisioner

@@ -23,7 +23,7 @@ from site_engine.actions.dead_actions import (
 )
 from site_engine.admission import busy_site
 from site_engine.errors import AirflowRefused, StepError
-from site_engine.monitoring import measurements
+from site_engine.monitoring import metrics
 from site_engine.monitoring.metrics import (
     ACTION_OUTCOMES,
     GROUP_OUTCOMES,
@@ -101,7 +101,7 @@ def test_an_action_that_is_closed_is_measured_once_with_the_groups_that_it_inter
     store: SiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[Sample] = []
-    monkeypatch.setattr(measurements, "_sinks", [taken.append])
+    monkeypatch.setattr(metrics, "_sinks", [taken.append])
     action_id = ask(store)
     store.locks.acquire(action_id)
     groups = [PlannedGroup(Group(name, critical=True), ("n1",)) for name in ("one", "two")]

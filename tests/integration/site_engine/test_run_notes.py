@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from site_engine.controller.controller import Controller
-from site_engine.controller.run_notes import NOTES_EVERY, note_runs
+from site_engine.controller.upkeep import NOTES_EVERY, note_runs
 from site_engine.errors import AirflowRefused
 from site_store import ActionRecord, ActionState, ApprovalAnswer, NewAction, SiteStore
 from strategy_lib.strategy import ApprovalMoment

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from site_engine.controller.controller import LEASE_SECONDS, Controller
-from site_engine.controller.watcher_job import TELL_EVERY, in_thread, tell_watchers
+from site_engine.controller.notifications import TELL_EVERY, in_thread, tell_watchers
 from site_engine.monitoring.metrics import WATCHER_CHANGES
 from site_engine.trees.metric_samples import read_samples
 from site_engine.watchers import DesignWatcher, Told

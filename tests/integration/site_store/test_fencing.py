@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from site_engine.controller.controller import Controller, Job, close_dead_actions
-from site_engine.controller.run_notes import note_runs
+from site_engine.controller.upkeep import note_runs
 from site_store import ActionState, Lease, LeaseLost, SiteStore
 from site_store.nodes.ailing import AilingNode
 from site_store.nodes.drifts import FoundDrift, JudgedNode

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from provisioner_client.protocol import ListedNode
-from site_engine.plans.releases import releases_of
+from site_engine.plans.erasures import releases_of
 from site_store import PlannedGroup, SiteStore
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.strategy import Group

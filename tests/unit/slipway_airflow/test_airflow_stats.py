@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from site_engine.monitoring import measurements
-from site_engine.monitoring.measurements import measure, use_sink
-from site_engine.monitoring.metrics import GROUP_OUTCOMES, GROUP_SECONDS, NODES, Sample
+from site_engine.monitoring import metrics
+from site_engine.monitoring.metrics import GROUP_OUTCOMES, GROUP_SECONDS, NODES, Sample, measure, use_sink
 from slipway_airflow import airflow_stats
 from slipway_airflow.airflow_stats import emit
 
@@ -59,7 +58,7 @@ def test_a_measurement_that_cannot_be_taken_is_no_failure(
     def broken(_sample: Sample) -> None:
         raise OSError("no route")
 
-    monkeypatch.setattr(measurements, "_sinks", [])
+    monkeypatch.setattr(metrics, "_sinks", [])
     measure(NODES, ("a", "success"), 5)
     use_sink(broken)
     measure(NODES, ("a", "success"), 5)

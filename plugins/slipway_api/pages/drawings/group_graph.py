@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from slipway_api.pages.drawings.status_bar import Segment, segments
 from slipway_api.pages.wording import number, symbol, visible
-from strategy_lib.drawing.geometry import Picture, picture, shortened, text_width
+from strategy_lib.drawing import Picture, picture, shortened, text_width
 from strategy_lib.status.entry import Entry
 from strategy_lib.status.serves import Serves
 from strategy_lib.status.words import Status

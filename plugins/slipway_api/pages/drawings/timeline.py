@@ -10,7 +10,7 @@ from datetime import datetime
 from site_store import OperationStatus
 from site_store.trees.tree_facts import OperationSpan
 from slipway_api.pages.wording import duration
-from strategy_lib.drawing.geometry import shortened
+from strategy_lib.drawing import shortened
 from strategy_lib.phase import Phase
 from strategy_lib.status.entry import Entry
 

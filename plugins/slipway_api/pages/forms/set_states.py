@@ -17,7 +17,7 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from site_engine.errors import UnknownNodes
-from site_engine.node_states.overrides import named_nodes, set_states
+from site_engine.wishes import named_nodes, set_states
 from site_store import AskedState, SiteStore
 from slipway_api.http import airflow_access as access
 from slipway_api.http.bodies import RawBody

@@ -14,7 +14,7 @@ from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from api_client.webhook import SIGNATURE, TIMESTAMP, is_signed
 from site_engine.controller.controller import Controller
-from site_engine.controller.watcher_job import TELL_EVERY, tell_watchers
+from site_engine.controller.notifications import TELL_EVERY, tell_watchers
 from site_store import SiteStore
 from slipway_cli.controller import courier
 from tests.integration.api.conftest import PASSWORD

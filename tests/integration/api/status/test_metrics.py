@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from site_engine.monitoring import measurements
+from site_engine.monitoring import metrics
 from site_engine.monitoring.metrics import ACTIONS_RUNNING, CONTENT_TYPE, METRICS, Sample
 from site_store import SiteStore
 from site_store.status.leases import lease_of
@@ -68,7 +68,7 @@ def test_a_token_that_was_replaced_opens_nothing_any_more(anonymous: httpx.Clien
 
 def test_a_gauge_that_is_no_more_is_given_as_zero_once(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[tuple[str, float]] = []
-    monkeypatch.setattr(measurements, "_sinks", [lambda sample: taken.append((sample.metric.name, sample.value))])
+    monkeypatch.setattr(metrics, "_sinks", [lambda sample: taken.append((sample.metric.name, sample.value))])
     running = Sample(ACTIONS_RUNNING, ("default", "deploy_site"), 1)
     for samples in ([running], [], []):
         export(samples)

@@ -8,8 +8,7 @@ import pytest
 
 import site_engine.trees.status_trees as status_trees
 from site_engine.trees.reported_leaves import find_misplaced
-from site_engine.trees.status_trees import action_tree, site_tree
-from site_engine.trees.tree_stream import walk_action, walk_site
+from site_engine.trees.status_trees import action_tree, site_tree, walk_action, walk_site
 from site_store import ActionState, NewLeaf
 from site_store.tables import node
 from strategy_lib.phase import Phase

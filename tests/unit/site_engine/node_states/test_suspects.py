@@ -9,8 +9,7 @@ from typing import Any
 
 from design_rendering.kinds.nodes import StatedNode
 from provisioner_client.protocol import NO_ADDRESSES
-from site_engine.node_states.checks import CheckedNode, check_as_left
-from site_engine.node_states.suspects import Suspects
+from site_engine.node_states.checks import CheckedNode, Suspects, check_as_left
 from strategy_lib.outcome import NodeCondition
 
 HERE = StatedNode({"pxe": "10.0.0.1"}, {"pxe": ipaddress.ip_network("10.0.0.0/24")})

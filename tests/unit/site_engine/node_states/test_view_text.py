@@ -6,9 +6,8 @@ import json
 import random
 from typing import Any
 
-from site_engine.node_states.view_text import ViewText
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.node_states.publication import PublishedState
+from strategy_lib.node_states.publication import PublishedState, ViewText
 
 UP, DOWN = PublishedState(NodeAvailability.UP), PublishedState(NodeAvailability.DOWN, 'off, "since" noon')
 

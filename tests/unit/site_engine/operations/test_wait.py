@@ -16,7 +16,7 @@ from provisioner_client.designs import DesignSource
 from provisioner_client.errors import ProvisionerUnavailable
 from provisioner_client.protocol import Provisioner
 from site_engine.errors import TaskStopped
-from site_engine.operations.death_watch import DeathWatch
+from site_engine.operations.judging import DeathWatch
 from site_engine.operations.wait import EndKind, PhaseTimes, StillRunning, TaskWatch, intervals
 from site_engine.process import Stopping
 from site_store import OperationStatus, SiteStore, StoreUnavailable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from strategy_lib.node_states.same_objects import gone_keys, other_objects, other_values
+from strategy_lib.node_states.publication import gone_keys, other_objects, other_values
 
 
 def test_what_differs_is_what_a_look_at_each_key_finds() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategy_lib.drawing.layout import Bend, Layout, layered_layout, spread
+from strategy_lib.drawing import Bend, Layout, layered_layout, spread
 
 GAP, LANE = 20.0, 10.0
 
