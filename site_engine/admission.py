@@ -9,21 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from design_rendering.design import Design
 from site_engine.kinds import KINDS, ActionKind, Override
 from site_engine.log_messages import count
 from site_engine.parameters import TARGET_NODES, ActionParameters
-from site_store import Version
+from site_store import ActionRecord, Version
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.groups.rolling import refuse_many_redeploys, shortfalls
 from strategy_lib.node_states.user_state import UserState, not_serving
 from strategy_lib.outcome import NodeCondition
-
-if TYPE_CHECKING:
-    from design_rendering.design import Design
-    from site_store import ActionRecord
-    from strategy_lib.parsing.site_settings import SiteSettings
+from strategy_lib.parsing.site_settings import SiteSettings
 
 _MOST_DETAILS = 200
 _DETAILS_IN_A_SENTENCE = 5

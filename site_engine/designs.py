@@ -11,24 +11,19 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from design_rendering.changes import node_changes
-from design_rendering.reading.documents import load_documents
+from design_rendering.changes import DocumentChange, node_changes
+from design_rendering.reading.documents import Document, load_documents
 from design_rendering.redaction import PLACEHOLDER, Redactor
 from provisioner_client.designs import DesignSource, DesignValidation
 from provisioner_client.errors import DesignEmpty, DesignUnreadable
 from provisioner_client.protocol import Provisioner
 from site_engine.errors import EngineError, StepError
 from site_engine.log_messages import names
+from site_store import RevisionRecord, SiteStore
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.strategy import Selector
-
-if TYPE_CHECKING:
-    from design_rendering.changes import DocumentChange
-    from design_rendering.reading.documents import Document
-    from site_store import RevisionRecord, SiteStore
-
 
 log = logging.getLogger(__name__)
 

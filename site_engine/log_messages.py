@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from strategy_lib.phase import GroupState, Reason
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from site_store import GroupRecord, Operation
-    from strategy_lib.outcome import Outcome
-    from strategy_lib.phase import Phase
-    from strategy_lib.strategy import CriterionResult
-    from strategy_lib.verdict import GroupView
-
+from site_store import GroupRecord, Operation
+from strategy_lib.outcome import Outcome
+from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.strategy import CriterionResult
+from strategy_lib.verdict import GroupView
 
 _SHOWN = 40
 

@@ -11,19 +11,15 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from provisioner_client.protocol import ListedNode
+from provisioner_client.protocol import ListedNode, Provisioner
 from provisioner_client.shared_lists import node_from_data, node_to_data
-from site_store import StoreError
+from site_store import ProvisionerListRecord, SiteStore, StoreError
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.parsing.bounded_json import read_json
-
-if TYPE_CHECKING:
-    from provisioner_client.protocol import Provisioner
-    from site_store import ProvisionerListRecord, SiteStore
 
 log = logging.getLogger(__name__)
 

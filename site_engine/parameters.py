@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from site_engine.errors import EngineError
 from site_engine.kinds import BY_NAME_ALONE, DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, ActionKind, Override
+from site_store import ActionRecord
 from strategy_lib.did_you_mean import did_you_mean
-
-if TYPE_CHECKING:
-    from site_store import ActionRecord
 
 TARGET_NODES = "target_nodes"
 REVISION = "revision"

@@ -14,13 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from site_engine.errors import TaskStopped
-from site_store import StoreError
-
-if TYPE_CHECKING:
-    from site_store import SiteStore
+from site_store import SiteStore, StoreError
 
 STOP: Final = "stop"
 """The command that ends an action, as it is kept in its audits."""

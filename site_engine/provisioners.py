@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from provisioner_client.connection import read_fields
+from provisioner_client.connection import ConnectionValues, read_fields
+from provisioner_client.redacting import Observer, Redact, RedactingProvisioner
+from provisioner_client.shared_lists import Shared
 from site_engine.errors import SettingsError
 
 if TYPE_CHECKING:
-    from provisioner_client.connection import ConnectionValues
-    from provisioner_client.redacting import Observer, Redact, RedactingProvisioner
-    from provisioner_client.shared_lists import Shared
     from site_store import ActionRecord, SiteStore
 
 DEFAULT_CONNECTION: Final = "slipway_provisioner"

@@ -11,26 +11,20 @@ import contextlib
 import logging
 import sys
 import threading
+from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import structlog
 
-from design_rendering.reading.documents import DocumentError, RenderingError, load_documents
+from design_rendering.reading.documents import Document, DocumentError, RenderingError, load_documents
 from design_rendering.redaction import HIDDEN, Redactor, may_hide_secrets, secret_values
 from design_rendering.rendering import render, secret_texts
 from design_rendering.validation import exposed_secrets
-from provisioner_client.redacting import redacted_or_not_shown
+from provisioner_client.redacting import Redact, redacted_or_not_shown
 from site_engine.designs import read_revision
-from site_store import RevisionNotFound
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from design_rendering.reading.documents import Document
-    from provisioner_client.redacting import Redact
-    from site_engine.log_messages import TaskLog
-    from site_store import ActionRecord, CollectionRecord, RevisionRecord, SiteStore
+from site_engine.log_messages import TaskLog
+from site_store import ActionRecord, CollectionRecord, RevisionNotFound, RevisionRecord, SiteStore
 
 
 def secrets_of(store: SiteStore, revision: RevisionRecord, documents: Iterable[Document]) -> frozenset[str]:

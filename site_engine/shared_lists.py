@@ -15,16 +15,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from provisioner_client.errors import ProvisionerUnavailable
-from provisioner_client.shared_lists import Shared
+from provisioner_client.shared_lists import Locks, Shared
 from site_engine.process import Stopping, process_identity, repeated
-from site_store import LeaseLost, StoreError
-
-if TYPE_CHECKING:
-    from provisioner_client.shared_lists import Locks
-    from site_store import Lease, SharedListRecord, SiteStore
+from site_store import Lease, LeaseLost, SharedListRecord, SiteStore, StoreError
 
 log = logging.getLogger(__name__)
 

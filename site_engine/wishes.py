@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from datetime import datetime
+from typing import Final
 
 from site_engine.admission import set_up_command
 from site_engine.errors import EngineError, UnknownNodes
+from site_engine.node_lists import NodeList
+from site_store import SiteStore
+from site_store.nodes.user_states import AskedState, UserStateChange
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from site_engine.node_lists import NodeList
-    from site_store import SiteStore
-    from site_store.nodes.user_states import AskedState, UserStateChange
 
 
 class NodesOutOfUse(EngineError):

@@ -10,19 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from site_engine.admission import busy_site
 from site_engine.errors import AirflowRefused, StepError
+from site_engine.log_messages import TaskLog
 from site_engine.monitoring.metrics import measure_abandoned, measure_action, measure_group
 from site_engine.process import STOP
-from site_store import ActionState, SiteBusy
+from site_store import ActionRecord, ActionState, Lease, LockOwner, SiteBusy, SiteStore
 from strategy_lib.phase import GroupState
-
-if TYPE_CHECKING:
-    from site_engine.log_messages import TaskLog
-    from site_store import ActionRecord, Lease, LockOwner, SiteStore
-
 
 TRIGGER_TIME = timedelta(seconds=120)
 """An action's row is written before its DAG run is triggered: for so long the trigger may still be on its way."""

@@ -5,32 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.reports import NodeStepStatus, StepTasks, make_dry_run_report, make_report
 from site_engine.errors import ConnectionLookupFailed, SettingsError, StepError
 from site_engine.groups.attempt import interrupt_group
 from site_engine.kinds import KINDS, Override, kind_of
-from site_engine.log_messages import failed_critical
+from site_engine.log_messages import TaskLog, failed_critical
 from site_engine.monitoring.metrics import measure_action
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import ActionClients
 from site_engine.parameters import parameters_of
 from site_engine.plans.site_plans import plan_of_run
 from site_engine.plans.site_rehearsals import simulate_plan
-from site_store import ActionState, PlannedGroup
+from site_engine.process import Stopping
+from site_engine.provisioners import Provisioners
+from site_store import ActionRecord, ActionState, PlannedGroup, SiteStore
 from strategy_lib.goals.update import fold_nodes
 from strategy_lib.phase import Phase, Verdict
-from strategy_lib.reports.report import ReportedChanges, to_dict
+from strategy_lib.reports.report import Report, ReportedChanges, to_dict
 from strategy_lib.reports.report_text import render
-
-if TYPE_CHECKING:
-    from site_engine.log_messages import TaskLog
-    from site_engine.process import Stopping
-    from site_engine.provisioners import Provisioners
-    from site_store import ActionRecord, SiteStore
-    from strategy_lib.reports.report import Report
 
 
 def finalize_action(

@@ -9,23 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from site_engine import log_messages
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.operations.resume import NextOperation, begun_operation
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import PhaseTimes
+from site_store import TaskRecord
 from strategy_lib.groups.waves import removal_waves
 from strategy_lib.node import TaskStatus
+from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
-from strategy_lib.strategy import EVERY_NODE
+from strategy_lib.strategy import EVERY_NODE, CriterionResult
 from strategy_lib.verdict import evaluate
-
-if TYPE_CHECKING:
-    from site_engine.operations.run import OperationRun
-    from site_engine.operations.wait import PhaseTimes
-    from site_store import TaskRecord
-    from strategy_lib.outcome import NodeCondition
-    from strategy_lib.strategy import CriterionResult
 
 _NAMED = 5
 

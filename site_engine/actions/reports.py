@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from site_engine.kinds import STEP_FAILED, STEP_WARNING, kind_of
 from site_engine.parameters import parameters_of
 from site_engine.plans.plan import dry_run_verdict
-from site_store import OperationStatus
+from site_engine.plans.site_rehearsals import DryRun
+from site_store import ActionRecord, EventRecord, GroupRecord, NodeTasks, OperationStatus, ReportInput, TaskRecord
 from site_store.status.events import EventKind
 from strategy_lib.groups.batch_words import announcements
 from strategy_lib.node import NodeState, TaskStatus
@@ -26,13 +27,6 @@ from strategy_lib.reports.report import (
 )
 from strategy_lib.strategy import EVERY_NODE, TARGET_GROUP
 from strategy_lib.verdict import counts_of, evaluate
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from site_engine.plans.site_rehearsals import DryRun
-    from site_store import ActionRecord, EventRecord, GroupRecord, NodeTasks, ReportInput, TaskRecord
-
 
 _MOST_LATE = 100
 

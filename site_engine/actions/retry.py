@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from site_engine.actions.dead_actions import reconcile
 from site_engine.admission import busy_site, set_up_command
@@ -17,14 +17,11 @@ from site_engine.groups.turns import OVER
 from site_engine.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, VERDICT, kind_of, tasks_of
 from site_engine.parameters import parameters_of
 from site_engine.process import CONTROL
-from site_store import NotFound, StepState, Version
+from site_store import ActionRecord, GroupRecord, NotFound, SiteStore, StepRecord, StepState, Version
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState
 from strategy_lib.status.tree import GroupStanding, blame_groups
-
-if TYPE_CHECKING:
-    from site_store import ActionRecord, GroupRecord, SiteStore, StepRecord
 
 RETRY: Final = "retry"
 """The command as it is kept in an action's audits."""

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from provisioner_client.protocol import TaskResult
 from site_engine.errors import StepError
 from site_engine.kinds import STEP_WARNING
 from site_engine.monitoring.metrics import measure_operation
-from site_engine.operations.wait import EndKind, OperationEnd, StillRunning
-from site_store import Claim, OperationStatus
+from site_engine.operations.reconcile import OperationOwner
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning
+from site_store import Claim, OperationStatus, SiteStore
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
-
-if TYPE_CHECKING:
-    from site_engine.operations.reconcile import OperationOwner
-    from site_engine.operations.run import OperationRun
-    from site_engine.operations.wait import PhaseTimes
-    from site_store import SiteStore
-
 
 GOOD_RESULTS: Mapping[Phase, tuple[TaskResult, ...]] = {
     Phase.VERIFY_SITE: (TaskResult.SUCCESS,),

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from design_rendering.design import Design
 from site_engine.actions.finalization import why_no_stage
 from site_engine.actions.site_steps import GOOD_RESULTS
 from site_engine.kinds import AFTER_SUCCESS, DEPLOY_GROUP, PLAN_GROUPS, STEPS, kind_of
 from site_engine.plans.differences import node_differences
 from site_engine.plans.erasures import nodes_to_remove, why_not_asked
+from site_store import ActionRecord, SiteStore
 from strategy_lib.goals.update import Change
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from design_rendering.design import Design
-    from site_store import ActionRecord, SiteStore
-    from strategy_lib.status.node_row import NodeRow
+from strategy_lib.status.node_row import NodeRow
 
 DRY_RUN = "dry run: nothing is submitted; the report says what would be"
 

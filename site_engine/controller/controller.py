@@ -15,17 +15,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from site_engine.actions.dead_actions import reconcile_all
+from site_engine.actions.dead_actions import AirflowRuns, reconcile_all
 from site_engine.errors import AccountRefused, EngineError
-from site_store import LeaseLost, StoreError
+from site_store import Lease, LeaseLost, SiteStore, StoreError
 from site_store.status.leases import CONTROLLER
 from strategy_lib.actors import Registration, check_registrations
-
-if TYPE_CHECKING:
-    from site_engine.actions.dead_actions import AirflowRuns
-    from site_store import Lease, SiteStore
 
 log = logging.getLogger("slipway.controller")
 

@@ -11,22 +11,18 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from provisioner_client.errors import ProvisionerError
-from site_engine.controller.controller import Job, each_site
+from provisioner_client.protocol import Provisioner
+from site_engine.controller.controller import Controller, Job, each_site
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
+from site_engine.log_messages import TaskLog
 from site_engine.operations.reconcile import await_unfinished, record_late_result
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import ONE_LOOK, OperationEnd
-from site_engine.process import SharedClock
-
-if TYPE_CHECKING:
-    from provisioner_client.protocol import Provisioner
-    from site_engine.controller.controller import Controller
-    from site_engine.log_messages import TaskLog
-    from site_engine.process import Clock
-    from site_store import ActionRecord, Lease, Operation, SiteStore
+from site_engine.process import Clock, SharedClock
+from site_store import ActionRecord, Lease, Operation, SiteStore
 
 NOT_FOLLOWED: Final = "not_followed"
 """The kind of event that says so of an operation whose connection was deleted."""

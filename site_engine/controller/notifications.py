@@ -13,22 +13,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from design_rendering.redaction import Redactor
-from site_engine.controller.controller import Job
+from site_engine.controller.controller import Controller, Job
 from site_engine.errors import AccountRefused, EngineError
 from site_engine.watchers import DesignWatcher, Told
-from site_store import LeaseLost, SiteStore, StoreError, Version, changes_of
+from site_store import Lease, LeaseLost, OutboxRecord, SiteStore, StoreError, Version, changes_of
 from site_store.nodes.node_troubles import TROUBLED
 from strategy_lib.actors import WEBHOOK, Actor
-from strategy_lib.parsing.notifications import NotificationKind
-
-if TYPE_CHECKING:
-    from site_engine.controller.controller import Controller
-    from site_store import Lease, OutboxRecord
-    from strategy_lib.parsing.notifications import Target
-
+from strategy_lib.parsing.notifications import NotificationKind, Target
 
 SEND_EVERY: Final = 5.0
 FIRST_PAUSE: Final = 10.0

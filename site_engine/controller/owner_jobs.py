@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from datetime import datetime
+from typing import Final, Protocol
 
-from site_engine.controller.controller import Job
+from site_engine.controller.controller import Controller, Job
 from site_engine.errors import AccountRefused, AirflowApiError
 from site_engine.kinds import KINDS
 from site_engine.monitoring.owners import AIRFLOW_INTERVAL, PROVISIONER, airflow_owner
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from site_engine.controller.controller import Controller
-    from site_store import OwnerCheckIn
+from site_store import OwnerCheckIn
 
 log = logging.getLogger("slipway.controller")
 

@@ -6,15 +6,17 @@ It decides from the store alone. Slipway's API starts the action, which has the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-from site_engine.controller.controller import Job, each_site
+from site_engine.controller.controller import Controller, Job, each_site
 from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused
 from site_engine.node_lists import last_conditions, nodes_without_power
 from site_engine.node_states.drift_watch import read_stated, unwatched_nodes
+from site_store import Lease, SiteStore
+from site_store.nodes.ailing import AilingNode
 from site_store.nodes.repairs import BegunRepair
 from site_store.nodes.tries import jitter_of
 from strategy_lib.node_states.repair import (
@@ -30,14 +32,7 @@ from strategy_lib.node_states.repair import (
     retry_delay,
 )
 from strategy_lib.outcome import NodeCondition
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from site_engine.controller.controller import Controller
-    from site_store import Lease, SiteStore
-    from site_store.nodes.ailing import AilingNode
-    from strategy_lib.parsing.site_settings import SiteSettings
+from strategy_lib.parsing.site_settings import SiteSettings
 
 log = logging.getLogger("slipway.controller")
 

@@ -7,20 +7,14 @@ run have no right to write its note, so the controller does, with its account.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-from site_engine.controller.controller import Job
+from site_engine.controller.controller import Controller, Job
 from site_engine.errors import AirflowRefused
 from site_engine.trees.waiting import waits_for_person
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from site_engine.controller.controller import Controller
-    from site_store import ActionRecord, ApprovalRecord
-
+from site_store import ActionRecord, ApprovalRecord
 
 MERGE_EVERY: Final = 30.0
 FORGET_EVERY: Final = 3600.0

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from site_engine.errors import AirflowRefused, EngineError
 from site_engine.parameters import parameters_of
 from site_engine.process import CONTROL
-from site_store import ApprovalAnswer
-
-if TYPE_CHECKING:
-    from site_store import ApprovalRecord, SiteStore
+from site_store import ApprovalAnswer, ApprovalRecord, SiteStore
 
 APPROVE: Final = "Approve"
 REFUSE: Final = "Refuse"

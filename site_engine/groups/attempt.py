@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
+from provisioner_client.protocol import ListedNode
 from site_engine import log_messages
 from site_engine.groups.approvals import refusal
 from site_engine.groups.stored_groups import StoredGroup
@@ -20,25 +20,28 @@ from site_engine.monitoring.metrics import measure_abandoned, measure_group
 from site_engine.operations.readiness import EVERY
 from site_engine.operations.reconcile import OperationOwner, list_nodes
 from site_engine.operations.resume import NextOperation
+from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes
 from site_engine.plans.differences import node_differences
 from site_engine.plans.erasures import deployed_by_failed, nodes_to_keep, release_of
 from site_engine.plans.planning import judge_deployed
-from site_store import ApprovalAnswer, StoreError
+from site_store import (
+    ActionRecord,
+    ApprovalAnswer,
+    ApprovalRecord,
+    GroupRecord,
+    GroupStanding,
+    GroupTurn,
+    SiteStore,
+    StoreError,
+)
 from strategy_lib.deployment import OthersAtWork
 from strategy_lib.groups.group_run import Rounds
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
-from strategy_lib.phase import Finished, GroupState, Phase, Reason
+from strategy_lib.phase import Finished, GroupState, Phase, Reason, Step
 from strategy_lib.strategy import ApprovalMoment
-
-if TYPE_CHECKING:
-    from provisioner_client.protocol import ListedNode
-    from site_engine.operations.run import OperationRun
-    from site_store import ActionRecord, ApprovalRecord, GroupRecord, GroupStanding, GroupTurn, SiteStore
-    from strategy_lib.phase import Step
-    from strategy_lib.verdict import GroupView
-
+from strategy_lib.verdict import GroupView
 
 _LOOK_AT_OTHERS = 2.0
 """Seconds between two looks at what other groups have in hand."""

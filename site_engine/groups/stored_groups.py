@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from site_store import Readiness
+from site_engine.operations.reconcile import OperationOwner
+from site_store import GroupRecord, Operation, Readiness, SiteStore
 from strategy_lib.deployment import Deployment
+from strategy_lib.groups.group_plan import GroupPlan
 from strategy_lib.groups.group_run import Known, Round
 from strategy_lib.node import NodeState
 from strategy_lib.phase import Phase
-
-if TYPE_CHECKING:
-    from site_engine.operations.reconcile import OperationOwner
-    from site_store import GroupRecord, Operation, SiteStore
-    from strategy_lib.groups.group_plan import GroupPlan
 
 _NOT_BACK = (NodeState.FAILURE, NodeState.UNKNOWN)
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from site_store import ActionRecord, GroupRecord, GroupStanding, GroupTurn, SiteStore
 from strategy_lib.phase import GroupState, Reason
 from strategy_lib.status.leaf import blocked_by
-
-if TYPE_CHECKING:
-    from site_store import ActionRecord, GroupRecord, GroupStanding, GroupTurn, SiteStore
 
 # Airflow's states of a task that will not go on by itself.
 OVER = frozenset({"success", "failed", "skipped", "upstream_failed", "removed"})

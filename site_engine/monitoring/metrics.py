@@ -14,13 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from site_store import OperationStatus
-
-if TYPE_CHECKING:
-    from site_store import ActionRecord, GroupRecord, Operation
-
+from site_store import ActionRecord, GroupRecord, Operation, OperationStatus
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 

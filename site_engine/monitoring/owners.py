@@ -12,17 +12,14 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from provisioner_client.redacting import CallResult
 from site_engine.monitoring.metrics import CALL_SECONDS, bucket_of, measure
-from site_store import CallCount, CallKey, ExpectedWork, OwnerCheckIn, StoreError
+from site_engine.provisioners import ProvisionerConnection
+from site_store import CallCount, CallKey, ExpectedWork, OwnerCheckIn, SiteStore, StoreError
 from site_store.status.leases import CONTROLLER
 from site_store.status.owners import AIRFLOW, NEVER
-
-if TYPE_CHECKING:
-    from provisioner_client.redacting import CallResult
-    from site_engine.provisioners import ProvisionerConnection
-    from site_store import SiteStore
 
 log = logging.getLogger(__name__)
 

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from design_rendering.kinds.nodes import StatedNode
 from provisioner_client.protocol import NO_ADDRESSES
 from strategy_lib.node_states.publication import gone_keys, other_objects
 from strategy_lib.node_states.repair import POWER_IS_OFF
 from strategy_lib.outcome import NodeCondition, whose
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from design_rendering.kinds.nodes import StatedNode
-
 
 AS_LEFT: Final = "as-left"
 """The name of Slipway's own check."""

@@ -12,24 +12,20 @@ import math
 import time
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime
+from typing import Any, Final
 
 from design_rendering.kinds.nodes import StatedNode, stated_nodes
 from provisioner_client.protocol import NO_ADDRESSES
 from site_engine.designs import read_revision
 from site_engine.errors import EngineError
 from site_engine.node_states.checks import OWN_CHECKS, CheckedNode, Listed, NodeCheck, Suspects
-from site_store.nodes.drifts import FoundDrift
+from site_store import Lease, SiteStore
+from site_store.nodes.drifts import FoundDrift, JudgedNode
+from site_store.nodes.site_views import Pulse
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node_states.repair import LOOKS, Drift, drift_status
 from strategy_lib.outcome import NodeCondition
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from site_store import Lease, SiteStore
-    from site_store.nodes.drifts import JudgedNode
-    from site_store.nodes.site_views import Pulse
 
 log = logging.getLogger("slipway.controller")
 

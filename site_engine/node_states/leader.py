@@ -11,9 +11,11 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from site_engine.node_states.node_words import take_words
+from site_engine.node_states.node_words import NodeListener, take_words
+from site_store import Lease, SiteStore
+from site_store.nodes.site_views import Pulse, SiteViewRecord
 from site_store.status.events import EventKind, NewEvent
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import SetState
@@ -21,11 +23,6 @@ from strategy_lib.node_states.publication import Pending, PublishedState, ViewTe
 from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.status.site import SHORTEST_SILENCE, SILENT_ROUNDS
-
-if TYPE_CHECKING:
-    from site_engine.node_states.node_words import NodeListener
-    from site_store import Lease, SiteStore
-    from site_store.nodes.site_views import Pulse, SiteViewRecord
 
 log = logging.getLogger("slipway.controller")
 

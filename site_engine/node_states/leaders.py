@@ -11,19 +11,16 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from site_engine.node_states.checks import OWN_CHECKS, NodeCheck
 from site_engine.node_states.drift_watch import LOOK_EVERY, DriftWatch
 from site_engine.node_states.leader import SiteLeader
+from site_engine.node_states.node_words import NodeListener
 from site_engine.node_states.polls import BUSY_SHARE, MOST_ASKED, POLL_SECONDS, Observe, Polls
-from site_store import LeaseLost, StoreError, StoreUnavailable
+from site_store import LeaseLost, SiteStore, StoreError, StoreUnavailable
+from site_store.nodes.site_views import Pulse
 from site_store.status.leases import lease_of
-
-if TYPE_CHECKING:
-    from site_engine.node_states.node_words import NodeListener
-    from site_store import SiteStore
-    from site_store.nodes.site_views import Pulse
 
 log = logging.getLogger("slipway.controller")
 

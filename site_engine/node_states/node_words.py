@@ -5,19 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from design_rendering.kinds.health_urls import node_urls
 from provisioner_client.errors import ProvisionerError
 from site_engine.designs import read_revision
 from site_engine.errors import EngineError
-from site_store import StoreError
+from site_store import SiteStore, StoreError
 from strategy_lib.errors import StrategyLibError
-
-if TYPE_CHECKING:
-    from site_store import SiteStore
-    from strategy_lib.node_states.reported import Reported
-    from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
+from strategy_lib.node_states.reported import Reported
+from strategy_lib.node_states.site_states import SiteStates, SiteStateSettings
 
 log = logging.getLogger("slipway.controller")
 

@@ -13,14 +13,12 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from site_engine.errors import EngineError
-
-if TYPE_CHECKING:
-    from site_engine.node_states.leader import SiteLeader
-    from site_store import Lease
-    from site_store.nodes.site_views import Pulse
+from site_engine.node_states.leader import SiteLeader
+from site_store import Lease
+from site_store.nodes.site_views import Pulse
 
 log = logging.getLogger("slipway.controller")
 

@@ -9,16 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from site_store import SiteStore
+from site_store.nodes.site_views import SiteViewRecord
+from site_store.records import Lease
+from site_store.trees.site_cards import Changes
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import Version
-
-if TYPE_CHECKING:
-    from site_store import SiteStore
-    from site_store.nodes.site_views import SiteViewRecord
-    from site_store.records import Lease
-    from site_store.trees.site_cards import Changes
 
 CHANGES_SHOWN: Final = 20
 """Nodes of one version that are named."""

@@ -6,17 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from provisioner_client.designs import DesignSource
+from provisioner_client.protocol import Provisioner
 from site_engine.provisioners import token_of_address
-from strategy_lib.outcome import LISTED_TWICE, NodeCondition, judge, listed_at_work
+from site_store import Operation, SiteStore
+from strategy_lib.outcome import LISTED_TWICE, Evidence, NodeCondition, Outcome, judge, listed_at_work
 from strategy_lib.phase import Phase
-
-if TYPE_CHECKING:
-    from provisioner_client.protocol import Provisioner
-    from site_store import Operation, SiteStore
-    from strategy_lib.outcome import Evidence, Outcome
 
 
 def outcome_of(store: SiteStore, operation: Operation, evidence: Evidence) -> Outcome:

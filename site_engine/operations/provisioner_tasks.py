@@ -8,22 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.protocol import TaskRef, TaskResult, TaskState
+from provisioner_client.protocol import TaskRef, TaskResult, TaskState, TaskTree
 from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.monitoring.owners import ProvisionerObserver
+from site_engine.provisioners import Provisioners
 from site_engine.redaction import redact_for_action
+from site_store import ActionRecord, Operation, SiteStore
 from strategy_lib.status.entry import Entry, EntryKind, entry_to_dict
 from strategy_lib.status.tree import MOST_MESSAGES
 from strategy_lib.status.words import Status
-
-if TYPE_CHECKING:
-    from provisioner_client.protocol import TaskTree
-    from site_engine.provisioners import Provisioners
-    from site_store import ActionRecord, Operation, SiteStore
 
 MOST_CHILDREN: Final = 200
 """Tasks below one task that are shown, the worst first where there are more."""

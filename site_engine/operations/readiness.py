@@ -10,24 +10,21 @@ import asyncio
 from collections.abc import Awaitable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from design_rendering.design import read_site_settings
 from design_rendering.kinds.health_urls import node_urls
 from site_engine import log_messages
 from site_engine.designs import read_revision
+from site_engine.log_messages import TaskLog
 from site_engine.monitoring.metrics import measure_operation
-from site_store import OperationStatus
+from site_engine.process import Clock, Stopping
+from site_store import Operation, OperationStatus, SiteStore
 from site_store.groups.waits import KeptQuestion
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.outcome import Outcome
 from strategy_lib.settings import SettingError
-
-if TYPE_CHECKING:
-    from site_engine.log_messages import TaskLog
-    from site_engine.process import Clock, Stopping
-    from site_store import Operation, SiteStore
 
 EVERY: Final = 5.0
 """Seconds between two questions to a node."""

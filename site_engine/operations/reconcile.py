@@ -9,26 +9,21 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from provisioner_client.errors import ProvisionerError
+from provisioner_client.protocol import ListedNode, Provisioner
 from site_engine import log_messages
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, SettingsError
 from site_engine.kinds import STEP_WARNING
+from site_engine.log_messages import TaskLog
 from site_engine.monitoring.metrics import measure_operation
 from site_engine.node_lists import read_list
 from site_engine.operations.judging import outcome_of
-from site_engine.operations.run import LOOK_AGAIN, is_leased
+from site_engine.operations.run import LOOK_AGAIN, OperationRun, is_leased
 from site_engine.operations.wait import ONE_LOOK, EndKind, OperationEnd, PhaseTimes, StillRunning, last_in_flight
-from site_store import OperationStatus
+from site_store import GroupRecord, Operation, OperationStatus, SiteStore
 from strategy_lib.outcome import Evidence, NodeCondition
 from strategy_lib.phase import Phase
-
-if TYPE_CHECKING:
-    from provisioner_client.protocol import ListedNode, Provisioner
-    from site_engine.log_messages import TaskLog
-    from site_engine.operations.run import OperationRun
-    from site_store import GroupRecord, Operation, SiteStore
 
 _FIND_AGAIN = 15.0
 

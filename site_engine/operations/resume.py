@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from site_engine import log_messages
-from site_engine.operations.readiness import StillAsking
+from site_engine.operations.readiness import ReadyRun, StillAsking
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, record_end
+from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import PhaseTimes, StillRunning
-from site_store import Claim, SiteStateChanged
+from site_store import Claim, Operation, SiteStateChanged, SiteStore
+from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import Phase
-
-if TYPE_CHECKING:
-    from site_engine.operations.readiness import ReadyRun
-    from site_engine.operations.run import OperationRun
-    from site_store import Operation, SiteStore
-    from strategy_lib.outcome import NodeCondition
 
 Verdict = TypeVar("Verdict", covariant=True)
 

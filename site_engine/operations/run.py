@@ -11,26 +11,20 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 from provisioner_client.errors import SubmissionRefused
+from provisioner_client.protocol import Provisioner
+from provisioner_client.redacting import RedactingProvisioner
+from site_engine.log_messages import TaskLog
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.operations.judging import design_source
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning, TaskWatch, last_in_flight
-from site_engine.process import SharedClock, Stopping, process_identity, repeated
+from site_engine.process import Clock, SharedClock, Stopping, process_identity, repeated
+from site_engine.provisioners import ProvisionerConnection
 from site_engine.redaction import redact_for_action
 from site_engine.shared_lists import PATIENCE, shared_by
-from site_store import StoreError
+from site_store import ActionRecord, Operation, SiteStore, StoreError
 from strategy_lib.outcome import Evidence
-
-if TYPE_CHECKING:
-    from provisioner_client.protocol import Provisioner
-    from provisioner_client.redacting import RedactingProvisioner
-    from site_engine.log_messages import TaskLog
-    from site_engine.process import Clock
-    from site_engine.provisioners import ProvisionerConnection
-    from site_store import ActionRecord, Operation, SiteStore
-
 
 LEASE_SECONDS = 30.0
 """A killed process keeps the others waiting at most this long."""

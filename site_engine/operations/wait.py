@@ -12,19 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerError, ProvisionerUnavailable, TaskNotFound
-from provisioner_client.protocol import TaskRef, TaskState
+from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, TaskState
+from site_engine.log_messages import TaskLog
 from site_engine.operations.judging import WHILE_HELD, WHILE_OWN, DeathWatch, design_source, nodes_at_work
-from site_store import OperationStatus, StoreError
+from site_engine.process import Clock, Stopping
+from site_store import Operation, OperationStatus, SiteStore, StoreError
 from strategy_lib.outcome import Evidence
-
-if TYPE_CHECKING:
-    from provisioner_client.protocol import Provisioner, ProvisionerTask
-    from site_engine.log_messages import TaskLog
-    from site_engine.process import Clock, Stopping
-    from site_store import Operation, SiteStore
 
 _FIRST_INTERVAL = 0.1
 # The end of a task is noticed within about an eighth of its time, until the longest interval is reached.

@@ -8,23 +8,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from design_rendering.design import read_design
+from provisioner_client.protocol import ListedNode
 from site_engine.designs import read_revision
 from site_engine.kinds import Override
 from site_engine.log_messages import count, failed_critical, names
 from site_engine.parameters import parameters_of
 from site_engine.provisioners import token_of_address
+from site_store import ActionRecord, Operation, PlannedGroup, RevisionRecord, SiteStore
 from strategy_lib.groups.group_plan import ReleasePlan, plan_release
 from strategy_lib.groups.waves import find_node_cycles
 from strategy_lib.outcome import REFUSED_BY_PREPARE, UNPROVABLE_BY_DEPLOY, NodeCondition, left_alone, whose
 from strategy_lib.phase import Phase
-
-if TYPE_CHECKING:
-    from provisioner_client.protocol import ListedNode
-    from site_store import ActionRecord, Operation, PlannedGroup, RevisionRecord, SiteStore
-    from strategy_lib.strategy import Group
+from strategy_lib.strategy import Group
 
 
 def releases_of(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from site_engine.kinds import Override
 from site_engine.log_messages import count, names
+from site_engine.plans.plan import SitePlan
 from site_engine.plans.site_rehearsals import UPDATE
-
-if TYPE_CHECKING:
-    from site_engine.plans.plan import SitePlan
 
 FIRST = "deploy_site"
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
+from design_rendering.changes import DocumentChange
 from site_engine.log_messages import Level, LogLine, by_reason, count, names
 from site_engine.plans.differences import NodeDifference
 from site_engine.plans.erasures import erased_first
 from site_engine.plans.site_rehearsals import UPDATE, DryRun, SiteRehearsal
 from strategy_lib.goals.update import Change, Deed, summary
 from strategy_lib.phase import Phase, Verdict
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from design_rendering.changes import DocumentChange
-    from strategy_lib.reports.report import FailedStep
+from strategy_lib.reports.report import FailedStep
 
 MOST_FIELDS = 20_000
 """Differing fields in one answer; of the documents after them only the names are given."""

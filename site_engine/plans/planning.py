@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from design_rendering.design import Design
 from site_engine.kinds import ActionKind, Override
 from site_engine.parameters import ActionParameters
 from site_engine.plans.differences import (
@@ -30,9 +30,6 @@ from strategy_lib.phase import Finished, GroupState
 from strategy_lib.selectors import resolve
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.strategy import Group, Selector, Strategy, targeted_strategy
-
-if TYPE_CHECKING:
-    from design_rendering.design import Design
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,10 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
+from site_engine.provisioners import ProvisionerConnection
 from site_store.trees.plan_facts import TIMED
-
-if TYPE_CHECKING:
-    from site_engine.provisioners import ProvisionerConnection
-    from strategy_lib.phase import Phase
+from strategy_lib.phase import Phase
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from design_rendering.changes import DocumentChange
+from design_rendering.design import Design
 from site_engine.designs import RevisionUnreadable, documents_between
-from site_engine.kinds import Override, kind_of
-from site_engine.node_lists import conditions_of, last_conditions
-from site_engine.parameters import parameters_of
+from site_engine.kinds import ActionKind, Override, kind_of
+from site_engine.node_lists import NodeList, conditions_of, last_conditions
+from site_engine.parameters import ActionParameters, parameters_of
 from site_engine.plans.differences import (
     LEFT_ALONE,
     NodeDifference,
@@ -33,6 +34,7 @@ from site_engine.plans.planning import plan_action, strategy_of
 from site_engine.plans.schedules import WaitingGroup, rounds_of
 from site_engine.plans.site_rehearsals import (
     UPDATE,
+    DryRun,
     SiteRehearsal,
     deployed_of,
     erased_targets,
@@ -40,22 +42,13 @@ from site_engine.plans.site_rehearsals import (
     rehearse_action,
     rehearse_update,
 )
-from site_store import GroupGoal, SiteGoals
+from site_store import ActionRecord, GroupGoal, PlannedGroup, SiteGoals, SiteStore
 from site_store.trees.plan_facts import TIMED
 from strategy_lib.goals.update import TO_DO, Change, Deed
 from strategy_lib.groups.waves import find_node_cycles, order_between_groups, used_edges, waves
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
 from strategy_lib.phase import Phase
 from strategy_lib.status.node_row import NodeRow
-
-if TYPE_CHECKING:
-    from design_rendering.changes import DocumentChange
-    from design_rendering.design import Design
-    from site_engine.kinds import ActionKind
-    from site_engine.node_lists import NodeList
-    from site_engine.parameters import ActionParameters
-    from site_engine.plans.site_rehearsals import DryRun
-    from site_store import ActionRecord, PlannedGroup, SiteStore
 
 MOST_EXPLAINED = 2000
 """Of so many nodes at most it is said which documents and fields differ."""

@@ -7,37 +7,28 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from site_engine.admission import judge_redeploys
-from site_engine.kinds import Override, kind_of
+from design_rendering.design import Design
+from site_engine.admission import Refusal, judge_redeploys
+from site_engine.kinds import ActionKind, Override, kind_of
 from site_engine.node_lists import nodes_of
 from site_engine.parameters import ActionParameters
-from site_engine.plans.differences import left_to_others
+from site_engine.plans.differences import NodeDifference, left_to_others
 from site_engine.plans.erasures import releases_of
-from site_engine.plans.planning import Known, idle_groups, judge_deployed, plan_groups, redeployable_nodes
+from site_engine.plans.planning import Known, Plan, idle_groups, judge_deployed, plan_groups, redeployable_nodes
+from site_store import GroupGoal, PlannedGroup, SiteGoals, SiteStore
+from site_store.trees.plan_facts import PlanFacts
 from strategy_lib.deployment import Deployment
 from strategy_lib.goals.update import TO_DO
 from strategy_lib.groups import group_run
 from strategy_lib.groups.batch_words import announcements
+from strategy_lib.groups.group_plan import ReleasePlan
 from strategy_lib.node import NodeState
 from strategy_lib.outcome import REFUSED_BY_PREPARE, NodeCondition
-from strategy_lib.phase import Finished, GroupState, Phase
+from strategy_lib.phase import Finished, GroupState, Phase, Reason
 from strategy_lib.reports.report import Submission
-from strategy_lib.verdict import evaluate, verdict_on
-
-if TYPE_CHECKING:
-    from design_rendering.design import Design
-    from site_engine.admission import Refusal
-    from site_engine.kinds import ActionKind
-    from site_engine.plans.differences import NodeDifference
-    from site_engine.plans.planning import Plan
-    from site_store import GroupGoal, PlannedGroup, SiteGoals, SiteStore
-    from site_store.trees.plan_facts import PlanFacts
-    from strategy_lib.groups.group_plan import ReleasePlan
-    from strategy_lib.phase import Reason
-    from strategy_lib.strategy import Group
-    from strategy_lib.verdict import Judgement
+from strategy_lib.strategy import Group
+from strategy_lib.verdict import Judgement, evaluate, verdict_on
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from site_engine.groups.turns import is_only_judged
 from site_engine.kinds import DEPLOY_GROUP, kind_of
@@ -15,15 +15,12 @@ from site_engine.trees.action_tasks import Tasks
 from site_engine.trees.owners import Owners
 from site_engine.trees.reported import Reports, by_parent
 from site_engine.trees.waiting import waits_for_person
-from site_store import ActionState
+from site_store import ActionFacts, ActionState, ApprovalRecord, GroupFacts
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.status.entry import Entry, EntryKind
 from strategy_lib.status.leaf import OwnerRecord, superseded_by, unknown_value
 from strategy_lib.status.tree import parent_entry, unrecorded_entry
 from strategy_lib.status.words import Status
-
-if TYPE_CHECKING:
-    from site_store import ActionFacts, ApprovalRecord, GroupFacts
 
 NO_FACTS = "no facts are kept about it: the action is from before its status was recorded"
 

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from site_engine.kinds import DEPLOY_GROUP
 from site_engine.trees.action_steps import LEFT_OUT, PENDING, Steps
 from site_engine.trees.action_tasks import JUDGED, Tasks, cause_of, stored_status
 from site_engine.trees.node_counts import NodeCounts
 from site_engine.trees.waiting import batches_of, batches_to_dict, waits_for_person
-from site_store import StepState
+from site_store import ApprovalRecord, GroupFacts, StepState
 from site_store.trees.tree_facts import Times
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
@@ -22,9 +22,6 @@ from strategy_lib.status.leaf import OwnerRecord, Shown, status_of_record, statu
 from strategy_lib.status.roll_up import highest, in_order, status_of_parent
 from strategy_lib.status.tree import MOST_MESSAGES, earliest, latest, parent_entry, unrecorded_entry
 from strategy_lib.status.words import Status
-
-if TYPE_CHECKING:
-    from site_store import ApprovalRecord, GroupFacts
 
 # What is shown of a phase that Airflow's task of the group waits for.
 _WAITED_FOR = (Status.PROCESSING, Status.UNRESPONSIVE)

@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from site_engine.kinds import RELEASE, REPORT, STEPS, kind_of
 from site_engine.trees.owners import AIRFLOW, Owners
-from site_store import ActionState, StepState
+from site_store import ActionFacts, ActionState, StepFacts, StepState
 from strategy_lib.status.entry import Entry, EntryKind
 from strategy_lib.status.leaf import OwnerRecord, Shown, status_of_record, unknown_value
 from strategy_lib.status.tree import task_entry, unrecorded_entry
 from strategy_lib.status.words import Status
-
-if TYPE_CHECKING:
-    from site_store import ActionFacts, StepFacts
 
 PENDING = "pending"
 NOT_RECORDED = "not recorded: the action is from before its steps were"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from site_engine.groups.approvals import refusal
 from site_engine.trees.action_steps import PENDING, Steps
 from site_engine.trees.waiting import which_try, why_waiting
-from site_store import ApprovalAnswer, OperationStatus
+from site_store import ApprovalAnswer, ApprovalRecord, GroupFacts, LeafFacts, OperationStatus, StatusCount
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, SUBMITTED_PHASES, GroupState, Phase, Reason
 from strategy_lib.status.entry import Blame, Entry, Role
@@ -19,11 +20,6 @@ from strategy_lib.status.leaf import OwnerRecord, Shown, UnknownCause, status_of
 from strategy_lib.status.tree import GroupStanding, blame_groups, task_entry
 from strategy_lib.status.words import Status
 from strategy_lib.strategy import ApprovalMoment
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from site_store import ApprovalRecord, GroupFacts, LeafFacts, StatusCount
 
 _UNBLAMED = GroupState.RUNNING
 _BEGUN = (GroupState.RUNNING, GroupState.SUCCESS)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from site_engine.monitoring import metrics
 from site_engine.monitoring.metrics import Distribution, Metric, Sample
 from site_engine.monitoring.owners import PROVISIONER, list_owners
 from site_engine.trees.status_trees import site_trees
+from site_store import SiteStore
 from site_store.nodes.repair_switches import ALL_SITES
+from site_store.status.metrics import Bucket
 from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
 from strategy_lib.status.entry import EntryKind
 from strategy_lib.status.serves import Serves, Serving
 from strategy_lib.status.words import Status
-
-if TYPE_CHECKING:
-    from site_store import SiteStore
-    from site_store.status.metrics import Bucket
 
 
 def read_samples(store: SiteStore) -> list[Sample]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from site_engine.trees.action_tasks import Tasks
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, Phase
 from strategy_lib.status.roll_up import in_order
 from strategy_lib.status.words import Status
-
-if TYPE_CHECKING:
-    from site_engine.trees.action_tasks import Tasks
 
 _NEVER_BEGUN = (TaskStatus.PENDING, TaskStatus.WITHHELD)
 # Of a node that waits for its deploy these are not shown of its prepare.

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
 from site_engine.kinds import DEPLOY_GROUP
 from site_engine.trees.action import judges_of
+from site_engine.trees.action_groups import Groups
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import SEPARATOR, Reports
 from site_engine.trees.site import judge_node
-from site_store import NodeQuery
+from site_store import EventRecord, NodePast, NodePastFacts, NodeQuery, SiteStore
+from site_store.nodes.node_errors import NodeErrorRecord
+from site_store.trees.tree_facts import LeafPage
 from strategy_lib.node import TaskStatus
 from strategy_lib.node_states.repair import why_unrepaired
 from strategy_lib.phase import GROUP_PHASES
@@ -18,14 +22,6 @@ from strategy_lib.status.entry import entry_to_dict
 from strategy_lib.status.leaf import Shown, UnknownCause, status_of_task
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from site_engine.trees.action_groups import Groups
-    from site_store import EventRecord, NodePast, NodePastFacts, SiteStore
-    from site_store.nodes.node_errors import NodeErrorRecord
-    from site_store.trees.tree_facts import LeafPage
 
 TROUBLED = (TaskStatus.ERROR.value, TaskStatus.UNKNOWN.value, TaskStatus.WITHHELD.value)
 """Stored statuses of tasks that failed, are lost or were not submitted."""

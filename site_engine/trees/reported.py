@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from site_engine.trees.owners import Owners
+from site_store import ReportedLeaf
 from site_store.status.reporters import checks_in_as
 from strategy_lib.status.entry import Entry, EntryKind
 from strategy_lib.status.leaf import OwnerRecord, Shown
 from strategy_lib.status.roll_up import read_by_owner, status_of_parent
 from strategy_lib.status.tree import MOST_MESSAGES, earliest, latest, task_entry
 from strategy_lib.status.words import Status
-
-if TYPE_CHECKING:
-    from site_store import ReportedLeaf
 
 SEPARATOR = "/"
 """Stands between the names of a path: of an action's tree "deploy_group/<group>", of a site's "<group>"."""

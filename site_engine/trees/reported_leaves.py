@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from site_engine.kinds import DEPLOY_GROUP, kind_of
 from site_engine.trees.reported import SEPARATOR
 from site_engine.trees.status_trees import action_tree, site_tree
-from strategy_lib.status.entry import EntryKind
-
-if TYPE_CHECKING:
-    from site_store import SiteStore
-    from strategy_lib.status.entry import Entry
+from site_store import SiteStore
+from strategy_lib.status.entry import Entry, EntryKind
 
 Place = tuple[str, str]
 """The path of the entry that a leaf stands below, and its name."""

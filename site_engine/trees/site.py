@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from site_engine.trees.owners import AIRFLOW, Owners
 from site_engine.trees.reported import Reports, by_parent
 from site_engine.trees.waiting import approve_command, batches_to_dict
+from site_store import ActionBrief, GroupFacts, SiteFacts, StatusCount
 from site_store.status.leases import CONTROLLER
 from site_store.trees.tree_facts import Times
 from strategy_lib.groups.batch_words import batches_so_far
@@ -30,9 +31,6 @@ from strategy_lib.status.tree import (
     unrecorded_entry,
 )
 from strategy_lib.status.words import Status, status_from
-
-if TYPE_CHECKING:
-    from site_store import ActionBrief, GroupFacts, SiteFacts, StatusCount
 
 NOTHING_WANTED = "nothing was committed for it yet"
 

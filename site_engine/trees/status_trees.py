@@ -8,29 +8,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from site_engine.kinds import DEPLOY_GROUP
 from site_engine.trees.action import action_entry, action_header, judges_of, reports_of_action
+from site_engine.trees.action_groups import Groups
+from site_engine.trees.action_steps import Steps
 from site_engine.trees.nodes import TROUBLED, leaves_to_dict, place_of
 from site_engine.trees.owners import Owners
 from site_engine.trees.reported import SEPARATOR, Reports, by_parent
 from site_engine.trees.site import first_line_of, node_entry, reports_of_site, site_entry, site_header
-from site_store import NodeQuery
-from site_store.trees.tree_facts import LeafPage
+from site_store import ActionFacts, ActionRecord, LeafFacts, NodeQuery, SiteFacts, SiteStore
+from site_store.trees.tree_facts import LeafPage, OperationSpan
 from strategy_lib.status.entry import Entry, entry_to_dict
 from strategy_lib.status.tree import NO_GROUP, TO_BE_REMOVED
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from site_engine.trees.action_groups import Groups
-    from site_engine.trees.action_steps import Steps
-    from site_engine.trees.reported import Reports
-    from site_store import ActionFacts, ActionRecord, LeafFacts, SiteFacts, SiteStore
-    from site_store.trees.tree_facts import OperationSpan
-    from strategy_lib.status.entry import Entry
-
 
 SITE_DEPTH = 1
 """Levels below a site down to its groups; its nodes are one further down."""

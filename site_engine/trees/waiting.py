@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from site_engine.trees.action_steps import Steps
+from site_store import ApprovalRecord, GroupFacts, StatusCount
 from strategy_lib.groups.batch_words import BatchesSoFar, batches_so_far
 from strategy_lib.node import TaskStatus
 from strategy_lib.phase import GROUP_PHASES, GroupState, Phase
 from strategy_lib.status.words import Status
-
-if TYPE_CHECKING:
-    from site_engine.trees.action_steps import Steps
-    from site_store import ApprovalRecord, GroupFacts, StatusCount
 
 _SENT = (TaskStatus.PROCESSING, TaskStatus.SUCCESS, TaskStatus.ERROR, TaskStatus.UNKNOWN)
 
