@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -23,34 +22,6 @@ _LONGEST_LOG = 32 * 1024 * 1024
 _NOT_FOUND, _CONFLICT = 404, 409
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class TaskInstance:
-    """A task of a DAG run. `map_index` is -1 for a task that is not mapped, `pid` is the task's own process."""
-
-    task_id: str
-    map_index: int
-    name: str
-    state: str | None
-    try_number: int
-    pid: int | None
-    start: str | None
-    end: str | None
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> TaskInstance:
-        """Read one of Airflow's `task_instances`; a mapped task without a name of its own has the task's id."""
-        return cls(
-            task_id=data["task_id"],
-            map_index=data["map_index"],
-            name=data.get("rendered_map_index") or data["task_id"],
-            state=data["state"],
-            try_number=data["try_number"],
-            pid=data["pid"],
-            start=data["start_date"],
-            end=data["end_date"],
-        )
 
 
 class AirflowClient:
@@ -80,12 +51,8 @@ class AirflowClient:
         """
         end = time.monotonic() + timeout
         while True:
-            try:
-                self._get(f"looking for the DAG {dag_id}", f"{_dag_path(dag_id)}/details")
+            if self._find(f"looking for the DAG {dag_id}", f"{_dag_path(dag_id)}/details") is not None:
                 return
-            except ApiRefused as error:
-                if error.status != _NOT_FOUND:
-                    raise
             if time.monotonic() > end:
                 errors = "".join(f"\n  {file}: {text}" for file, text in self.import_errors().items())
                 raise ApiError(f"Airflow does not know the DAG {dag_id} after {timeout:g} s{errors}")
@@ -98,12 +65,7 @@ class AirflowClient:
 
     def is_switched_off(self, dag_id: str) -> bool:
         """Return whether Airflow starts no run of a DAG, because it is paused there; False for an unknown one."""
-        try:
-            return bool(self._get(f"asking for the DAG {dag_id}", _dag_path(dag_id)).get("is_paused"))
-        except ApiRefused as error:
-            if error.status != _NOT_FOUND:
-                raise
-            return False
+        return bool((self._find(f"asking for the DAG {dag_id}", _dag_path(dag_id)) or {}).get("is_paused"))
 
     # Runs
 
@@ -128,12 +90,8 @@ class AirflowClient:
 
     def run_state(self, dag_id: str, run_id: str) -> str | None:
         """Return the state of a DAG run (queued, running, success, failed); None when no run has this id."""
-        try:
-            return str(self.run(dag_id, run_id)["state"])
-        except ApiRefused as error:
-            if error.status != _NOT_FOUND:
-                raise
-            return None
+        found = self._find(f"reading run {run_id}", _run_path(dag_id, run_id))
+        return None if found is None else str(found["state"])
 
     def run_states(self, runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
         """Return the states of many runs, each (dag id, run id), without those that do not exist or are not shown.
@@ -171,14 +129,7 @@ class AirflowClient:
                 break
         return found
 
-    def wait_for_run(
-        self,
-        dag_id: str,
-        run_id: str,
-        timeout: float,
-        interval: float = 0.5,
-        while_waiting: Callable[[], None] | None = None,
-    ) -> str:
+    def wait_for_run(self, dag_id: str, run_id: str, timeout: float, interval: float = 0.5) -> str:
         """Wait until the run has ended and return success or failed. The API server may be away meanwhile.
 
         Raises `ApiError`: the run has not ended in `timeout` seconds.
@@ -191,8 +142,6 @@ class AirflowClient:
                     return state
             except ApiUnreachable:
                 state = "unknown, Airflow does not answer"
-            if while_waiting is not None:
-                while_waiting()
             if time.monotonic() > end:
                 raise ApiError(f"run {run_id} of {dag_id} has not ended in {timeout:g} s (state: {state})")
             time.sleep(interval)
@@ -205,10 +154,6 @@ class AirflowClient:
         """Replace the note of a run, which Airflow shows beside it."""
         self._change(f"noting the end of run {run_id}", "PATCH", _run_path(dag_id, run_id), json={"note": note})
 
-    def delete_run(self, dag_id: str, run_id: str) -> None:
-        """Remove the run and its tasks from Airflow."""
-        self._change(f"deleting {run_id}", "DELETE", _run_path(dag_id, run_id))
-
     # Tasks
 
     def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
@@ -216,13 +161,9 @@ class AirflowClient:
         path = f"{_run_path(dag_id, run_id)}/taskInstances"
         return list(self._pages(f"reading the tasks of run {run_id}", path, "task_instances"))
 
-    def tasks(self, dag_id: str, run_id: str) -> list[TaskInstance]:
-        """Return all task instances of a run as values."""
-        return [TaskInstance.from_json(item) for item in self.task_instances(dag_id, run_id)]
-
     def task_states(self, dag_id: str, run_id: str) -> dict[tuple[str, int], str | None]:
         """Return the state of each task of a run by its id and map index; None before it is scheduled."""
-        return {(task.task_id, task.map_index): task.state for task in self.tasks(dag_id, run_id)}
+        return {(task["task_id"], task["map_index"]): task["state"] for task in self.task_instances(dag_id, run_id)}
 
     def clear(
         self, dag_id: str, run_id: str, tasks: Sequence[str | tuple[str, int]], *, downstream: bool = True
@@ -284,12 +225,7 @@ class AirflowClient:
 
     def connection(self, connection_id: str) -> dict[str, Any] | None:
         """Return an Airflow connection without its secrets, None when no connection has this id."""
-        try:
-            return self._get(f"reading connection {connection_id}", _connection_path(connection_id))
-        except ApiRefused as error:
-            if error.status != _NOT_FOUND:
-                raise
-            return None
+        return self._find(f"reading connection {connection_id}", _connection_path(connection_id))
 
     def remove_connection(self, connection_id: str) -> None:
         """Delete an Airflow connection; nothing happens when no connection has this id."""
@@ -321,6 +257,15 @@ class AirflowClient:
         if not isinstance(data, dict):
             raise ApiError(f"{what}: Airflow's answer is no JSON object")
         return data
+
+    def _find(self, what: str, path: str) -> dict[str, Any] | None:
+        """Return what is at a path, None where there is no such thing (404)."""
+        try:
+            return self._get(what, path)
+        except ApiRefused as error:
+            if error.status != _NOT_FOUND:
+                raise
+            return None
 
     def _pages(
         self, what: str, path: str, key: str, query: Mapping[str, Any] | None = None

@@ -27,11 +27,8 @@ _NO_CONTENT = 204
 class Revision:
     """A committed revision of a site; `created` is False when the newest one had the same content."""
 
-    site: str
     number: int
-    digest: str
     created: bool
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +103,7 @@ class SlipwayClient:
         digest = hashlib.sha256(text.encode()).hexdigest()
         held = {each["name"]: each["digest"] for each in newest["collections"]} if newest is not None else {}
         if newest is not None and held == {_COLLECTION: digest}:
-            return Revision(site, newest["revision"], newest["digest"], created=False, warnings=())
+            return Revision(newest["revision"], created=False)
         what = f"committing {site}"
         try:
             tag = self._load(site, text, digest, held)
@@ -119,9 +116,7 @@ class SlipwayClient:
             if error.status == 400 and isinstance(error.detail, Mapping):
                 raise _refusal(site, error.detail) from error
             raise
-        data = read_json(what, answer)
-        warnings = tuple(_text(message) for message in data["details"]["messageList"])
-        return Revision(site, data["revision"], data["digest"], created=True, warnings=warnings)
+        return Revision(read_json(what, answer)["revision"], created=True)
 
     def _newest_revision(self, site: str) -> Any:
         found = self._get(f"reading the revisions of {site}", "/revisions", {"site": site, "limit": 1})

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -269,12 +269,6 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
     def follow(site: str, held: Lease) -> Followed:
         return Followed(*slipway.follow(site, held))
 
-    def repair(site: str, run_id: str, nodes: Sequence[str], *, redeploy: bool, revision: int, held: Lease) -> str:
-        return slipway.repair(site, run_id, nodes, held, redeploy=redeploy, revision=revision)
-
-    def power_on(site: str, run_id: str, nodes: Sequence[str], *, held: Lease) -> dict[str, str]:
-        return slipway.power_on(site, run_id, nodes, held)
-
     # Slipway's API asks the provisioners: it knows the connections, and keeps their secrets.
     return [
         close_dead_actions(airflow),
@@ -285,7 +279,7 @@ def _jobs(url: str, account: ServiceAccount, sessions: contextlib.ExitStack) -> 
         send_notifications(courier(airflow, slipway)),
         tell_watchers(installed_watchers(), telling),
         follow_unfinished(follow),
-        repair_nodes(Remedies(repair, power_on)),
+        repair_nodes(Remedies(slipway.repair, slipway.power_on)),
         merge_counts(),
         give_metrics(slipway.read_metrics),
         forget_notifications(),

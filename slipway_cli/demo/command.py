@@ -16,6 +16,7 @@ from rich.text import Text
 from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiSession
 from api_client.slipway import Action, SlipwayClient
+from design_rendering.kinds.provisioner_kinds import MAAS, PROVISIONERS
 from provisioner_client.finite_range import FiniteRange
 from provisioner_client.private_files import write_private
 from provisioner_client.simulator.scripts import Behaviour
@@ -24,12 +25,9 @@ from slipway_cli import INTERRUPTED_EXIT, SlipwayCliError
 from slipway_cli.demo.airflow import BackgroundAirflow, reuse_or_start
 from slipway_cli.demo.order import Order, demo_store, read_order, remove_site, watched
 from slipway_cli.demo.simulated_provisioner import (
-    MAAS,
-    PROVISIONERS,
     SimulatedProvisioner,
     connect,
     disconnect,
-    forget,
 )
 from slipway_cli.embedded.home import Runtime, make_home
 from slipway_cli.embedded.settings import EmbeddedSettings
@@ -177,7 +175,7 @@ def _clean(order: Order, settings: EmbeddedSettings) -> bool:
         airflow.wait_for_dag(DAG)
         stop_interrupted_demos(order.site, SlipwayClient(session), clock)
         there = remove_site(store, order.site)
-        forget(airflow, _connection(order))
+        disconnect(airflow, _connection(order))
     for file in settings.home.glob(f"simulator-{order.site}*"):
         if file.name.removeprefix(f"simulator-{order.site}").startswith((".", "-maas.")):
             file.unlink()

@@ -11,10 +11,11 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from api_client.airflow import AirflowClient
 from api_client.session import ApiError, ApiRefused, ApiUnreachable
+from design_rendering.kinds.provisioner_kinds import DRYDOCK, MAAS, PROVISIONERS
 from provisioner_client.private_files import write_private
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from slipway_cli.embedded.component import end_process, failed_with_log, spawn
@@ -26,10 +27,6 @@ DEFAULT_SPEED = 400.0
 """How much faster than real machines the simulated ones are."""
 ALL_SITES = "slipway_provisioner"
 """The Airflow connection that is used for every site without one of its own."""
-DRYDOCK: Final = "drydock"
-MAAS: Final = "maas"
-PROVISIONERS: Final[Mapping[str, str]] = {DRYDOCK: "Drydock", MAAS: "MAAS"}
-"""What can be simulated, and what people call it."""
 _MARK = "Made by Slipway: a simulated"
 _PAUSE = 2.0
 """Seconds between two starts."""
@@ -248,18 +245,13 @@ def connect(airflow: AirflowClient, connection_id: str, fields: Mapping[str, Any
     airflow.set_connection(connection_id, sent)
 
 
-def forget(airflow: AirflowClient, connection_id: str) -> None:
-    """Remove a connection that `connect` has made, wherever it leads. Raises `ApiRefused` or `ApiUnreachable`."""
-    found = airflow.connection(connection_id)
-    if found is not None and (found.get("description") or "").startswith(_MARK):
-        airflow.remove_connection(connection_id)
-
-
-def disconnect(airflow: AirflowClient, connection_id: str, fields: Mapping[str, Any]) -> None:
-    """Remove a connection that `connect` has made, unless it leads elsewhere by now: its provisioner is going.
+def disconnect(airflow: AirflowClient, connection_id: str, fields: Mapping[str, Any] | None = None) -> None:
+    """Remove a connection that `connect` has made; with `fields` only if it still leads there.
 
     Raises `ApiRefused` or `ApiUnreachable`.
     """
     found = airflow.connection(connection_id)
-    if found is not None and found.get("host") == fields["host"] and (found.get("description") or "").startswith(_MARK):
+    if found is None or not (found.get("description") or "").startswith(_MARK):
+        return
+    if fields is None or found.get("host") == fields["host"]:
         airflow.remove_connection(connection_id)

@@ -23,21 +23,19 @@ from slipway_cli.embedded.component import (
     Component,
     SetupStep,
     airflow_component,
+    airflow_is_current,
     controller_component,
     failed_with_log,
-)
-from slipway_cli.embedded.environment import Credentials, airflow_environment, controller_environment, load_or_create
-from slipway_cli.embedded.guard import Guard
-from slipway_cli.embedded.home import READY, STARTING, STOPPING, HomeLock, Runtime
-from slipway_cli.embedded.migration import (
-    airflow_is_current,
     migrate_airflow,
     note_store,
     refuse_former_home,
     stamp_airflow,
     upgrade_store,
 )
-from slipway_cli.embedded.postgres import PostgresCluster, PostgresProcess
+from slipway_cli.embedded.environment import Credentials, airflow_environment, controller_environment, load_or_create
+from slipway_cli.embedded.guard import Guard
+from slipway_cli.embedded.home import READY, STARTING, STOPPING, HomeLock, Runtime
+from slipway_cli.embedded.postgres import STORE, PostgresCluster, PostgresProcess
 from slipway_cli.embedded.processes import adopt_orphans, end_leftovers, kill_sessions, reap_orphans
 from slipway_cli.embedded.settings import LOOPBACK, START_TIMEOUT, STOP_GRACE, EmbeddedSettings, claim_port
 from strategy_lib.settings import SLIPWAY_PORT
@@ -209,7 +207,7 @@ class Supervisor:
         while not store.is_over():
             self._look_after()
             self._pause()
-        note_store(settings, self._cluster)
+        note_store(settings, self._cluster.url(STORE))
         for migration in self._migrations:
             self._guard.forget(migration.pid)
 

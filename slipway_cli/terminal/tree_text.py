@@ -52,10 +52,9 @@ class Guides:
     past: str
     dots: str
 
-    @classmethod
-    def of(cls, *, ascii_only: bool) -> Guides:
-        """Return those that a terminal can show."""
-        return cls("|- ", "`- ", "|  ", "...") if ascii_only else cls("├─ ", "└─ ", "│  ", "…")
+
+_GUIDES = {True: Guides("|- ", "`- ", "|  ", "..."), False: Guides("├─ ", "└─ ", "│  ", "…")}
+"""By whether a terminal shows ASCII alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +276,7 @@ class _Rows:
 
     def __init__(self, root: Data, sheet: Sheet) -> None:
         self._sheet = sheet
-        self._guides = Guides.of(ascii_only=sheet.ascii_only)
+        self._guides = _GUIDES[sheet.ascii_only]
         self.entries: list[Data] = []
         self._parents: list[int | None] = []
         self._children: list[list[int]] = []

@@ -28,12 +28,13 @@ import psutil  # type: ignore[import-untyped]
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from api_client.airflow import AirflowClient, TaskInstance
+from api_client.airflow import AirflowClient
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from site_engine.node_states.polls import POLL_SECONDS
 from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.embedded.settings import EmbeddedSettings
+from tests.support.airflow_answers import AirflowTask, tasks_of
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
@@ -149,7 +150,7 @@ def measure(case: Case, slipway: SlipwayClient, airflow: AirflowClient, outages:
                 for task in simulator.get("tasks")
                 if task["action"] in {"prepare_nodes", "deploy_nodes"}
             )
-            tasks = [task for task in airflow.tasks(DAG, run_id) if task.task_id == "deploy_group"]
+            tasks = [task for task in tasks_of(airflow, DAG, run_id) if task.task_id == "deploy_group"]
             found = evaluate(sorted(tasks, key=lambda task: task.map_index), worked)
             seen = [outage(slipway, simulator, name, names[0]) for _ in range(outages)]
             return replace(found, outages=tuple(seen))
@@ -157,7 +158,7 @@ def measure(case: Case, slipway: SlipwayClient, airflow: AirflowClient, outages:
             simulator.stop()
 
 
-def evaluate(tasks: Sequence[TaskInstance], worked: float) -> Measurement:
+def evaluate(tasks: Sequence[AirflowTask], worked: float) -> Measurement:
     """Turn the times of the groups' tasks into seconds per group."""
     number = len(tasks)
     first, last = seconds(tasks[0].start), seconds(tasks[-1].end)
@@ -196,7 +197,7 @@ def cost_of_tasks(slipway: SlipwayClient, airflow: AirflowClient, supervisor: in
     _, began = settled(supervisor)
     run_id = airflow.trigger(EMPTY, {})
     assert airflow.wait_for_run(EMPTY, run_id, 600) == "success"
-    ends = sorted(seconds(task.end) for task in airflow.tasks(EMPTY, run_id))
+    ends = sorted(seconds(task.end) for task in tasks_of(airflow, EMPTY, run_id))
     empty = (ends[-1] - ends[0]) / (len(ends) - 1)
     empty_cpu = (settled(supervisor)[1] - began) / len(ends)
     names = [f"n{number:02}" for number in range(_GROUPS)]
@@ -216,7 +217,7 @@ def cost_of_tasks(slipway: SlipwayClient, airflow: AirflowClient, supervisor: in
             run_id = airflow.trigger(DAG, {"site": "cost", "revision": revision.number})
             assert airflow.wait_for_run(DAG, run_id, 600) == "success"
             everything, used = (now - then for now, then in zip(settled(supervisor), before, strict=True))
-            tasks = airflow.tasks(DAG, run_id)
+            tasks = tasks_of(airflow, DAG, run_id)
             run_start = seconds(airflow.run(DAG, run_id)["start_date"])
         finally:
             simulator.stop()

@@ -30,10 +30,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from api_client.airflow import AirflowClient
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
+from design_rendering.kinds.provisioner_kinds import MAAS
 from site_store import SiteStore
 from site_store.sql.address import URL_FILE
 from slipway_cli.demo.airflow import BackgroundAirflow
-from slipway_cli.demo.simulated_provisioner import MAAS, connection_fields
+from slipway_cli.demo.simulated_provisioner import connection_fields
 from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.bench.bench_parallel import GROUPS, NODES, PLACES, shape
 from tests.support.simulators import MaasProcess

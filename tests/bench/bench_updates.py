@@ -21,6 +21,7 @@ from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.embedded.settings import EmbeddedSettings
+from tests.support.airflow_answers import tasks_of
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
@@ -36,12 +37,13 @@ def run(airflow: AirflowClient, dag_id: str, revision: int) -> tuple[float, dict
     state = airflow.wait_for_run(dag_id, run_id, 3600, interval=1.0)
     assert state == "success", f"{dag_id}: {state}"
     about = airflow.run(dag_id, run_id)
+    found = tasks_of(airflow, dag_id, run_id)
     tasks = {
         task.task_id: seconds_between(task.start, task.end)
-        for task in airflow.tasks(dag_id, run_id)
+        for task in found
         if task.start is not None and task.end is not None
     }
-    mapped = [task for task in airflow.tasks(dag_id, run_id) if task.task_id == "deploy_group" and task.map_index >= 0]
+    mapped = [task for task in found if task.task_id == "deploy_group" and task.map_index >= 0]
     assert dag_id == "deploy_site" or not mapped, "a group with nothing to submit gets no task"
     return seconds_between(about["start_date"], about["end_date"]), tasks
 

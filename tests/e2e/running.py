@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from api_client.airflow import AirflowClient, TaskInstance
+from api_client.airflow import AirflowClient
 from api_client.airflow_health import AirflowHealth
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
@@ -25,6 +25,7 @@ from slipway_cli.embedded.home import Runtime
 from slipway_cli.embedded.processes import members, servers_of
 from strategy_lib.status.entry import Entry
 from strategy_lib.status.words import Status
+from tests.support.airflow_answers import AirflowTask, tasks_of
 
 DAG = "deploy_site"
 AIRFLOW = ["api-server", "scheduler", "dag-processor", "triggerer"]
@@ -137,15 +138,15 @@ class RunningSlipway:
         for tree in trees:
             assert _undefined(tree.root) == []
 
-    def tasks(self, run_id: str, task_id: str | None = None, dag_id: str = DAG) -> list[TaskInstance]:
+    def tasks(self, run_id: str, task_id: str | None = None, dag_id: str = DAG) -> list[AirflowTask]:
         """The run's tasks, or those of one id."""
-        return [t for t in self.airflow.tasks(dag_id, run_id) if task_id in (None, t.task_id)]
+        return [t for t in tasks_of(self.airflow, dag_id, run_id) if task_id in (None, t.task_id)]
 
     def wait_for_task(
         self, run_id: str, task_id: str, state: str, name: str | None = None, dag_id: str = DAG, timeout: float = HANGS
-    ) -> TaskInstance:
+    ) -> AirflowTask:
         """Wait until a task (`name`: of this group) is in a state; a running one has a living process."""
-        found: list[TaskInstance] = []
+        found: list[AirflowTask] = []
 
         def there() -> bool:
             found[:] = [
@@ -162,7 +163,7 @@ class RunningSlipway:
         """Mark a run failed, as a person does who cancels it."""
         self.airflow.fail_run(dag_id, run_id)
 
-    def kill_task(self, task: TaskInstance, *, with_worker: bool = True) -> None:
+    def kill_task(self, task: AirflowTask, *, with_worker: bool = True) -> None:
         """Kill -9 a running task's process: together with the worker that watches it, as the end of a machine would."""
         assert task.pid is not None
         if not with_worker:

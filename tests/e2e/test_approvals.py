@@ -74,18 +74,19 @@ def test_a_refusal_in_airflows_own_page_fails_the_group(
     run_id = slipway.start("refused", site(AB, [asking("one", "a", approval="before")]))
     times = itertools.count(1)
 
-    def refuse() -> None:
+    def is_over_once_refused() -> bool:
         asks = [task for task in slipway.tasks(run_id, "deploy_group") if task.state == "awaiting_input"]
         if not asks:
-            return
+            return slipway.airflow.run_state(DAG, run_id) == "failed"
         # Who answers before the scheduler has noticed that the asking process ended is asked again: Airflow takes that
         # end for a failure of the task that goes on. So the question is read first, longer each time.
         time.sleep(5 * next(times))
         with contextlib.suppress(ApiRefused):
             answer = ["Refuse"], {"comment": "not today"}
             slipway.airflow.answer_task(DAG, run_id, ("deploy_group", asks[0].map_index), *answer)
+        return False
 
-    assert slipway.airflow.wait_for_run(DAG, run_id, HANGS, while_waiting=refuse) == "failed"
+    wait_until(is_over_once_refused, "the run has failed")
     report = slipway.report(run_id)
     assert [(each["name"], each["reason"]) for each in report["groups"]] == [("one", "approval")]
     assert "Group one was not approved: refused by admin: not today" in report["notes"]

@@ -246,7 +246,7 @@ def _show_action(action: Any) -> None:
     notes = [*(action.get("notes") or []), *(note for step in action["steps"] for note in step.get("notes") or [])]
     _notes(target, notes)
     if action.get("command_audit"):
-        _blank(target)
+        target.print()
     for audit in action.get("command_audit") or []:
         line = f"{format_time(audit['datetime'])}  {audit['command']} by {audit['user']}"
         target.print(Text(printable(line)), soft_wrap=True)
@@ -284,10 +284,6 @@ def _coloured(state: str) -> Text:
     return Text(state, style=_STYLES.get(state.partition(" ")[0], ""))
 
 
-def _blank(target: Console) -> None:
-    target.print()
-
-
 def _criteria(target: Console, groups: Iterable[Any]) -> None:
     for group in groups:
         for result in group.get("criteria") or []:
@@ -311,7 +307,7 @@ def _notes(target: Console, notes: Iterable[Any]) -> None:
     """Print notes, oldest first, each with what it is about."""
     ordered = sorted(notes, key=lambda note: (note["note_timestamp"] or "", note["note_id"]))
     if ordered:
-        _blank(target)
+        target.print()
     for note in ordered:
         about = note["assoc_id"].split("/", 2)[2] + ": " if note["assoc_id"].startswith("step/") else ""
         details = f"  (notedetails/{note['note_id']})" if note.get("resolved_url_value") else ""

@@ -22,7 +22,7 @@ from rich.text import Text
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.server.server_config import server_config
 from slipway_cli.online.server.shared_options import shared_options
-from slipway_cli.output import OutputFormat, console, serialised
+from slipway_cli.output import Columns, OutputFormat, console, print_list, serialised
 from strategy_lib.status.words import duration_words
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -102,7 +102,21 @@ def show_data(data: Any, output: str, show_table: Callable[[Any], None]) -> None
         click.echo(serialised(data, output), nl=False)
 
 
-def tell_of_more(answer: requests.Response, output: str, what: str = "more") -> None:
+def show_list(
+    answer: requests.Response,
+    output: str,
+    columns: Columns,
+    nothing: str,
+    right: Sequence[str] = (),
+    folds: Sequence[str] = (),
+    more: str = "more",
+) -> None:
+    """Print an answer that is a list, to people as a table (`print_list`); and tell them of `more` where it goes on."""
+    show_answer(answer, output, lambda found: print_list(found, columns, nothing, right, folds))
+    tell_of_more(answer, output, more)
+
+
+def tell_of_more(answer: requests.Response, output: str, what: str) -> None:
     """Say to people that a list goes on."""
     if output == OutputFormat.TABLE and "next" in answer.links:
         console().print(Text(f"{what} are left out: see --limit", style="dim"))

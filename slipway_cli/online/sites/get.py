@@ -17,6 +17,7 @@ from slipway_cli.online.server.online_command import (
     online,
     show_answer,
     show_data,
+    show_list,
     tell_of_more,
 )
 from slipway_cli.online.server.server import Failed, SiteServer
@@ -154,11 +155,9 @@ def get_configdocs(
         "New revision": lambda one: "" if one["new_version"] == "buffer" else str(one.get("new_revision") or ""),
     }
 
-    def rows(statuses: Any) -> None:
-        nothing = f"site {server.where.site} has no documents yet: slipway create configdocs --help"
-        print_list(statuses, columns, nothing, right=("Base revision", "New revision"))
-
-    show_answer(server.get("/configdocs", versions=wanted or None), output, rows)
+    nothing = f"site {server.where.site} has no documents yet: slipway create configdocs --help"
+    found = server.get("/configdocs", versions=wanted or None)
+    show_list(found, output, columns, nothing, ("Base revision", "New revision"))
 
 
 @get.command("renderedconfigdocs", epilog=examples("slipway get renderedconfigdocs -c"))
@@ -196,13 +195,8 @@ def get_revisions(server: SiteServer, output: str, limit: int) -> None:
         "What": what,
     }
 
-    def rows(revisions: Any) -> None:
-        nothing = f"site {server.where.site} has no revision yet: slipway commit configdocs"
-        print_list(revisions, columns, nothing, right=("Revision",), folds=("What",))
-
-    answer = server.get("/revisions", limit=limit)
-    show_answer(answer, output, rows)
-    tell_of_more(answer, output, "older ones")
+    nothing = f"site {server.where.site} has no revision yet: slipway commit configdocs"
+    show_list(server.get("/revisions", limit=limit), output, columns, nothing, ("Revision",), ("What",), "older ones")
 
 
 @get.command("workflows", epilog=examples("slipway get workflows --since 2026-03-01"))
@@ -221,8 +215,7 @@ def get_workflows(server: SiteServer, output: str, since: str | None, until: str
         "Run": itemgetter("run_id"),
     }
     answer = server.get("/workflows", since=since, until=until, limit=limit)
-    show_answer(answer, output, lambda workflows: print_list(workflows, columns, "there is no workflow"))
-    tell_of_more(answer, output, "older ones")
+    show_list(answer, output, columns, "there is no workflow", more="older ones")
 
 
 @get.command("site-statuses", epilog=examples("slipway get site-statuses -s machines-power-state"))

@@ -20,7 +20,7 @@ from slipway_cli.online.server.online_command import (
     only_if_same,
     show_answer,
     show_data,
-    tell_of_more,
+    show_list,
 )
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.sites.wishes import stopped_words
@@ -241,9 +241,7 @@ def get_reporters(server: SiteServer, output: str) -> None:
         "Last used (UTC)": lambda one: format_time(one["last_used"]) or "never",
         "Revoked (UTC)": lambda one: format_time(one["revoked"]),
     }
-    nothing = f"site {server.where.site} has no reporter"
-    answer = server.get(server.of_site("reporters"))
-    show_answer(answer, output, lambda found: print_list(found, columns, nothing))
+    show_list(server.get(server.of_site("reporters")), output, columns, f"site {server.where.site} has no reporter")
 
 
 @click.command("reporter", epilog=examples("slipway delete reporter 01ARZ3NDEKTSV4RRFFQ69G5FAV --site lab-7"))
@@ -284,12 +282,8 @@ def get_objects(server: SiteServer, output: str, kind: str | None, limit: int) -
         "By policy": lambda one: listed(one["by_policy"]),
     }
 
-    def rows(objects: Any) -> None:
-        print_list(objects, columns, f"site {server.where.site} has no such object", ("Version", "Rev"), ("Uses",))
-
     answer = server.get(server.of_site("objects"), kind=kind, limit=limit)
-    show_answer(answer, output, rows)
-    tell_of_more(answer, output)
+    show_list(answer, output, columns, f"site {server.where.site} has no such object", ("Version", "Rev"), ("Uses",))
 
 
 @click.command("audit", epilog=examples("slipway get audit --site lab-7"))
@@ -306,10 +300,5 @@ def get_audit(server: SiteServer, output: str, limit: int) -> None:
         "Detail": lambda one: one["detail"] or "",
     }
 
-    def rows(entries: Any) -> None:
-        nothing = f"nobody has asked for anything in site {server.where.site}"
-        print_list(entries, columns, nothing, folds=("About", "Detail"))
-
-    answer = server.get(server.of_site("audit"), limit=limit)
-    show_answer(answer, output, rows)
-    tell_of_more(answer, output)
+    nothing = f"nobody has asked for anything in site {server.where.site}"
+    show_list(server.get(server.of_site("audit"), limit=limit), output, columns, nothing, folds=("About", "Detail"))

@@ -10,7 +10,7 @@ import pytest
 
 from site_store import SiteStore
 from slipway_cli import SlipwayCliError
-from slipway_cli.embedded.migration import note_store, refuse_former_home, upgrade_store
+from slipway_cli.embedded.component import note_store, refuse_former_home, upgrade_store
 from slipway_cli.embedded.postgres import AIRFLOW, STORE
 from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.support.postgres import running_server
@@ -24,11 +24,11 @@ def test_a_new_home_gets_an_empty_store_beside_airflows_database(tmp_path: Path)
         step = upgrade_store(settings, dict(os.environ) | {"SLIPWAY_DATABASE_URL": cluster.url(STORE)})
         while not step.is_over():
             time.sleep(0.02)
-        note_store(settings, cluster)
+        note_store(settings, cluster.url(STORE))
         with SiteStore.open((home / "store.url").read_text()) as store:
             assert store.sites.committed() == []
         assert cluster.url(AIRFLOW) != cluster.url(STORE)
-        note_store(EmbeddedSettings.from_environment(home, 0, {"SLIPWAY_DATABASE_URL": "postgresql://h/d"}), cluster)
+        note_store(EmbeddedSettings.from_environment(home, 0, {"SLIPWAY_DATABASE_URL": "postgresql://h/d"}), "")
     assert not (home / "store.url").exists(), "the user names another database"
 
 

@@ -39,8 +39,7 @@ def test_the_states_of_many_runs(wire: responses.RequestsMock, session: ApiSessi
 
 def test_all_pages_of_tasks_are_read(wire: responses.RequestsMock, session: ApiSession) -> None:
     def item(index: int) -> dict[str, object]:
-        common = {"state": None, "try_number": 0, "pid": None, "start_date": None, "end_date": None}
-        return {"task_id": "deploy_group", "map_index": index, "rendered_map_index": f"g{index}"} | common
+        return {"task_id": "deploy_group", "map_index": index, "state": f"g{index}"}
 
     for offset, size in ((0, 100), (100, 1)):
         wire.get(
@@ -48,8 +47,8 @@ def test_all_pages_of_tasks_are_read(wire: responses.RequestsMock, session: ApiS
             json={"task_instances": [item(offset + n) for n in range(size)], "total_entries": 101},
             match=[responses.matchers.query_param_matcher({"limit": 100, "offset": offset})],
         )
-    tasks = AirflowClient(session).tasks("deploy_site", "r/1")
-    assert [task.name for task in tasks] == [f"g{n}" for n in range(101)]
+    states = AirflowClient(session).task_states("deploy_site", "r/1")
+    assert states == {("deploy_group", n): f"g{n}" for n in range(101)}
 
 
 def test_a_connection_is_replaced_or_else_created(wire: responses.RequestsMock, session: ApiSession) -> None:
