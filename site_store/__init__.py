@@ -72,11 +72,4 @@ from site_store.status.status_records import (
     StatusCount,
 )
 from site_store.store import SiteStore
-from site_store.trees.tree_facts import (
-    ActionBrief,
-    ActionFacts,
-    GroupFacts,
-    LeafFacts,
-    SiteFacts,
-    StepFacts,
-)
+from site_store.trees.tree_facts import ActionBrief, ActionFacts, GroupFacts, LeafFacts, SiteFacts, StepFacts

@@ -8,19 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    FromClause,
-    Integer,
-    Row,
-    Select,
-    and_,
-    bindparam,
-    func,
-    null,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, FromClause, Integer, Row, Select, and_, bindparam, func, null, select
 
 from site_store.node_table.node_facts import NodePage, NodePastFacts, NodeQuery, NodeStates
 from site_store.node_table.node_past import groups_in, groups_of_node, read_past

@@ -21,10 +21,7 @@ from site_store.sql.postgresql import among, insert
 from site_store.status.events import EventKind, NewEvent, write_events
 from site_store.status.leases import LedRepository
 from site_store.status.owner_queries import is_site_stopped
-from site_store.tables import (
-    node,
-    repair,
-)
+from site_store.tables import node, repair
 from site_store.tables import site as site_table
 from strategy_lib.node_states.repair import powers_on
 from strategy_lib.status.words import Status

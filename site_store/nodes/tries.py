@@ -11,18 +11,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Executable,
-    Select,
-    Update,
-    and_,
-    bindparam,
-    null,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Executable, Select, Update, and_, bindparam, null, select, update
 
 from site_store.sql.postgresql import moments_parameters, moments_values
 from site_store.tables import action, is_of_wanted, node, task

@@ -5,14 +5,7 @@ from __future__ import annotations
 import zlib
 from datetime import UTC, datetime
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    DateTime,
-    Dialect,
-    LargeBinary,
-    MetaData,
-)
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, LargeBinary, MetaData
 from sqlalchemy.types import TypeDecorator
 
 metadata = MetaData(

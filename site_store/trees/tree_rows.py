@@ -14,13 +14,7 @@ from sqlalchemy import Connection, Row
 from site_store.actions.action_rows import action_record
 from site_store.sql.rows import filled, json_list, json_value, json_zip, listed, moment, moment_or_none
 from site_store.status.owner_queries import change_token, owners_by_name
-from site_store.status.status_records import (
-    TOUCH,
-    ApprovalRecord,
-    OwnerCheckIn,
-    ReportedLeaf,
-    StatusCount,
-)
+from site_store.status.status_records import TOUCH, ApprovalRecord, OwnerCheckIn, ReportedLeaf, StatusCount
 from site_store.trees.tree_facts import (
     ActionFacts,
     GroupFacts,

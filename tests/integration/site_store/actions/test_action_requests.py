@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_store import (
-    ActionRecord,
-    ActionState,
-    EventNotFound,
-    LockOwner,
-    NewAction,
-    SiteBusy,
-)
+from site_store import ActionRecord, ActionState, EventNotFound, LockOwner, NewAction, SiteBusy
 from strategy_lib.phase import GroupState, Phase
 from tests.integration.site_store.scenario import SITE, Scenario
 from tests.support.stores import counted_statements

@@ -5,15 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
-from site_store import (
-    ActionState,
-    NewLeaf,
-    NotFound,
-    ReporterRefused,
-    SiteStore,
-    TooManyReports,
-    ValueRefused,
-)
+from site_store import ActionState, NewLeaf, NotFound, ReporterRefused, SiteStore, TooManyReports, ValueRefused
 from site_store.status import reporters as module
 from site_store.tables import reporter
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, events_of
