@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from site_store import SiteStore
+from site_store import Lease, SiteStore
 from site_store.sql.address import resolve
 from tests.integration.site_store.racing import CALLERS
-from tests.integration.site_store.scenario import FakeClock, Scenario
+from tests.integration.site_store.scenario import FakeClock, Scenario, some
 from tests.support.stores import empty_database, new_store
 
 # What few changes are about, and much work: many processes at once.
@@ -87,6 +87,12 @@ def store(open_store: Callable[[], SiteStore]) -> Iterator[SiteStore]:
 def stores(open_store: Callable[[], SiteStore]) -> list[SiteStore]:
     """Open the test's database as several processes would that are at it at once."""
     return [open_store() for _ in range(CALLERS)]
+
+
+@pytest.fixture
+def held(store: SiteStore) -> Lease:
+    """The controller's lease."""
+    return some(store.leases.take("controller", "me", 36_000))
 
 
 @pytest.fixture

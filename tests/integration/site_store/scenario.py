@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 from sqlalchemy import select
 
@@ -26,6 +27,13 @@ from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
 
 SITE = "north"
+T = TypeVar("T")
+
+
+def some(found: T | None) -> T:
+    """Return what is to be there."""
+    assert found is not None
+    return found
 
 
 class FakeClock:
@@ -71,6 +79,12 @@ class Scenario:
     def action(self, run_id: str = "run-1", site: str = SITE) -> ActionRecord:
         return self.store.actions.ensure("deploy_site", run_id, NewAction("deploy_site", site, None, {}, "ann"))
 
+    def holding(self, run_id: str = "run-1") -> ActionRecord:
+        """An action that holds its site, and has no plan yet."""
+        action = self.action(run_id)
+        self.store.locks.acquire(action.id)
+        return action
+
     def running(
         self,
         groups: Mapping[str, Sequence[str]],
@@ -79,11 +93,22 @@ class Scenario:
         digests: Mapping[str, str] | None = None,
     ) -> ActionRecord:
         """An action that holds its site and has a plan."""
-        action = self.action(run_id)
-        self.store.locks.acquire(action.id)
+        action = self.holding(run_id)
         plan = [PlannedGroup(Group(name, critical=True), tuple(nodes)) for name, nodes in groups.items()]
         self.store.groups.save_plan(action.id, NewPlan(plan, done, digests or {}))
         return self.store.actions.get(action.id)
+
+    def opened(
+        self,
+        groups: Mapping[str, Sequence[str]],
+        run_id: str = "run-1",
+        done: Collection[str] = (),
+        digests: Mapping[str, str] | None = None,
+        key: str = "first",
+    ) -> tuple[ActionRecord, GroupRecord]:
+        """The same, with its first group begun."""
+        action = self.running(groups, run_id, done, digests)
+        return action, self.open(action, next(iter(groups)), key)
 
     def open(self, action: ActionRecord, group: str, key: str = "first") -> GroupRecord:
         return self.store.groups.open_attempt(action.id, group, key)
@@ -109,10 +134,27 @@ class Scenario:
     def do(self, record: GroupRecord, phase: Phase, result: Outcome | None = None) -> Operation:
         """A whole phase; without a result everything succeeds."""
         operation = self.submit(self.begin(record, phase))
-        self.store.operations.record_outcome(
-            operation.op, result or outcome(operation.nodes), status=OperationStatus.COMPLETE, result="success"
-        )
+        ended = {"status": OperationStatus.COMPLETE, "result": "success"}
+        self.record(operation, result or outcome(operation.nodes), **ended)
         return self.store.operations.get(operation.op)
+
+    def deploy(self, record: GroupRecord) -> Operation:
+        """Both phases, in which everything succeeds; returns the second."""
+        self.do(record, Phase.PREPARE)
+        return self.do(record, Phase.DEPLOY)
+
+    def step(
+        self, action: ActionRecord, phase: Phase, nodes: Collection[str] = (), found: Any = None, attempt: int = 1
+    ) -> Operation:
+        """Begin a step of no group."""
+        claim = Claim(action.id, SITE, None, attempt, phase, nodes, "file:///design", found)
+        return self.store.operations.begin(claim)
+
+    def record(self, operation: Operation, came: Outcome, **ended: Any) -> frozenset[str]:
+        return self.store.operations.record_outcome(operation.op, came, **ended)
+
+    def record_late(self, operation: Operation, came: Outcome, note: str = "", **ended: Any) -> frozenset[str]:
+        return self.store.operations.record_late_outcome(operation.op, came, note, **ended)
 
     def fail(self, record: GroupRecord, reason: Reason = Reason.DEPLOY_CRITERIA) -> None:
         assert self.store.groups.finish(record.action_id, record.name, record.attempt, GroupState.FAILURE, reason)

@@ -28,7 +28,7 @@ from strategy_lib.node_states.publication import PublishedState
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.phase import Phase
-from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, some, want
 
 NAME = "controller"
 _UP = PublishedState(NodeAvailability.UP)
@@ -115,8 +115,7 @@ def action(site: Scenario) -> str:
 @pytest.mark.parametrize("what", WRITES)
 def test_who_was_replaced_between_reading_and_writing_writes_nothing(site: Scenario, action: str, what: str) -> None:
     store, clock = site.store, site.clock
-    held = store.leases.take(NAME, "frozen", 30)
-    assert held is not None
+    held = some(store.leases.take(NAME, "frozen", 30))
     replaced(store, clock, held)
     before = everything(store)
     with pytest.raises(LeaseLost):
@@ -151,8 +150,7 @@ def test_a_leader_that_is_frozen_while_airflow_answers_writes_nothing(
     known: list[Any] = []
 
     def frozen() -> None:
-        held = store.leases.get(NAME)
-        assert held is not None
+        held = some(store.leases.get(NAME))
         replaced(store, clock, held)
         known.append(everything(store))
 

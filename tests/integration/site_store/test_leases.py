@@ -15,14 +15,13 @@ from sqlalchemy import select
 from site_store import LeaseLost, SiteStore
 from site_store.tables import lease
 from tests.integration.site_store.racing import CALLERS, at_once
-from tests.integration.site_store.scenario import FakeClock
+from tests.integration.site_store.scenario import FakeClock, some
 
 NAME = "controller"
 
 
 def test_one_has_it_and_prolongs_it(store: SiteStore, clock: FakeClock) -> None:
-    held = store.leases.take(NAME, "one", 30)
-    assert held is not None
+    held = some(store.leases.take(NAME, "one", 30))
     assert (held.epoch, held.expires_at) == (int(clock.time.timestamp()), clock.time + timedelta(seconds=30))
     clock.move(20)
     assert store.leases.take(NAME, "two", 30) is None
@@ -37,12 +36,10 @@ def test_one_has_it_and_prolongs_it(store: SiteStore, clock: FakeClock) -> None:
 def test_rule_55_who_took_it_alone_knows_its_secret_and_the_store_keeps_a_hash(
     store: SiteStore, clock: FakeClock
 ) -> None:
-    held = store.leases.take(NAME, "one", 30)
-    assert held is not None
+    held = some(store.leases.take(NAME, "one", 30))
     assert len(held.secret) >= 32
     assert held.secret not in repr(held)
-    found = store.leases.get(NAME)
-    assert found is not None
+    found = some(store.leases.get(NAME))
     assert found.secret == ""
     row = store._database.read(lambda tx: tx.execute(select(lease)).one())
     assert held.secret not in str(row)
@@ -58,18 +55,15 @@ def test_rule_55_who_took_it_alone_knows_its_secret_and_the_store_keeps_a_hash(
     assert holds(NAME, renewed.epoch, renewed.secret)
     clock.move(30)
     assert not holds(NAME, held.epoch, held.secret), "it has run out"
-    taken = store.leases.take(NAME, "one", 30)
-    assert taken is not None
+    taken = some(store.leases.take(NAME, "one", 30))
     assert not holds(NAME, taken.epoch, held.secret)
     assert holds(NAME, taken.epoch, taken.secret)
 
 
 def test_what_has_run_out_is_taken_over_with_a_higher_epoch(store: SiteStore, clock: FakeClock) -> None:
-    held = store.leases.take(NAME, "one", 30)
-    assert held is not None
+    held = some(store.leases.take(NAME, "one", 30))
     clock.move(30)
-    taken = store.leases.take(NAME, "two", 30)
-    assert taken is not None
+    taken = some(store.leases.take(NAME, "two", 30))
     assert (taken.owner, taken.epoch) == ("two", held.epoch + 30)
     with pytest.raises(LeaseLost, match=rf"one \(epoch {held.epoch}\)"):
         store.leases.renew(held, 30)
@@ -78,13 +72,11 @@ def test_what_has_run_out_is_taken_over_with_a_higher_epoch(store: SiteStore, cl
 
 
 def test_who_let_it_run_out_has_lost_it_even_to_nobody(store: SiteStore, clock: FakeClock) -> None:
-    held = store.leases.take(NAME, "one", 30)
-    assert held is not None
+    held = some(store.leases.take(NAME, "one", 30))
     clock.move(30)
     with pytest.raises(LeaseLost):
         store.leases.renew(held, 30)
-    again = store.leases.take(NAME, "one", 30)
-    assert again is not None
+    again = some(store.leases.take(NAME, "one", 30))
     assert again.epoch > held.epoch
 
 
@@ -106,11 +98,9 @@ def test_many_are_prolonged_at_once_and_those_that_are_lost_are_not(store: SiteS
 
 
 def test_what_was_given_up_is_free_at_once(store: SiteStore) -> None:
-    held = store.leases.take(NAME, "one", 30)
-    assert held is not None
+    held = some(store.leases.take(NAME, "one", 30))
     assert store.leases.give_up(held) is True
-    taken = store.leases.take(NAME, "two", 30)
-    assert taken is not None
+    taken = some(store.leases.take(NAME, "two", 30))
     assert (taken.owner, taken.epoch) == ("two", held.epoch + 1), "within the same second"
 
 
@@ -137,8 +127,7 @@ def test_of_many_who_want_it_one_gets_it(stores: list[SiteStore], clock: FakeClo
 
 
 def test_of_an_owner_that_is_late_and_a_new_one_only_one_goes_on(stores: list[SiteStore], clock: FakeClock) -> None:
-    held = stores[0].leases.take(NAME, "late", 30)
-    assert held is not None
+    held = some(stores[0].leases.take(NAME, "late", 30))
     clock.move(30)
 
     def renew() -> bool:
@@ -156,8 +145,7 @@ def test_of_an_owner_that_is_late_and_a_new_one_only_one_goes_on(stores: list[Si
 
 
 def test_a_check_says_since_when_it_is_as_it_is(store: SiteStore, clock: FakeClock) -> None:
-    held = store.leases.take(NAME, "one", 3600)
-    assert held is not None
+    held = some(store.leases.take(NAME, "one", 3600))
     began = clock.time
     found = []
     for problem in (None, None, "away", "away", None):
@@ -169,12 +157,10 @@ def test_a_check_says_since_when_it_is_as_it_is(store: SiteStore, clock: FakeClo
 
 
 def test_epochs_of_a_restored_store_are_above_all_that_were_seen(store: SiteStore, clock: FakeClock) -> None:
-    held = store.leases.take(NAME, "one", 30)
-    assert held is not None
+    held = some(store.leases.take(NAME, "one", 30))
     # Restored from a backup of this moment, an hour and many changes of hands later.
     clock.move(3600)
-    taken = store.leases.take(NAME, "two", 30)
-    assert taken is not None
+    taken = some(store.leases.take(NAME, "two", 30))
     assert taken.epoch >= held.epoch + 3600
 
 
@@ -197,8 +183,7 @@ def test_the_lease_of_a_process_that_was_killed_runs_out_by_the_databases_clock(
     with SiteStore.open(url) as store:
         # Run out already when it is taken: nobody has to wait in a test.
         first = int(killed(0))
-        taken = store.leases.take(NAME, "next", 0)
-        assert taken is not None
+        taken = some(store.leases.take(NAME, "next", 0))
         assert first < taken.epoch < int(killed(3600))
         assert store.leases.take(NAME, "next", 30) is None
 

@@ -18,7 +18,7 @@ from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory
 from strategy_lib.node_states.publication import PublishedState
 from strategy_lib.phase import Phase
-from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, some, want
 from tests.support.stores import done_digests
 
 UP = NodeAvailability.UP
@@ -34,8 +34,7 @@ class Backup:
             for table in metadata.sorted_tables:
                 with connection.cursor().copy(f'COPY "{table.name}" TO STDOUT (FORMAT binary)'.encode()) as copy:
                     (folder / table.name).write_bytes(b"".join(copy))
-            found = connection.execute("SELECT last_value FROM operation_op_seq").fetchone()
-            assert found is not None
+            found = some(connection.execute("SELECT last_value FROM operation_op_seq").fetchone())
             self._op = found[0]
 
     def restore(self) -> None:
@@ -58,14 +57,12 @@ def backup(url: str, tmp_path: Path) -> Callable[[], Backup]:
 
 
 def token(store: SiteStore) -> str:
-    found = store.published_views.get(SITE)
-    assert found is not None
+    found = some(store.published_views.get(SITE))
     return found.token
 
 
 def published(store: SiteStore, owner: str) -> tuple[int, int]:
-    held = store.leases.take(lease_of(SITE), owner, 10)
-    assert held is not None
+    held = some(store.leases.take(lease_of(SITE), owner, 10))
     store.site_views.remember(held, SITE, {"n1": KNOWN})
     version = store.site_views.publish(held, SITE, {"nodes": {}}, PublishedState(UP), {}).version
     return version.epoch, version.number
@@ -145,10 +142,8 @@ def test_a_late_result_of_a_lost_operation_writes_nothing_and_nothing_is_sent_tw
 
 def test_what_is_recorded_as_done_is_doubted_where_that_is_asked(site: Scenario) -> None:
     want(site.store, 1, {"n1": "d1"})
-    action = site.running({"a": ["n1"]}, digests={"n1": "d1"})
-    group = site.open(action, "a")
-    site.do(group, Phase.PREPARE)
-    site.do(group, Phase.DEPLOY)
+    group = site.open(site.running({"a": ["n1"]}, digests={"n1": "d1"}), "a")
+    site.deploy(group)
     assert site.store.restoring.settle().doubted == 0
     assert done_digests(site.store, SITE) == {"n1": "d1"}
     assert site.store.restoring.settle(doubt=True).doubted == 1

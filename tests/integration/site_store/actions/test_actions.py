@@ -22,7 +22,7 @@ from site_store import (
 from site_store.sql.database import Database
 from strategy_lib.node import NodeState
 from strategy_lib.phase import GroupState, Phase, Reason
-from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, some
 from tests.support.revisions import commit_design
 from tests.support.stores import counted_statements
 
@@ -102,8 +102,7 @@ def test_release_frees_only_its_own(site: Scenario) -> None:
 
 
 def test_rule_24_the_end_of_an_action_leaves_nothing_running(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2"], "b": ["n3"], "c": ["n4"]})
-    ended = site.open(action, "a")
+    action, ended = site.opened({"a": ["n1", "n2"], "b": ["n3"], "c": ["n4"]})
     site.do(ended, Phase.PREPARE, outcome(["n1"], ["n2"]))
     site.fail(ended)
     begun = site.open(action, "b")
@@ -163,8 +162,7 @@ def test_rule_24_closing_again_frees_a_site_that_was_taken_again(site: Scenario)
 
 
 def test_rule_24_an_action_that_lost_its_site_starts_nothing(site: Scenario) -> None:
-    action = site.running({"a": ["n1"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1"]})
     operation = site.begin(record, Phase.PREPARE)
     site.store.locks.release(action.id)
     assert site.store.operations.acquire_lease(operation.op, "me", 30) is False
@@ -180,8 +178,7 @@ def test_rule_24_a_dead_owner_is_replaced_once(site: Scenario) -> None:
     dead = site.running({"a": ["n1"]})
     operation = site.submit(site.begin(site.open(dead, "a"), Phase.PREPARE))
     second, third = site.action("run-2"), site.action("run-3")
-    owner = site.store.locks.owner(SITE)
-    assert owner is not None
+    owner = some(site.store.locks.owner(SITE))
     site.clock.move(60)
     assert site.store.locks.take_over(second.id, owner) is True
     assert site.store.locks.take_over(third.id, owner) is False
@@ -191,8 +188,7 @@ def test_rule_24_a_dead_owner_is_replaced_once(site: Scenario) -> None:
     assert site.store.actions.get(third.id).state is ActionState.PENDING
     assert site.states(dead) == {"n1": "unknown"}
     assert [item.op for item in site.store.operations.unfinished(SITE)] == [operation.op]
-    held = site.store.locks.owner(SITE)
-    assert held is not None
+    held = some(site.store.locks.owner(SITE))
     assert held.action_id == second.id
 
 
@@ -200,8 +196,7 @@ def test_rule_24_the_same_action_taken_again_is_another_owner(site: Scenario) ->
     """An owner that was found dead, came back, and took its lock again must not be replaced on the old finding."""
     first, second = site.action("run-1"), site.action("run-2")
     site.store.locks.acquire(first.id)
-    stale = site.store.locks.owner(SITE)
-    assert stale is not None
+    stale = some(site.store.locks.owner(SITE))
     site.store.locks.release(first.id)
     site.clock.move(1)
     site.store.locks.acquire(first.id)
@@ -267,8 +262,7 @@ def test_all_times_of_an_action_are_the_databases(
     with SiteStore.open(url) as store:
         site = Scenario(store, clock)
         before = store.now()
-        action = site.running({"a": ["n1"], "b": ["n2"]})
-        record = site.open(action, "a")
+        action, record = site.opened({"a": ["n1"], "b": ["n2"]})
         done = site.do(record, Phase.PREPARE)
         store.operations.mark_running(done.op, timedelta(seconds=0))
         site.fail(record)

@@ -28,8 +28,7 @@ def test_rule_23_a_first_start_opens_attempt_one(site: Scenario) -> None:
 
 @pytest.mark.parametrize("key", ["k1", "k2"])
 def test_rule_23_without_a_verdict_the_same_attempt_goes_on(site: Scenario, key: str) -> None:
-    action = site.running({"a": ["n1", "n2"]})
-    first = site.open(action, "a", "k1")
+    action, first = site.opened({"a": ["n1", "n2"]}, key="k1")
     site.do(first, Phase.PREPARE, outcome(["n1"], ["n2"]))
     judged = [CriterionResult(Phase.PREPARE, "percent_successful_nodes", 50, "1/2", True)]
     assert site.store.groups.save_criteria(action.id, "a", 1, judged)
@@ -59,10 +58,8 @@ def test_rule_23_who_does_not_take_over_goes_on_with_his_own_attempt_alone(store
 
 
 def test_rule_23_a_group_that_succeeded_returns_at_once(site: Scenario) -> None:
-    action = site.running({"a": ["n1"]})
-    record = site.open(action, "a", "k1")
-    site.do(record, Phase.PREPARE)
-    site.do(record, Phase.DEPLOY)
+    action, record = site.opened({"a": ["n1"]}, key="k1")
+    site.deploy(record)
     assert site.store.groups.finish(action.id, "a", 1, GroupState.SUCCESS, None, (), {"success": 1})
     before = site.store.groups.get(action.id, "a")
     for key in ("k1", "k2"):
@@ -72,8 +69,7 @@ def test_rule_23_a_group_that_succeeded_returns_at_once(site: Scenario) -> None:
 
 
 def test_rule_23_a_failed_group_repeated_by_airflow_stays_failed(site: Scenario) -> None:
-    action = site.running({"a": ["n1"]})
-    record = site.open(action, "a", "k1")
+    action, record = site.opened({"a": ["n1"]}, key="k1")
     site.do(record, Phase.PREPARE, outcome(failed=["n1"]))
     site.fail(record, Reason.PREPARE_CRITERIA)
     again = site.open(action, "a", "k1")
@@ -83,13 +79,12 @@ def test_rule_23_a_failed_group_repeated_by_airflow_stays_failed(site: Scenario)
 
 def test_rule_23_a_cleared_group_is_a_new_attempt(site: Scenario) -> None:
     nodes = ["ok", "bad-prepare", "bad-deploy", "lost", "ready"]
-    action = site.running({"a": nodes})
-    first = site.open(action, "a", "k1")
+    action, first = site.opened({"a": nodes}, key="k1")
     site.do(first, Phase.PREPARE, outcome(["ok", "bad-deploy", "lost", "ready"], ["bad-prepare"]))
     claimed = site.begin(first, Phase.DEPLOY, ["ok", "bad-deploy", "lost"])
     old = site.submit(claimed)
     result = outcome(["ok"], ["bad-deploy"], ["lost"], {"bad-deploy": "no disk"})
-    site.store.operations.record_outcome(old.op, result, status=OperationStatus.TIMED_OUT)
+    site.record(old, result, status=OperationStatus.TIMED_OUT)
     site.fail(first)
     site.clock.move(100)
 
@@ -127,15 +122,14 @@ def test_rule_23_a_cleared_group_is_a_new_attempt(site: Scenario) -> None:
 
 
 def test_rule_23_a_new_attempt_leaves_nodes_of_another_groups_live_operation_alone(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2"], "b": ["n2", "n3"]})
-    first = site.open(action, "a", "k1")
+    action, first = site.opened({"a": ["n1", "n2"], "b": ["n2", "n3"]}, key="k1")
     site.do(first, Phase.PREPARE, outcome(["n2"], ["n1"]))
     site.fail(first, Reason.PREPARE_CRITERIA)
     other = site.open(action, "b", "k1")
     working = site.submit(site.begin(other, Phase.DEPLOY, ["n2"]))
     site.open(action, "a", "k2")
     assert site.states(action) == {"n1": "not_started", "n2": "deploying", "n3": "not_started"}
-    assert site.store.operations.record_outcome(working.op, outcome(["n2"])) == frozenset()
+    assert site.record(working, outcome(["n2"])) == frozenset()
     assert site.states(action)["n2"] == "success"
 
 
@@ -144,9 +138,7 @@ def test_rule_11_a_group_never_takes_another_groups_live_nodes_for_its_own(site:
     action = site.running({"a": nodes, "b": nodes, "other": ["elsewhere"]}, done=["done"])
     a, b = site.open(action, "a"), site.open(action, "b")
     first = site.submit(site.begin(b, Phase.PREPARE, ["theirs-deploy", "ready", "bad"]))
-    site.store.operations.record_outcome(
-        first.op, outcome(["theirs-deploy", "ready"], ["bad"]), status=OperationStatus.COMPLETE
-    )
+    site.record(first, outcome(["theirs-deploy", "ready"], ["bad"]), status=OperationStatus.COMPLETE)
     live = site.begin(b, Phase.DEPLOY, ["theirs-deploy"])
     c = site.open(action, "other")
     # Of any group, and whether or not it is a member itself.
@@ -164,13 +156,12 @@ def test_rule_11_a_group_never_takes_another_groups_live_nodes_for_its_own(site:
     assert seen(c) == {"elsewhere": "not_started"}
     # What the store says of the nodes to everyone else is unchanged, and what is learnt is seen by all.
     assert site.states(action, "a")["theirs-deploy"] == "deploying"
-    site.store.operations.record_outcome(live.op, outcome(["theirs-deploy"]))
+    site.record(live, outcome(["theirs-deploy"]))
     assert seen(a)["theirs-deploy"] == "success"
 
 
 def test_rule_23_an_attempt_does_not_count_on_what_an_earlier_one_left_under_way(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2"]})
-    first = site.open(action, "a", "k1")
+    action, first = site.opened({"a": ["n1", "n2"]}, key="k1")
     site.begin(first, Phase.PREPARE, ["n1"])
     seen = site.store.tasks.attempt_states
     assert seen(action.id, "a", 1) == {"n1": NodeState.PREPARING, "n2": NodeState.NOT_STARTED}
@@ -182,15 +173,14 @@ def test_rule_23_an_attempt_does_not_count_on_what_an_earlier_one_left_under_way
 
 
 def test_rule_23_a_reopened_action_starts_interrupted_groups_again(site: Scenario) -> None:
-    action = site.running({"a": ["n1"]})
-    first = site.open(action, "a", "k1")
+    action, first = site.opened({"a": ["n1"]}, key="k1")
     old = site.submit(site.begin(first, Phase.PREPARE))
     site.store.actions.close(action.id, ActionState.CANCELLED, "cancelled")
     assert site.states(action) == {"n1": "unknown"}
     assert site.open(action, "a", "k1").reason is Reason.INTERRUPTED
     assert site.store.locks.acquire(action.id)
     # A person who clears it looks after the old provisioner task first, and learns that it succeeded.
-    assert site.store.operations.record_late_outcome(old.op, outcome(["n1"])) == {"n1"}
+    assert site.record_late(old, outcome(["n1"])) == {"n1"}
     second = site.open(action, "a", "k2")
     assert second.attempt == 2
     assert site.states(action) == {"n1": "prepared"}
@@ -220,8 +210,7 @@ def test_rule_23_the_first_verdict_of_an_attempt_stays(site: Scenario) -> None:
 
 
 def test_rule_23_an_attempt_that_was_replaced_can_neither_judge_nor_begin(site: Scenario) -> None:
-    action = site.running({"a": ["n1"]})
-    first = site.open(action, "a", "k1")
+    action, first = site.opened({"a": ["n1"]}, key="k1")
     site.fail(first)
     site.open(action, "a", "k2")
     assert site.store.groups.finish(action.id, "a", 1, GroupState.SUCCESS, None) is False
@@ -230,8 +219,7 @@ def test_rule_23_an_attempt_that_was_replaced_can_neither_judge_nor_begin(site: 
 
 
 def test_rule_24_a_group_whose_task_is_gone_is_interrupted(site: Scenario) -> None:
-    action = site.running({"a": ["n1"], "b": ["n2"], "c": ["n3"]})
-    record = site.open(action, "a", "k1")
+    action, record = site.opened({"a": ["n1"], "b": ["n2"], "c": ["n3"]}, key="k1")
     operation = site.submit(site.begin(record, Phase.PREPARE))
     assert site.store.groups.interrupt(action.id, "a") is True
     assert site.store.groups.interrupt(action.id, "a") is False

@@ -58,8 +58,7 @@ def test_rule_08_many_at_once_take_no_more_places_than_there_are(
 
 
 def test_what_decides_turns_is_read_without_nodes(site: Scenario) -> None:
-    action = site.action()
-    site.store.locks.acquire(action.id)
+    action = site.holding()
     plan = GroupPlan(waits_for={"n2": ("n1",)}, redeploy=frozenset(["n2"]), after=("one",))
     groups = [
         PlannedGroup(Group("one", critical=True), ("n1",)),
@@ -118,7 +117,7 @@ def test_rule_11_a_node_in_the_hands_of_another_group_is_known_with_its_phase(si
     assert seen.ops == {sent.op}
     assert site.store.tasks.beside_others(action.id, "a", 1).phases == {}, "it has both of its nodes itself"
     for operation in (sent, mine):
-        site.store.operations.record_outcome(operation.op, outcome(operation.nodes), status=OperationStatus.COMPLETE)
+        site.record(operation, outcome(operation.nodes), status=OperationStatus.COMPLETE)
     seen = site.store.tasks.beside_others(action.id, "b", 1)
     assert set(seen.states.values()) == {NodeState.PREPARED}
     assert (dict(seen.phases), len(seen.ops)) == ({}, 0)
@@ -130,8 +129,7 @@ def test_rule_11_a_node_in_the_hands_of_another_group_is_known_with_its_phase(si
 
 
 def test_what_another_group_has_left_behind_is_unknown(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2"], "b": ["n2", "n3"]})
-    a = site.open(action, "a")
+    action, a = site.opened({"a": ["n1", "n2"], "b": ["n2", "n3"]})
     site.open(action, "b")
     site.submit(site.begin(a, Phase.PREPARE))
     assert site.store.groups.interrupt(action.id, "a")
@@ -141,18 +139,16 @@ def test_what_another_group_has_left_behind_is_unknown(site: Scenario) -> None:
 
 
 def test_rule_58_a_node_that_another_group_asks_is_in_its_hands(site: Scenario) -> None:
-    action = site.action()
-    site.store.locks.acquire(action.id)
+    action = site.holding()
     groups = [PlannedGroup(Group(name, critical=True, ready=Ready(60)), ("n1",)) for name in ("a", "b")]
     site.store.groups.save_plan(action.id, NewPlan(groups, (), {}))
     a = site.open(action, "a")
     site.open(action, "b")
-    site.do(a, Phase.PREPARE)
-    site.do(a, Phase.DEPLOY)
+    site.deploy(a)
     asked = site.begin(a, Phase.READY)
     seen = site.store.tasks.beside_others(action.id, "b", 1)
     assert (seen.states, seen.phases) == ({"n1": NodeState.SUCCESS}, {"n1": Phase.READY})
     assert seen.ops == {asked.op}
-    site.store.operations.record_outcome(asked.op, outcome(failed=["n1"]), status=OperationStatus.COMPLETE)
+    site.record(asked, outcome(failed=["n1"]), status=OperationStatus.COMPLETE)
     seen = site.store.tasks.beside_others(action.id, "b", 1)
     assert (seen.states, seen.phases) == (site.store.tasks.attempt_states(action.id, "b", 1), {})

@@ -14,6 +14,7 @@ from site_store.status.events import EventKind
 from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import PublishedState
+from tests.integration.site_store.scenario import some
 from tests.support.driving import begin_with
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
@@ -28,8 +29,7 @@ class Interfering(FakeProvisioner):
     def __init__(self, clock: FakeClock, store: SiteStore, times: int) -> None:
         super().__init__(clock)
         self.store, self.left = store, times
-        held = store.leases.take(lease_of("alpha"), "leader", 10_000)
-        assert held is not None
+        held = some(store.leases.take(lease_of("alpha"), "leader", 10_000))
         self.held = held
 
     def nodes(self, names: object = None) -> dict[str, ListedNode]:

@@ -133,8 +133,7 @@ def test_rule_21_a_node_that_is_as_wanted_is_a_success_and_never_claimed(site: S
 
 
 def test_rule_20_the_report_knows_every_node_and_its_groups(site: Scenario) -> None:
-    action = site.action()
-    site.store.locks.acquire(action.id)
+    action = site.holding()
     planned = [PlannedGroup(Group("b", True), ("n1", "n2")), PlannedGroup(Group("a", True), ("n1",))]
     site.store.groups.save_plan(action.id, NewPlan(planned, [], {"n1": "d1"}, other=["alone", "n1"]))
     record = site.open(action, "b")
@@ -167,7 +166,7 @@ def test_rule_10_counts_are_those_of_the_states_of_each_groups_nodes(site: Scena
     a = site.open(action, "a")
     site.do(a, Phase.PREPARE, outcome(["n0", "n1", "n2", "n3"], ["n4"], ["n5"]))
     deploy = site.submit(site.begin(a, Phase.DEPLOY, ["n0", "n1", "n2"]))
-    site.store.operations.record_outcome(deploy.op, outcome(["n0"], ["n1"]))
+    site.record(deploy, outcome(["n0"], ["n1"]))
     site.begin(site.open(action, "b"), Phase.PREPARE)
     site.store.locks.release(action.id)
     site.running({"a": ["n0", "n9"]}, "run-2")
@@ -203,8 +202,7 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
 
         names = [f"n{i}" for i in range(nodes)]
         plan = [PlannedGroup(Group(f"g{i}", True), tuple(names)) for i in range(groups)]
-        action = site.action(run_id)
-        site.store.locks.acquire(action.id)
+        action = site.holding(run_id)
         event.listen(engine, "before_cursor_execute", count)
         taken = {}
         try:
@@ -214,7 +212,7 @@ def test_the_number_of_statements_does_not_grow_with_the_plan(site: Scenario) ->
             taken["open_attempt"] = measured()
             operation = site.begin(record, Phase.PREPARE)
             taken["begin_operation"] = measured()
-            site.store.operations.record_outcome(operation.op, outcome(operation.nodes))
+            site.record(operation, outcome(operation.nodes))
             taken["record_outcome"] = measured()
             for name in READS:
                 attrgetter(name)(site.store)(action.id)
@@ -243,8 +241,7 @@ def test_a_large_action_after_small_ones_is_read_in_time(site: Scenario) -> None
         connection.execute(text("VACUUM ANALYZE"))
     event.listen(engine, "begin", lambda tx: tx.exec_driver_sql("SET LOCAL statement_timeout = '10s'"))
     names = [f"n{number}" for number in range(300)]
-    action = site.action("large")
-    site.store.locks.acquire(action.id)
+    action = site.holding("large")
     plan = [PlannedGroup(Group(f"g{number}", True), tuple(names)) for number in range(30)]
     site.store.groups.save_plan(action.id, NewPlan(plan, (), dict.fromkeys(names, "d")))
     record = site.open(action, "g0")

@@ -11,8 +11,7 @@ from tests.integration.site_store.scenario import Scenario, outcome
 
 def planned(site: Scenario, done: frozenset[str] = frozenset()) -> tuple[ActionRecord, GroupRecord]:
     """An action of a group that asks whether its nodes are ready, and of one that does not."""
-    action = site.action()
-    site.store.locks.acquire(action.id)
+    action = site.holding()
     groups = [Group("asks", critical=True, ready=Ready(60)), Group("plain", critical=True)]
     plan = [PlannedGroup(groups[0], ("n1", "n2", "n3")), PlannedGroup(groups[1], ("n3", "n4"))]
     site.store.groups.save_plan(action.id, NewPlan(plan, done, {"n1": "d1"}))
@@ -39,11 +38,10 @@ def test_only_nodes_that_were_deployed_are_asked(site: Scenario) -> None:
 
 def test_one_that_is_not_ready_has_failed_and_is_asked_again_in_a_new_attempt(site: Scenario) -> None:
     action, record = planned(site)
-    site.do(record, Phase.PREPARE)
-    site.do(record, Phase.DEPLOY)
+    site.deploy(record)
     begun = site.begin(record, Phase.READY)
     late = outcome(["n1"], ["n2", "n3"], notes={"n2": "it says down"})
-    site.store.operations.record_outcome(begun.op, late, status=OperationStatus.COMPLETE, result="not ready")
+    site.record(begun, late, status=OperationStatus.COMPLETE, result="not ready")
     tasks = site.store.tasks
     expected = {"n1": "success", "n2": "failure", "n3": "failure"}
     assert site.states(action, "asks") == expected

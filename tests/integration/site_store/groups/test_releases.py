@@ -19,7 +19,7 @@ def test_rule_11_a_released_node_can_be_prepared_and_nobody_prepares_it_meanwhil
     assert site.states(action) == {"n1": "preparing", "n2": "not_started"}
     assert site.begin(other, Phase.PREPARE).nodes == ()
     assert site.store.tasks.attempt_states(action.id, "b", 1) == {"n1": "unknown"}, "another group's release"
-    site.store.operations.record_outcome(release.op, outcome(["n1"]), status=OperationStatus.COMPLETE, result="success")
+    site.record(release, outcome(["n1"]), status=OperationStatus.COMPLETE, result="success")
     assert site.states(action) == {"n1": "not_started", "n2": "not_started"}
     assert site.store.groups.get(action.id, "a").phases_done == frozenset(), "a release is no phase of the group"
     assert site.begin(record, Phase.PREPARE).nodes == ("n1", "n2")
@@ -32,11 +32,10 @@ def test_rule_12_an_attempt_has_one_release(site: Scenario) -> None:
 
 
 def test_rule_13_what_was_not_released_has_failed_and_is_done_in_no_version(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2"]}, digests={"n1": "d", "n2": "d"})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1", "n2"]}, digests={"n1": "d", "n2": "d"})
     release = site.submit(site.begin(record, RELEASE))
     result = outcome(failed=["n1"], unknown=["n2"], notes={"n1": "no", "n2": "?"})
-    site.store.operations.record_outcome(release.op, result, status=OperationStatus.COMPLETE, result="failure")
+    site.record(release, result, status=OperationStatus.COMPLETE, result="failure")
     assert site.states(action) == {"n1": "failure", "n2": "unknown"}
     errors = {tasks.node: tasks.prepare.error for tasks in site.store.tasks.of_nodes(action.id)}
     assert errors == {"n1": "no", "n2": "?"}
@@ -44,24 +43,20 @@ def test_rule_13_what_was_not_released_has_failed_and_is_done_in_no_version(site
 
 
 def test_rule_14_a_release_that_is_known_late_makes_its_nodes_eligible(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1", "n2"]})
     release = site.submit(site.begin(record, RELEASE))
-    site.store.operations.record_outcome(release.op, outcome(unknown=["n1", "n2"]), status=OperationStatus.TIMED_OUT)
+    site.record(release, outcome(unknown=["n1", "n2"]), status=OperationStatus.TIMED_OUT)
     assert [one.op for one in site.store.operations.unfinished(SITE, ["n1"])] == [release.op]
-    known = site.store.operations.record_late_outcome(release.op, outcome(["n1"], ["n2"]))
+    known = site.record_late(release, outcome(["n1"], ["n2"]))
     assert known == {"n1", "n2"}
     assert site.states(action) == {"n1": "not_started", "n2": "failure"}
     assert site.store.operations.unfinished(SITE) == []
 
 
 def test_rule_23_another_attempt_releases_again(site: Scenario) -> None:
-    action = site.running({"a": ["n1"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1"]})
     first = site.submit(site.begin(record, RELEASE))
-    site.store.operations.record_outcome(
-        first.op, outcome(failed=["n1"]), status=OperationStatus.COMPLETE, result="failure"
-    )
+    site.record(first, outcome(failed=["n1"]), status=OperationStatus.COMPLETE, result="failure")
     site.fail(record)
     second = site.begin(site.open(action, "a", "cleared"), RELEASE)
     assert second.op > first.op
@@ -77,8 +72,7 @@ def test_rule_24_a_release_that_is_left_alone_leaves_unknown_nodes(site: Scenari
 
 
 def test_rule_11_nodes_that_cannot_be_sent_fail_each_for_its_reason(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2", "n3"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1", "n2", "n3"]})
     site.submit(site.begin(record, Phase.PREPARE, ["n3"]))
     reasons = {"n1": "because", "n2": "therefore", "n3": "too late"}
     assert site.store.tasks.fail_unsent(action.id, SITE, "a", record.attempt, reasons) == {"n1", "n2"}
@@ -98,8 +92,8 @@ def test_rule_11_what_our_own_operations_left_undeployed(site: Scenario) -> None
     """One is deployed, one failed, two are unknown (one task is over), one prepared, one new, one was never taken."""
     store = site.store
     names = ["good", "bad", "lost", "open", "ready", "new", "unsent"]
-    action = site.running({"a": ["good", "bad", "lost"], "b": ["open"], "c": ["ready"], "d": ["new"], "e": ["unsent"]})
-    one = site.open(action, "a")
+    alone = {"b": ["open"], "c": ["ready"], "d": ["new"], "e": ["unsent"]}
+    action, one = site.opened({"a": ["good", "bad", "lost"], **alone})
     site.do(one, Phase.PREPARE)
     site.do(one, Phase.DEPLOY, outcome(["good"], ["bad"], ["lost"]))
     for group in "bce":

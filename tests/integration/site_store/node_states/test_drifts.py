@@ -12,22 +12,19 @@ from site_store.records import Lease
 from site_store.status.leases import lease_of
 from strategy_lib.phase import Phase
 from strategy_lib.status.words import Status
-from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, some, want
 
 DIGESTS = {"a": "a1", "b": "b1", "c": "c1"}
 
 
 def lead(store: SiteStore, owner: str = "me") -> Lease:
-    held = store.leases.take(lease_of(SITE), owner, 60)
-    assert held is not None
-    return held
+    return some(store.leases.take(lease_of(SITE), owner, 60))
 
 
 def done(store: SiteStore, site: Scenario, *failed: str) -> None:
     """Deploy all three nodes; some fail."""
     want(store, 1, DIGESTS)
-    action = site.running({"g": tuple(DIGESTS)}, digests=DIGESTS)
-    record = site.open(action, "g")
+    action, record = site.opened({"g": tuple(DIGESTS)}, digests=DIGESTS)
     site.do(record, Phase.PREPARE)
     good = frozenset(DIGESTS) - set(failed)
     site.do(record, Phase.DEPLOY, outcome(good, failed))
@@ -84,8 +81,7 @@ def test_a_drift_ends_with_an_operation_on_its_node(store: SiteStore, site: Scen
     done(store, site)
     held = lead(store)
     store.drifts.record(held, SITE, found(store, clock, "off"))
-    action = site.running({"g": ("a",)}, "run-2", digests=DIGESTS)
-    record = site.open(action, "g")
+    record = site.open(site.running({"g": ("a",)}, "run-2", digests=DIGESTS), "g")
     site.begin(record, Phase.PREPARE)
     store.drifts.close_others(held, SITE)
     assert store.drifts.counts() == {SITE: (3, 3)}, "its repair is under way"

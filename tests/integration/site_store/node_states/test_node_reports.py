@@ -22,13 +22,6 @@ NO_DISK = hashlib.sha256(b"no disk").hexdigest()[:8]
 OTHERS = {"targets": [{"name": "chat", "webhook": {"connection": "chat_hook"}}]}
 
 
-@pytest.fixture
-def held(store: SiteStore) -> Lease:
-    lease = store.leases.take("controller", "me", 3600)
-    assert lease is not None
-    return lease
-
-
 def fail(site: Scenario, run: str, *nodes: str) -> int:
     """Have nodes fail in an action of their own; return the operation."""
     action = site.running({"a": nodes}, run)
@@ -114,7 +107,7 @@ def test_rule_48_a_crash_between_any_two_loses_nothing(
         f"{SITE}/n1/{op}/provisioner-{NO_DISK}/removed"
     ]
     assert [event.event_id for event, _ in store.outbox.due()] == [event.event_id for event in due]
-    clock.move(7200)
+    clock.move(72_000)
     with pytest.raises(LeaseLost):
         store.node_reports.notify(held)
 

@@ -13,7 +13,7 @@ from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory
 from strategy_lib.node_states.publication import NOTHING_PUBLISHED, PublishedState, Version
 from strategy_lib.phase import Phase
-from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, want
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, some, want
 
 UP, DOWN = NodeAvailability.UP, NodeAvailability.DOWN
 SEEN = NodeMemory(
@@ -23,9 +23,7 @@ UNSEEN = NodeMemory()
 
 
 def lead(store: SiteStore, owner: str = "me") -> Lease:
-    held = store.leases.take(lease_of(SITE), owner, 10)
-    assert held is not None
-    return held
+    return some(store.leases.take(lease_of(SITE), owner, 10))
 
 
 def test_a_new_leader_finds_all_that_the_last_one_knew(store: SiteStore) -> None:
@@ -70,8 +68,7 @@ def test_versions_only_grow_also_over_leaders_and_all_readers_get_the_same_bytes
     )
     assert (first.version, second.version) == (Version(held.epoch, 1), Version(held.epoch, 2))
     assert store.site_views.published(SITE) == second
-    found = store.site_views.body(SITE)
-    assert found is not None
+    found = some(store.site_views.body(SITE))
     assert found[0] == second.version
     read = json.loads(found[1])
     assert (read["epoch"], read["version"], read["digest"], read["nodes"]) == (
@@ -127,12 +124,10 @@ def test_the_site_s_nodes_are_those_that_are_wanted_or_done(store: SiteStore, si
 def test_rule_54_a_claim_that_was_planned_with_an_older_version_is_told_to_plan_again(
     store: SiteStore, site: Scenario
 ) -> None:
-    action = site.running({"a": ["n1", "n2"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1", "n2"]})
     planned_with = store.site_views.version(SITE)
     assert planned_with == NOTHING_PUBLISHED
-    held = store.leases.take(lease_of(SITE), "me", 600)
-    assert held is not None
+    held = some(store.leases.take(lease_of(SITE), "me", 600))
     newest = store.site_views.publish(held, SITE, {"nodes": {}}, PublishedState(NodeAvailability.UP), {}).version
 
     def begin(version: Version) -> Operation:

@@ -11,7 +11,7 @@ from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory
 from strategy_lib.node_states.publication import PublishedState
-from tests.integration.site_store.scenario import SITE, FakeClock, want
+from tests.integration.site_store.scenario import SITE, FakeClock, some, want
 
 UP, DOWN, MAINTENANCE = NodeAvailability.UP, NodeAvailability.DOWN, NodeAvailability.MAINTENANCE
 
@@ -19,8 +19,7 @@ UP, DOWN, MAINTENANCE = NodeAvailability.UP, NodeAvailability.DOWN, NodeAvailabi
 def test_nodes_by_their_three_states_with_leader_version_and_age(store: SiteStore, clock: FakeClock) -> None:
     want(store, 1, dict.fromkeys(("n1", "n2", "n3"), "d"))
     assert store.state_counts.read() == {}
-    held = store.leases.take(lease_of(SITE), "host-1:4711:ab12", 60)
-    assert held is not None
+    held = some(store.leases.take(lease_of(SITE), "host-1:4711:ab12", 60))
     seen = {
         "n1": NodeMemory("Deployed", "on", NodeHistory(UP, 1.0, crashes=2), PublishedState(UP)),
         "n2": NodeMemory("Deployed", "off", NodeHistory(DOWN, 1.0, crashes=1), PublishedState(MAINTENANCE, "gone")),

@@ -16,7 +16,7 @@ from site_store.status.leases import lease_of
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory
 from strategy_lib.node_states.publication import PublishedState
-from tests.integration.site_store.scenario import SITE, FakeClock
+from tests.integration.site_store.scenario import SITE, FakeClock, some
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 
@@ -34,8 +34,7 @@ def held(store: SiteStore) -> Lease:
     """Have five nodes in a site that is led: n4 crashed twice, and nobody has seen n5 yet."""
     nodes = [node(name, rack=f"r{number % 2}") for number, name in enumerate(NAMES)]
     commit_design(store, SITE, site(nodes, [group("few", ["n1", "n3"]), group("rest", ["n2", "n4", "n5"])]))
-    held = store.leases.take(lease_of(SITE), "me", 600)
-    assert held is not None
+    held = some(store.leases.take(lease_of(SITE), "me", 600))
     known = {
         "n1": seen(_A.UP, _A.UP),
         "n2": seen(_A.DOWN, _A.DOWN, "Failed deployment 100%_x"),
@@ -53,8 +52,7 @@ def page(store: SiteStore, **query: Any) -> StatePage:
 
 
 def token(store: SiteStore) -> str:
-    found = store.published_views.get(SITE)
-    assert found is not None
+    found = some(store.published_views.get(SITE))
     return found.token
 
 
@@ -73,11 +71,9 @@ def test_the_least_available_come_first_with_all_three_states(store: SiteStore) 
     assert (third.state, third.reason, third.since, third.reported) == ("maintenance", "new DISK", 100.0, "up")
     assert (third.user, third.user_reason, third.set_by, third.rack) == ("maintenance", "new disk", "Anna", "r0")
     assert third.until is not None
-    past = store.site_nodes.past(SITE, "n3", most_notes=5).states
-    assert past is not None
+    past = some(store.site_nodes.past(SITE, "n3", most_notes=5).states)
     assert past.states == third
-    unknown = store.site_nodes.past(SITE, "n9", most_notes=5).states
-    assert unknown is not None
+    unknown = some(store.site_nodes.past(SITE, "n9", most_notes=5).states)
     assert (unknown.states, unknown.notes) == (None, [])
     assert store.site_nodes.past(SITE, "n3").states is None
 
@@ -198,29 +194,24 @@ def test_the_token_is_another_one_after_every_change(store: SiteStore, held: Lea
 
 
 def test_the_log_of_versions_is_read_in_pages_and_what_is_known_not_again(store: SiteStore, held: Lease) -> None:
-    none = store.published_views.get(SITE, 2)
-    assert none is not None
+    none = some(store.published_views.get(SITE, 2))
     assert (none.newest, none.log, none.groups_take_down) == (None, [], False)
     published = [
         store.site_views.publish(held, SITE, {"nodes": {}}, PublishedState(_A.UP), {"n1": ("up", "down", str(number))})
         for number in range(3)
     ]
     first, second, third = (one.version for one in published)
-    found = store.published_views.get(SITE, 2)
-    assert found is not None
+    found = some(store.published_views.get(SITE, 2))
     assert found.newest == published[2]
     assert found.leader == store.leases.get(lease_of(SITE))
     assert [one.version for one in found.log] == [third, second]
     assert found.changes == {third: {"n1": ("up", "down", "2")}, second: {"n1": ("up", "down", "1")}}
-    older = store.published_views.get(SITE, 2, second)
-    assert older is not None
+    older = some(store.published_views.get(SITE, 2, second))
     assert [one.version for one in older.log] == [first]
-    again = store.published_views.get(SITE, 3, known=[third, first])
-    assert again is not None
+    again = some(store.published_views.get(SITE, 3, known=[third, first]))
     assert (len(again.log), list(again.changes)) == (3, [second])
     store.site_views.prune(held, SITE, store.now() + timedelta(days=1))
-    pruned = store.published_views.get(SITE, 3)
-    assert pruned is not None
+    pruned = some(store.published_views.get(SITE, 3))
     assert (pruned.newest, pruned.log) == (published[2], [])
     assert store.published_views.get("nowhere", 3) is None
 
@@ -234,14 +225,12 @@ def test_the_history_of_a_node_has_what_was_set_and_published(store: SiteStore, 
         PublishedState(_A.UP),
         {"n3": ("up", "maintenance", "new disk"), "n1": (None, "up", "")},
     )
-    past = store.site_nodes.past(SITE, "n3", most_notes=5).states
-    assert past is not None
+    past = some(store.site_nodes.past(SITE, "n3", most_notes=5).states)
     noted = past.notes
     assert [one.was_set for one in noted] == [False, True]
     assert noted[0].message == "up -> maintenance: new disk"
     assert noted[1].message.startswith("set to maintenance until ")
-    few = store.site_nodes.past(SITE, "n3", most_notes=1).states
-    assert few is not None
+    few = some(store.site_nodes.past(SITE, "n3", most_notes=1).states)
     assert few.notes == noted[:1]
 
 

@@ -14,7 +14,7 @@ from strategy_lib.node_states.node_memory import NodeHistory, NodeMemory
 from strategy_lib.node_states.publication import PublishedState
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.phase import Phase
-from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, some, want
 from tests.support.revisions import commit_design
 from tests.support.sites import group, node
 from tests.support.sites import site as design
@@ -26,8 +26,7 @@ NAMES = ("n1", "n2", "n3")
 
 def led(store: SiteStore, **reported: NodeAvailability) -> None:
     """Have a controller lead the site, which has seen and published its nodes."""
-    held = store.leases.take(lease_of(SITE), "me", 600)
-    assert held is not None
+    held = some(store.leases.take(lease_of(SITE), "me", 600))
     store.site_views.remember(
         held,
         SITE,
@@ -46,8 +45,7 @@ def forced(store: SiteStore, state: NodeAvailability, *nodes: str, reason: str =
 def test_rule_54_a_node_that_is_set_is_claimed_by_nobody_though_nothing_is_published(
     store: SiteStore, site: Scenario
 ) -> None:
-    action = site.running({"a": ["n1", "n2"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1", "n2"]})
     forced(store, MAINTENANCE, "n1", reason="new disk")
     begun = site.begin(record, Phase.PREPARE)
     assert begun.nodes == ("n2",)
@@ -59,8 +57,7 @@ def test_rule_54_a_node_that_is_set_is_claimed_by_nobody_though_nothing_is_publi
 
 
 def test_rule_54_it_holds_between_prepare_and_deploy(store: SiteStore, site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2"]})
-    record = site.open(action, "a")
+    record = site.open(site.running({"a": ["n1", "n2"]}), "a")
     site.do(record, Phase.PREPARE)
     forced(store, DOWN, "n1")
     assert site.begin(record, Phase.DEPLOY).nodes == ("n2",)
@@ -115,8 +112,7 @@ def test_rule_52_safe_changes_are_judged_by_what_the_store_knows(store: SiteStor
     forced(store, UP, "n1")
     led(store, n1=UP, n2=UP, n3=UP)
     store.provisioner_lists.save(SITE, "c", {name: {"status": "Deployed", "power": "on"} for name in NAMES})
-    action = site.running({"g": list(NAMES)}, digests=dict.fromkeys(NAMES, "d"))
-    record = site.open(action, "g")
+    action, record = site.opened({"g": list(NAMES)}, digests=dict.fromkeys(NAMES, "d"))
     begun = site.begin(record, Phase.PREPARE)
     busy = store.user_states.change(SITE, ["n1"], AskedState(MAINTENANCE, "disk"), "ann").change
     assert f"n1: action {action.id} works on it" in busy.objections

@@ -54,7 +54,7 @@ def test_all_messages_of_a_task_are_one_error_in_their_order(site: Scenario) -> 
     assert brief(site.store) == [("provisioner", "no disk\nno power", "failed", "shown")]
     # Recorded again after a crash, it is the same one.
     site.store.node_errors.acknowledge(SITE, {"n1": operation.op}, "bob")
-    site.store.operations.record_outcome(operation.op, short)
+    site.record(operation, short)
     assert brief(site.store) == [("provisioner", "no disk\nno power", "cleared", "shown")]
 
 
@@ -72,13 +72,13 @@ def test_rule_45_a_late_end_corrects_what_was_not_known(
     action = site.running({"a": ["n1", "n2"]})
     operation = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
     lost = outcome(unknown=["n1", "n2"], notes={"n1": "no result"})
-    site.store.operations.record_outcome(operation.op, lost, status=status, result=result)
+    site.record(operation, lost, status=status, result=result)
     assert brief(site.store) == [(code, "no result", "failed", "shown")]
     assert site.store.node_errors.acknowledge(SITE, {"n1": operation.op, "n2": operation.op}, "bob") == {
         "n1": True,
         "n2": True,
     }
-    site.store.operations.record_late_outcome(operation.op, outcome(["n2"], ["n1"], notes={"n1": "burnt"}))
+    site.record_late(operation, outcome(["n2"], ["n1"], notes={"n1": "burnt"}))
     # What was acknowledged was that nothing is known: the truth is told anew.
     assert brief(site.store) == [("provisioner", "burnt", "failed", "shown")]
     assert [record.state for record in errors(site.store, "n2")] == [ReportState.CLEARED]
@@ -90,9 +90,9 @@ def test_rule_48_a_result_that_contradicts_what_is_proven_clears_no_error(site: 
     operation = site.do(site.open(site.running({"a": ["n1"]}), "a"), Phase.PREPARE, failed(site.store, "n1", "no disk"))
     before = brief(site.store)
     if late:
-        site.store.operations.record_late_outcome(operation.op, outcome(["n1"]))
+        site.record_late(operation, outcome(["n1"]))
     else:
-        site.store.operations.record_outcome(operation.op, outcome(["n1"]))
+        site.record(operation, outcome(["n1"]))
     assert brief(site.store) == before == [("provisioner", "no disk", "failed", "shown")]
     (record,) = [record for record in site.store.nodes.of_site(SITE) if record.name == "n1"]
     assert (record.standing, record.error) == ("error", "no disk")
@@ -108,13 +108,13 @@ def test_rule_45_a_late_end_that_is_still_unknown_is_told_anew_only_with_other_w
     action = site.running({"a": ["n1"]}, digests={"n1": "v1"})
     operation = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
     silent = outcome(unknown=["n1"], notes={"n1": "no word yet"})
-    site.store.operations.record_outcome(operation.op, silent, status=OperationStatus.TIMED_OUT, result="timed_out")
+    site.record(operation, silent, status=OperationStatus.TIMED_OUT, result="timed_out")
     first = site.store.node_reports.of_site(SITE)[0].to_dict()
     site.store.node_errors.acknowledge(SITE, {"n1": operation.op}, "bob")
     before = site.clock.time
     site.clock.move(60)
     late = outcome(unknown=["n1"], notes={"n1": words} if words else {})
-    site.store.operations.record_late_outcome(operation.op, late)
+    site.record_late(operation, late)
     (record,) = errors(site.store)
     if words is None:
         # That it is over says no more of the node than was acknowledged.
@@ -137,7 +137,7 @@ def test_rule_45_a_late_end_that_is_still_unknown_is_told_anew_only_with_other_w
     assert node.error == f"lost: {words}"
     # Learnt once more, it is no news.
     site.store.node_errors.acknowledge(SITE, {"n1": operation.op}, "bob")
-    site.store.operations.record_late_outcome(operation.op, late)
+    site.record_late(operation, late)
     assert site.store.node_reports.of_site(SITE) == []
 
 
@@ -145,7 +145,7 @@ def test_rule_45_what_is_proven_keeps_its_words_where_a_late_look_knows_nothing(
     action = site.running({"a": ["n1", "n2"]})
     operation = site.do(site.open(action, "a"), Phase.PREPARE, outcome(["n2"], ["n1"], notes={"n1": "no disk"}))
     late = outcome(unknown=["n1", "n2"], notes={"n1": "forgotten", "n2": "forgotten"})
-    site.store.operations.record_late_outcome(operation.op, late)
+    site.record_late(operation, late)
     assert brief(site.store) == [("provisioner", "no disk", "failed", "shown")]
     assert {one.node: one.prepare.error for one in site.store.tasks.of_nodes(action.id)} == {
         "n1": "no disk",
@@ -156,9 +156,7 @@ def test_rule_45_what_is_proven_keeps_its_words_where_a_late_look_knows_nothing(
 def test_what_the_provisioner_refuses_is_an_error_like_any_other(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
     operation = site.begin(site.open(action, "a"), Phase.PREPARE)
-    site.store.operations.record_outcome(
-        operation.op, failed(site.store, "n1", "unknown site"), status=OperationStatus.COMPLETE, result="refused"
-    )
+    site.record(operation, failed(site.store, "n1", "unknown site"), status=OperationStatus.COMPLETE, result="refused")
     (record,) = errors(site.store)
     assert (record.error.code, record.error.text, record.error.provisioner_task) == (
         ErrorCode.REFUSED,
@@ -169,8 +167,7 @@ def test_what_the_provisioner_refuses_is_an_error_like_any_other(site: Scenario)
 
 def test_what_could_not_be_sent_is_an_error_with_a_number_of_its_own(site: Scenario) -> None:
     want(site.store, 1, {"n1": "v1"})
-    action = site.running({"a": ["n1"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1"]})
     site.store.tasks.fail_unsent(action.id, SITE, "a", record.attempt, {"n1": "it is allocated"})
     (first,) = errors(site.store)
     assert (first.error.code, first.error.text, first.standing) == (
@@ -199,12 +196,11 @@ def test_rule_46_the_plan_of_a_newer_action_makes_errors_history(site: Scenario)
 
 def test_rule_46_an_error_about_an_older_wanted_version_is_superseded(site: Scenario) -> None:
     want(site.store, 1, {"n1": "v1"})
-    action = site.running({"a": ["n1"]}, digests={"n1": "v1"})
-    record = site.open(action, "a")
+    record = site.open(site.running({"a": ["n1"]}, digests={"n1": "v1"}), "a")
     operation = site.submit(site.begin(record, Phase.PREPARE))
     want(site.store, 2, {"n1": "v2"})
     # It fails only after a newer version was committed: its error is about the older one.
-    site.store.operations.record_outcome(operation.op, failed(site.store, "n1", "no disk"))
+    site.record(operation, failed(site.store, "n1", "no disk"))
     (error,) = errors(site.store)
     assert (error.error.wanted_version, error.standing) == (1, Standing.SUPERSEDED)
     assert site.store.node_reports.of_site(SITE) == []
@@ -245,14 +241,12 @@ def test_rule_45_all_orders_of_two_overlapping_actions_end_as_the_newest_says(
     for number, (order, first, second) in enumerate(cases):
         run = f"{number}-"
         name = f"n{number}"
-        older = site.running({"a": [name]}, f"{run}1", digests={name: "v1"})
-        group = site.open(older, "a")
+        older, group = site.opened({"a": [name]}, f"{run}1", digests={name: "v1"})
         site.do(group, Phase.PREPARE)
         old = site.submit(site.begin(group, Phase.DEPLOY))
         site.store.actions.close(older.id, ActionState.CANCELLED, "cancelled")
         clock.move(drift)
-        newer = site.running({"a": [name]}, f"{run}2", digests={name: "v1"})
-        group = site.open(newer, "a")
+        newer, group = site.opened({"a": [name]}, f"{run}2", digests={name: "v1"})
         site.do(group, Phase.PREPARE)
         new = site.submit(site.begin(group, Phase.DEPLOY))
         told = {"first": (old.op, first), "second": (new.op, second)}
@@ -290,8 +284,7 @@ def test_rule_44_failures_are_counted_between_actions(site: Scenario, clock: Fak
     assert tries() == (0, None)
     expected = 60.0
     for number in (1, 2, 3):
-        action = site.running({"a": ["n1"]}, f"run-{number}", digests={"n1": "v1"})
-        record = site.open(action, "a")
+        action, record = site.opened({"a": ["n1"]}, f"run-{number}", digests={"n1": "v1"})
         site.do(record, Phase.PREPARE, failed(site.store, "n1", "no disk"))
         failures, pause = tries()
         assert failures == number
@@ -306,10 +299,10 @@ def test_rule_44_failures_are_counted_between_actions(site: Scenario, clock: Fak
     # What is in progress, lost or held is no try.
     action = site.running({"a": ["n1"]}, "lost", digests={"n1": "v1"})
     lost = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
-    site.store.operations.record_outcome(lost.op, outcome(unknown=["n1"]), status=OperationStatus.TIMED_OUT)
+    site.record(lost, outcome(unknown=["n1"]), status=OperationStatus.TIMED_OUT)
     assert tries()[0] == 3
     # Until its truth is known.
-    site.store.operations.record_late_outcome(lost.op, failed(site.store, "n1", "no disk"))
+    site.record_late(lost, failed(site.store, "n1", "no disk"))
     assert tries()[0] == 4
     site.store.actions.close(action.id, ActionState.FAILED, "over")
     # A new version has not been tried.
@@ -322,7 +315,7 @@ def test_rule_44_what_fails_of_an_older_version_delays_the_new_one_by_nothing(si
     action = site.running({"a": ["n1"]}, digests={"n1": "v1"})
     begun = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
     want(site.store, 2, {"n1": "v2"})
-    site.store.operations.record_outcome(begun.op, failed(site.store, "n1", "no disk"))
+    site.record(begun, failed(site.store, "n1", "no disk"))
     (record,) = site.store.nodes.of_site(SITE)
     assert (record.failures, record.next_try) == (0, None)
 
@@ -342,8 +335,7 @@ def test_rule_46_new_labels_mend_no_failed_deploy_and_end_what_failed_as_labels(
     want(store, 1, {"n1": "v1"})
     if done_before:
         record = site.open(site.running({"a": ["n1"]}, "first", digests={"n1": "v1"}), "a")
-        site.do(record, Phase.PREPARE)
-        site.do(record, Phase.DEPLOY)
+        site.deploy(record)
         store.actions.close(record.action_id, ActionState.SUCCESS, "")
 
     def relabel(run: str, failing: bool = False) -> None:
@@ -363,8 +355,7 @@ def test_rule_46_new_labels_mend_no_failed_deploy_and_end_what_failed_as_labels(
     assert stands() == ("error", "no label", 1)
     relabel("labels-2")
     assert stands() == (("success" if done_before else "pending"), None, 0)
-    action = site.running({"a": ["n1"]}, "second", digests={"n1": "v1"})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1"]}, "second", digests={"n1": "v1"})
     site.do(record, Phase.PREPARE, failed(store, "n1", "no disk"))
     store.actions.close(action.id, ActionState.FAILED, "")
     before = stands()
@@ -378,8 +369,7 @@ def test_rule_44_a_success_begins_anew(site: Scenario) -> None:
     action = site.running({"a": ["n1"]}, digests={"n1": "v1"})
     site.do(site.open(action, "a"), Phase.PREPARE, failed(site.store, "n1", "no disk"))
     site.store.actions.close(action.id, ActionState.FAILED, "over")
-    action = site.running({"a": ["n1"]}, "run-2", digests={"n1": "v1"})
-    record = site.open(action, "a")
+    record = site.open(site.running({"a": ["n1"]}, "run-2", digests={"n1": "v1"}), "a")
     site.do(record, Phase.PREPARE)
     before = next(one for one in site.store.nodes.of_site(SITE) if one.name == "n1")
     assert before.failures == 1

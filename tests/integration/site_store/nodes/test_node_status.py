@@ -46,8 +46,7 @@ def test_what_succeeds_when_it_is_repeated_says_what_had_to_be_fixed_and_when(
     store: SiteStore, site: Scenario, clock: FakeClock
 ) -> None:
     want(store, 1, {"n1": "x", "n2": "x"})
-    ran = site.running({"a": ["n1", "n2"]}, digests={"n1": "x", "n2": "x"})
-    record = site.open(ran, "a")
+    ran, record = site.opened({"a": ["n1", "n2"]}, digests={"n1": "x", "n2": "x"})
     site.do(record, Phase.PREPARE, outcome(["n2"], ["n1"], notes={"n1": "no power"}))
     site.do(record, Phase.DEPLOY)
     site.fail(record)
@@ -55,8 +54,7 @@ def test_what_succeeds_when_it_is_repeated_says_what_had_to_be_fixed_and_when(
     (n1, n2) = store.tasks.of_step(ran.id, Phase.PREPARE)
     assert (n1[1].status, n1[1].error) == ("pending", None)
     clock.move(3600)
-    site.do(again, Phase.PREPARE)
-    site.do(again, Phase.DEPLOY)
+    site.deploy(again)
     said = "no power (succeeded at 2026-11-21 13:00:00 UTC)"
     (n1, n2) = store.tasks.of_step(ran.id, Phase.PREPARE)
     assert (n1[1].fixed, n2[1].fixed) == (said, None)
@@ -89,8 +87,7 @@ def test_a_step_that_destroys_leaves_nodes_deleted_and_a_closed_action_leaves_no
 def test_a_released_node_is_at_work_no_longer_and_one_that_cannot_be_sent_has_failed(
     store: SiteStore, site: Scenario
 ) -> None:
-    ran = site.running({"a": ["n1", "n2"]})
-    record = site.open(ran, "a")
+    ran, record = site.opened({"a": ["n1", "n2"]})
     released = site.submit(site.begin(record, Phase.RELEASE, ["n1"]))
     assert _nodes(store)["n1"].status == "processing"
     store.operations.record_outcome(released.op, outcome(["n1"]), status=OperationStatus.COMPLETE)
@@ -113,8 +110,7 @@ def test_who_is_expected_is_known_from_the_plan_on_and_follows_the_connection(st
 def test_rule_35_a_node_that_is_withheld_says_when_and_begins_anew_with_its_group(
     site: Scenario, clock: FakeClock
 ) -> None:
-    ran = site.running({"a": ["n1", "n2"]})
-    record = site.open(ran, "a")
+    ran, record = site.opened({"a": ["n1", "n2"]})
     clock.move(5)
     site.store.tasks.settle_deployed(ran.id, Phase.PREPARE, [], {"n2": "design changed"})
     times = [

@@ -18,7 +18,7 @@ from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.parsing.site_settings import DEFAULT_SETTINGS
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
-from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, want
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, some, want
 from tests.support.revisions import commit_design
 from tests.support.sites import document
 from tests.support.sites import group as design_group
@@ -43,8 +43,7 @@ def test_it_is_what_each_of_them_says_alone(site: Scenario, clock: FakeClock) ->
     store = site.store
     commit_design(store, SITE, DESIGN)
     keep_list(store, SITE, "drydock", {})
-    action = site.running({"one": ["a", "b"]}, digests=dict.fromkeys("ab", "d1"))
-    record = site.open(action, "one")
+    record = site.open(site.running({"one": ["a", "b"]}, digests=dict.fromkeys("ab", "d1")), "one")
     for phase in TIMED:
         clock.move(60)
         site.do(record, phase)
@@ -57,8 +56,7 @@ def test_it_is_what_each_of_them_says_alone(site: Scenario, clock: FakeClock) ->
         with counted_statements(store) as statements:
             facts = store.plan_facts.get(SITE, "update_site")
         assert len(statements) == 1
-        listed = store.provisioner_lists.get(SITE)
-        assert listed is not None
+        listed = some(store.provisioner_lists.get(SITE))
         assert (facts.is_known, facts.listed) == (True, listed)
         assert facts.left == store.provisioner_lists.left_since(SITE, listed.read_at) == dict.fromkeys("ab", "deployed")
         assert facts.out_of_use == store.user_states.left_out(SITE, "update_site")

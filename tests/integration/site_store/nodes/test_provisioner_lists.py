@@ -10,7 +10,7 @@ from sqlalchemy import select
 from site_store import OperationStatus, SiteStore
 from site_store.tables import node
 from strategy_lib.phase import Phase
-from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, want
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, outcome, some, want
 
 LIST: dict[str, dict[str, Any]] = {
     "n1": {"status": "Deployed", "power": "on"},
@@ -28,8 +28,7 @@ def test_the_newest_list_is_kept_with_its_time(store: SiteStore, clock: FakeCloc
     store.provisioner_lists.save(SITE, "mine", {})
     clock.move(60)
     store.provisioner_lists.save(SITE, "mine", LIST)
-    kept = store.provisioner_lists.get(SITE)
-    assert kept is not None
+    kept = some(store.provisioner_lists.get(SITE))
     assert (kept.connection, kept.read_at, json.loads(kept.nodes)) == ("mine", clock.time, LIST)
     assert store.provisioner_lists.get("south") is None
 
@@ -44,8 +43,7 @@ def test_a_list_that_comes_late_never_replaces_one_that_was_asked_for_since(stor
     assert lists.save(SITE, "mine", LIST, quick)
     clock.move(5)
     assert not lists.save(SITE, "mine", {"n1": {"status": "Ready", "power": "off"}}, slow)
-    kept = lists.get(SITE)
-    assert kept is not None
+    kept = some(lists.get(SITE))
     assert (kept.read_at, json.loads(kept.nodes)) == (quick, LIST)
     assert said(store) == {"n1": ("Deployed", "on")}
     assert not lists.save(SITE, "mine", LIST, slow), "nor does it make what is kept older"
@@ -69,8 +67,7 @@ def test_the_same_list_is_known_by_its_digest_and_says_what_it_does_of_new_nodes
     assert first.listed is not None
     assert (second.listed, second.listed_at) == (first.listed, clock.time)
     assert said(store) == {"n1": ("Deployed", "on"), "stray": ("Ready", None)}
-    kept = lists.get(SITE)
-    assert kept is not None
+    kept = some(lists.get(SITE))
     assert json.loads(kept.nodes) == LIST
     lists.save(SITE, "mine", {})
     assert store.site_views.pulse(SITE).listed != first.listed
@@ -82,14 +79,12 @@ def test_a_changed_list_is_kept_only_where_the_one_that_it_is_based_on_still_is(
     lists = store.provisioner_lists
     changed = {**LIST, "n1": {"status": "Releasing", "power": "on"}}
     lists.save(SITE, "mine", LIST)
-    before = lists.get(SITE)
-    assert before is not None
+    before = some(lists.get(SITE))
     clock.move(5)
     assert lists.save(SITE, "mine", changed, based_on=before.digest)
     clock.move(5)
     assert not lists.save(SITE, "mine", LIST, based_on=before.digest)
-    kept = lists.get(SITE)
-    assert kept is not None
+    kept = some(lists.get(SITE))
     assert json.loads(kept.nodes) == changed
 
 
@@ -132,6 +127,5 @@ def test_how_operations_left_their_nodes_after_it_was_read(site: Scenario, clock
     for moved in (0.0, -3600.0):
         clock.move(moved)
         lists.save(SITE, "mine", LIST)
-        kept = lists.get(SITE)
-        assert kept is not None
+        kept = some(lists.get(SITE))
         assert lists.left_since(SITE, kept.read_at) == {}, "whether the clock stands still or runs backwards"

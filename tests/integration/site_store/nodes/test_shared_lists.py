@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from site_store import SiteStore
-from tests.integration.site_store.scenario import FakeClock
+from tests.integration.site_store.scenario import FakeClock, some
 
 NAME = "list of nodes of Drydock at drydock:9000"
 PAUSES = (5.0, 10.0, 30.0)
@@ -92,8 +92,7 @@ def test_the_list_of_a_server_that_nobody_asks_any_more_is_deleted_and_no_other(
     lists.begin("asked again", "two", 10, clock.time)
     lists.land("asked again", "two", "[2]", took=1)
     lists.begin("asked for now", "two", 10, clock.time)
-    held = store.leases.take("controller", "me", 60)
-    assert held is not None
+    held = some(store.leases.take("controller", "me", 60))
     assert lists.prune(held, clock.time - timedelta(days=1)) == 1
     assert lists.answer("gone", need) is None
     assert (lists.answer("asked again", need), lists.answer("asked for now", need)) == ("[2]", "[1]")

@@ -30,11 +30,10 @@ def change(store: SiteStore, condition: NodeCondition | None = NodeCondition.DEP
 
 def deploy(site: Scenario, run: str, digest: str) -> None:
     """Deploy the node for a digest, from the plan of an action to its end."""
-    action = site.running({"a": ["n1"]}, run, digests={"n1": digest})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1"]}, run, digests={"n1": digest})
     for phase in (Phase.PREPARE, Phase.DEPLOY):
         begun = site.begin(record, phase, found={"n1": "ready"})
-        site.store.operations.record_outcome(begun.op, outcome(["n1"]))
+        site.record(begun, outcome(["n1"]))
     site.store.actions.close(action.id, ActionState.SUCCESS, "done")
 
 
@@ -62,7 +61,7 @@ def relabel(site: Scenario, digest: str) -> None:
     begun = site.store.operations.begin(
         Claim(action.id, SITE, None, 1, Phase.RELABEL, ["n1"], "file:///d", {"n1": "deployed"}, {"n1": digest})
     )
-    site.store.operations.record_outcome(begun.op, outcome(["n1"]))
+    site.record(begun, outcome(["n1"]))
     site.store.actions.close(action.id, ActionState.SUCCESS, "done")
 
 
@@ -85,8 +84,7 @@ def test_rule_37_new_labels_do_not_end_a_wish(store: SiteStore, site: Scenario, 
 
 def test_rule_37_a_wish_during_a_run_leaves_the_node_dirty(store: SiteStore, site: Scenario) -> None:
     want(store, 1, {"n1": "a"})
-    action = site.running({"a": ["n1"]}, "run", digests={"n1": "a"})
-    record = site.open(action, "a")
+    record = site.open(site.running({"a": ["n1"]}, "run", digests={"n1": "a"}), "a")
     store.wishes.touch(SITE, ["n1"], "ann")
     for phase in (Phase.PREPARE, Phase.DEPLOY):
         begun = site.begin(record, phase, found={"n1": "ready"})
@@ -152,8 +150,7 @@ def test_rule_45_what_is_learnt_late_of_an_older_operation_undoes_no_adoption(
     store: SiteStore, site: Scenario, late: Outcome
 ) -> None:
     want(store, 1, {"n1": "a"})
-    action = site.running({"a": ["n1"]}, digests={"n1": "a"})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1"]}, digests={"n1": "a"})
     site.do(record, Phase.PREPARE)
     lost = site.submit(site.begin(record, Phase.DEPLOY, found={"n1": "ready"}))
     unknown = outcome(unknown=["n1"])

@@ -55,8 +55,7 @@ def test_rule_24_of_many_who_find_the_owner_dead_one_replaces_it(site: Scenario,
 
 @pytest.mark.parametrize("attempt", range(ROUNDS))
 def test_rule_12_one_operation_begun_by_many_is_one(site: Scenario, stores: list[SiteStore], attempt: int) -> None:
-    action = site.running({"a": [f"n{number}" for number in range(20)]})
-    record = site.open(action, "a")
+    record = site.open(site.running({"a": [f"n{number}" for number in range(20)]}), "a")
     begun = at_once([partial(Scenario(store, site.clock).begin, record, Phase.PREPARE) for store in stores])
     assert len({operation.op for operation in begun}) == 1
     assert {operation.nodes for operation in begun} == {record.nodes}
@@ -99,8 +98,7 @@ def test_rule_12_a_node_of_many_groups_is_claimed_once(
 
 
 def test_rule_23_an_attempt_opened_by_many_is_one(site: Scenario, stores: list[SiteStore]) -> None:
-    action = site.running({"a": ["n1"]})
-    first = site.open(action, "a", "k1")
+    action, first = site.opened({"a": ["n1"]}, key="k1")
     site.do(first, Phase.PREPARE, outcome(failed=["n1"]))
     site.fail(first)
     opened = at_once([partial(store.groups.open_attempt, action.id, "a", "k2") for store in stores])
@@ -112,10 +110,9 @@ def test_rule_14_a_late_result_beside_a_new_attempt_is_never_half_applied(
     site: Scenario, stores: list[SiteStore]
 ) -> None:
     nodes = [f"n{number}" for number in range(50)]
-    action = site.running({"a": nodes})
-    first = site.open(action, "a", "k1")
+    action, first = site.opened({"a": nodes}, key="k1")
     old = site.submit(site.begin(first, Phase.PREPARE))
-    site.store.operations.record_outcome(old.op, outcome(unknown=nodes), status=OperationStatus.TIMED_OUT)
+    site.record(old, outcome(unknown=nodes), status=OperationStatus.TIMED_OUT)
     site.fail(first)
     calls: list[Callable[[], object]] = [
         lambda: stores[0].operations.record_late_outcome(old.op, outcome(nodes)),
@@ -140,8 +137,7 @@ def test_one_plan_of_many(site: Scenario, stores: list[SiteStore]) -> None:
 
 
 def test_counts_read_while_others_write_are_of_one_moment(site: Scenario, stores: list[SiteStore]) -> None:
-    action = site.action()
-    site.store.locks.acquire(action.id)
+    action = site.holding()
     nodes = tuple(f"n{number}" for number in range(100))
     ended = threading.Event()
 
@@ -149,8 +145,7 @@ def test_counts_read_while_others_write_are_of_one_moment(site: Scenario, stores
         try:
             site.store.groups.save_plan(action.id, NewPlan([PlannedGroup(Group("a", critical=True), nodes)], [], {}))
             record = site.open(action, "a")
-            site.do(record, Phase.PREPARE)
-            site.do(record, Phase.DEPLOY)
+            site.deploy(record)
         finally:
             ended.set()
         return []

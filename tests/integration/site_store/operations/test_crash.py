@@ -31,8 +31,7 @@ SiteStore.open(url).operations.begin(asked)
 
 
 def test_rule_12_a_kill_in_the_middle_of_a_claim_leaves_nothing_claimed(url: str, site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1", "n2"]})
     process = subprocess.Popen(
         tied(sys.executable, "-c", _BEGIN_AND_HANG, url, action.id, "n1,n2"), stdout=subprocess.PIPE, text=True
     )
@@ -53,8 +52,7 @@ def test_rule_12_a_kill_in_the_middle_of_a_claim_leaves_nothing_claimed(url: str
 
 def test_rule_12_a_kill_after_the_intent_is_survived_by_the_next_process(site: Scenario) -> None:
     """The whole way of one operation, each step by a process that then dies."""
-    action = site.running({"a": ["n1"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1"]})
     intended = site.begin(record, Phase.PREPARE)
     assert site.store.operations.acquire_lease(intended.op, "first", 30)
     # Died before or after the submission; nobody knows. The next one waits for the lease, then looks and submits.
@@ -67,7 +65,7 @@ def test_rule_12_a_kill_after_the_intent_is_survived_by_the_next_process(site: S
     # Died after the submission: the third one re-joins.
     third = site.begin(site.open(action, "a"), Phase.PREPARE)
     assert (third.op, third.provisioner_task) == (intended.op, "t1")
-    site.store.operations.record_outcome(third.op, outcome(["n1"]), status=OperationStatus.COMPLETE)
+    site.record(third, outcome(["n1"]), status=OperationStatus.COMPLETE)
     # Died after the result: the fourth one finds the phase done.
     assert site.open(action, "a").phases_done == {Phase.PREPARE}
     assert site.store.operations.unfinished(SITE) == []

@@ -14,8 +14,7 @@ from tests.integration.site_store.scenario import SITE, Scenario, outcome
 
 
 def test_rule_12_an_intent_is_written_once(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1", "n2"]})
     first = site.begin(record, Phase.PREPARE)
     assert first.status is OperationStatus.INTENDED
     assert first.reference == f"slipway-{action.id}-{first.op}"
@@ -55,8 +54,8 @@ def test_rule_18_with_nothing_to_claim_an_operation_is_complete_at_once(site: Sc
 
 def test_steps_of_the_whole_site_have_operations_too(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
-    operation = site.store.operations.begin(Claim(action.id, SITE, None, 1, Phase.VERIFY_SITE, [], "x"))
-    again = site.store.operations.begin(Claim(action.id, SITE, None, 1, Phase.VERIFY_SITE, [], "another address"))
+    operation = site.step(action, Phase.VERIFY_SITE)
+    again = site.step(action, Phase.VERIFY_SITE)
     assert operation == again
     assert (operation.phase, operation.status, operation.nodes) == (
         Phase.VERIFY_SITE,
@@ -73,9 +72,9 @@ def test_steps_of_the_whole_site_have_operations_too(site: Scenario) -> None:
 
 def test_an_operation_without_a_group_is_there_once_in_the_database_too(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
-    operation = site.store.operations.begin(Claim(action.id, SITE, None, 1, Phase.VERIFY_SITE, [], "x"))
+    operation = site.step(action, Phase.VERIFY_SITE)
     assert operation.group is None
-    cleared = site.store.operations.begin(Claim(action.id, SITE, None, 2, Phase.VERIFY_SITE, [], "x"))
+    cleared = site.step(action, Phase.VERIFY_SITE, attempt=2)
     assert cleared.op > operation.op
     again = update(operation_table).where(operation_table.c.op == cleared.op).values(attempt=1)
     # What two that begin it at the same moment run into.
@@ -85,7 +84,7 @@ def test_an_operation_without_a_group_is_there_once_in_the_database_too(site: Sc
 
 def test_nodes_are_claimed_without_a_group(site: Scenario) -> None:
     action = site.running({"a": ["n1", "n2"]})
-    operation = site.store.operations.begin(Claim(action.id, SITE, None, 1, Phase.PREPARE, ["n1"], "x"))
+    operation = site.step(action, Phase.PREPARE, ["n1"])
     assert operation.nodes == ("n1",)
     assert site.begin(site.open(action, "a"), Phase.PREPARE).nodes == ("n2",)
     tasks = {one.node: one.prepare.owner_group for one in site.store.tasks.of_nodes(action.id)}
@@ -152,9 +151,7 @@ def test_rule_14_a_timed_out_task_stays_unfinished_until_it_is_seen_over(site: S
     action = site.running({"a": ["n1", "n2"], "b": ["n3"]})
     one = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
     two = site.submit(site.begin(site.open(action, "b"), Phase.PREPARE))
-    site.store.operations.record_outcome(
-        one.op, outcome(["n1"], (), ["n2"]), status=OperationStatus.TIMED_OUT, result="incomplete"
-    )
+    site.record(one, outcome(["n1"], (), ["n2"]), status=OperationStatus.TIMED_OUT, result="incomplete")
     assert site.store.groups.get(action.id, "a").phases_done == {Phase.PREPARE}
 
     def unfinished(*nodes: str) -> list[int]:
@@ -165,8 +162,8 @@ def test_rule_14_a_timed_out_task_stays_unfinished_until_it_is_seen_over(site: S
     assert unfinished("n3", "n9") == [two.op]
     assert unfinished("n9") == []
     assert site.store.operations.unfinished("south") == []
-    site.store.operations.record_outcome(two.op, outcome(["n3"]), status=OperationStatus.COMPLETE)
-    site.store.operations.record_late_outcome(one.op, outcome(["n2"]))
+    site.record(two, outcome(["n3"]), status=OperationStatus.COMPLETE)
+    site.record_late(one, outcome(["n2"]))
     assert unfinished() == []
     assert site.store.operations.get(one.op).result == "incomplete"
 
@@ -194,7 +191,7 @@ def test_what_was_seen_over_stays_over(site: Scenario, first: str, second: str, 
 
 def test_rule_24_an_orphaned_step_of_the_site_holds_no_node(site: Scenario) -> None:
     first = site.running({"a": ["n1"]})
-    step = site.submit(site.store.operations.begin(Claim(first.id, SITE, None, 1, Phase.VERIFY_SITE, [], "x")))
+    step = site.submit(site.step(first, Phase.VERIFY_SITE))
     lost = site.submit(site.begin(site.open(first, "a"), Phase.PREPARE))
     site.store.actions.close(first.id, ActionState.CANCELLED, "killed")
     assert [item.op for item in site.store.operations.unfinished(SITE, ["n1"])] == [lost.op]
@@ -220,7 +217,7 @@ def test_rule_24_an_intent_may_be_at_work_once_its_action_has_lost_the_site(site
     assert site.store.operations.get(never.op).sending is None
     site.store.locks.acquire(site.action("run-2").id)
     assert (unfinished("n1"), unfinished("n2")) == ([perhaps.op], [])
-    site.store.operations.record_late_outcome(perhaps.op, outcome(unknown=["n1"]))
+    site.record_late(perhaps, outcome(unknown=["n1"]))
     assert unfinished() == []
     assert site.states(action) == {"n1": "unknown", "n2": "preparing"}
 
@@ -262,9 +259,7 @@ def test_rule_24_a_submission_after_the_end_is_not_forgotten(site: Scenario, set
     assert site.store.operations.acquire_lease(operation.op, "slow", 30, sending=True)
     site.store.actions.close(action.id, ActionState.CANCELLED, "cancelled")
     if settled:
-        site.store.operations.record_late_outcome(
-            operation.op, outcome(unknown=["n1"]), "the provisioner knows no such reference"
-        )
+        site.record_late(operation, outcome(unknown=["n1"]), "the provisioner knows no such reference")
         assert site.store.operations.unfinished(SITE) == []
     site.store.operations.mark_submitted(operation.op, "t1")
     (found,) = site.store.operations.unfinished(SITE)
@@ -302,8 +297,6 @@ def test_how_long_operations_take_is_told_by_the_newest(site: Scenario) -> None:
         site.clock.move(1000)
         site.store.operations.mark_running(operation.op)
         site.clock.move(seconds)
-        site.store.operations.record_outcome(
-            operation.op, outcome(operation.nodes), status=OperationStatus.COMPLETE, result="success"
-        )
+        site.record(operation, outcome(operation.nodes), status=OperationStatus.COMPLETE, result="success")
     assert site.store.operations.usual_seconds(SITE, [Phase.PREPARE, Phase.DEPLOY]) == {Phase.PREPARE: 60.0}
     assert site.store.operations.usual_seconds("another", [Phase.PREPARE]) == {}

@@ -23,8 +23,7 @@ def kinds(store: SiteStore, action_id: str) -> list[tuple[str, str | None]]:
 
 
 def test_rule_13_each_node_gets_its_own_result(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2", "n3"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1", "n2", "n3"]})
     result = Outcome(
         frozenset({"n1"}), frozenset({"n2"}), frozenset({"n3"}), frozenset({"stranger"}), {"n2": "no disk", "n3": "?"}
     )
@@ -57,7 +56,7 @@ def test_rule_13_only_what_is_named_is_changed(site: Scenario, succeeded: list[s
     names = ["n1", "n2", "n3", "n4"]
     action = site.running({"a": names})
     operation = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
-    superseded = site.store.operations.record_outcome(operation.op, outcome(succeeded))
+    superseded = site.record(operation, outcome(succeeded))
     assert superseded == frozenset(succeeded).difference(names)
     assert site.states(action) == dict.fromkeys(names, "prepared") | left
     statuses = {name: node(site.store, name).status for name in names}
@@ -68,8 +67,8 @@ def test_rule_13_recording_again_changes_nothing(site: Scenario) -> None:
     """A process that dies after the write does it again, perhaps with less to show for it."""
     action = site.running({"a": ["n1", "n2"]})
     operation = site.do(site.open(action, "a"), Phase.PREPARE, outcome(["n1"], ["n2"]))
-    assert site.store.operations.record_outcome(operation.op, outcome(["n1"], ["n2"])) == frozenset()
-    assert site.store.operations.record_outcome(operation.op, outcome(unknown=["n1", "n2"])) == frozenset()
+    assert site.record(operation, outcome(["n1"], ["n2"])) == frozenset()
+    assert site.record(operation, outcome(unknown=["n1", "n2"])) == frozenset()
     assert site.states(action) == {"n1": "prepared", "n2": "failure"}
     assert kinds(site.store, action.id) == []
 
@@ -77,41 +76,39 @@ def test_rule_13_recording_again_changes_nothing(site: Scenario) -> None:
 def test_rule_13_a_contradiction_goes_to_the_history_only(site: Scenario) -> None:
     action = site.running({"a": ["n1"]})
     operation = site.do(site.open(action, "a"), Phase.PREPARE)
-    assert site.store.operations.record_outcome(operation.op, outcome(failed=["n1"])) == frozenset()
+    assert site.record(operation, outcome(failed=["n1"])) == frozenset()
     assert site.states(action) == {"n1": "prepared"}
     assert kinds(site.store, action.id) == [("contradiction", "n1")]
 
 
 def test_rule_14_a_superseded_result_goes_to_the_history_only(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2"]})
-    first = site.open(action, "a", "k1")
+    action, first = site.opened({"a": ["n1", "n2"]}, key="k1")
     old = site.submit(site.begin(first, Phase.PREPARE))
     site.fail(first)
     second = site.open(action, "a", "k2")
     new = site.submit(site.begin(second, Phase.PREPARE, ["n1"]))
     late = outcome(["n2"], ["n1"], notes={"n1": "burnt"})
-    assert site.store.operations.record_outcome(old.op, late) == {"n1", "n2"}
+    assert site.record(old, late) == {"n1", "n2"}
     assert site.states(action) == {"n1": "preparing", "n2": "not_started"}
-    assert site.store.operations.record_late_outcome(old.op, late) == frozenset()
+    assert site.record_late(old, late) == frozenset()
     assert site.states(action) == {"n1": "preparing", "n2": "not_started"}
     superseded = [event for event in site.store.events.of_action(action.id) if event.kind == "superseded"]
     assert [event.node for event in superseded] == ["n1", "n2"]
     assert "burnt" in superseded[0].message
     assert superseded[0].data == {"op": old.op, "result": "failure"}
-    assert site.store.operations.record_outcome(new.op, outcome(["n1"])) == frozenset()
+    assert site.record(new, outcome(["n1"])) == frozenset()
     assert site.states(action)["n1"] == "prepared"
 
 
 def test_rule_14_a_late_result_makes_an_unknown_node_known(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2", "n3", "n4"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1", "n2", "n3", "n4"]})
     operation = site.submit(site.begin(record, Phase.PREPARE))
     timed_out = outcome(["n1"], (), ["n2", "n3", "n4"], {"n2": "no result in time", "n3": "no result in time"})
-    site.store.operations.record_outcome(operation.op, timed_out, status=OperationStatus.TIMED_OUT)
+    site.record(operation, timed_out, status=OperationStatus.TIMED_OUT)
     site.fail(record)
     site.clock.move(900)
     late = outcome(["n2"], ["n1", "n3"], ["n4"], {"n3": "no power"})
-    assert site.store.operations.record_late_outcome(operation.op, late, "seen over 15 minutes later") == {"n2", "n3"}
+    assert site.record_late(operation, late, "seen over 15 minutes later") == {"n2", "n3"}
     # n1 was proven, and stays.
     assert site.states(action) == {"n1": "prepared", "n2": "prepared", "n3": "failure", "n4": "unknown"}
     errors = {tasks.node: tasks.prepare.error for tasks in site.store.tasks.of_nodes(action.id)}
@@ -124,8 +121,8 @@ def test_rule_14_a_late_result_makes_an_unknown_node_known(site: Scenario) -> No
 def test_rule_14_a_late_glimpse_does_not_end_the_waiting(site: Scenario) -> None:
     action = site.running({"a": ["n1", "n2"]})
     operation = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
-    site.store.operations.record_outcome(operation.op, outcome(unknown=["n1", "n2"]), status=OperationStatus.TIMED_OUT)
-    assert site.store.operations.record_late_outcome(operation.op, outcome(["n1"]), over=False) == {"n1"}
+    site.record(operation, outcome(unknown=["n1", "n2"]), status=OperationStatus.TIMED_OUT)
+    assert site.record_late(operation, outcome(["n1"]), over=False) == {"n1"}
     assert [item.op for item in site.store.operations.unfinished(SITE)] == [operation.op]
 
 
@@ -134,30 +131,29 @@ def test_rule_14_nodes_are_unsettled_until_something_is_proven_of_them(site: Sce
     operation = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
     assert site.store.tasks.unsettled(operation.op) == {"n1", "n2", "n3"}
     timed_out = outcome(["n1"], unknown=["n2", "n3"])
-    site.store.operations.record_outcome(operation.op, timed_out, status=OperationStatus.TIMED_OUT)
+    site.record(operation, timed_out, status=OperationStatus.TIMED_OUT)
     assert site.store.tasks.unsettled(operation.op) == {"n2", "n3"}, "n1 is proven"
-    site.store.operations.record_late_outcome(operation.op, outcome((), ["n2"]), over=False)
+    site.record_late(operation, outcome((), ["n2"]), over=False)
     assert site.store.tasks.unsettled(operation.op) == {"n3"}
 
 
 def test_rule_14_a_late_result_of_work_that_was_never_judged_counts_too(site: Scenario) -> None:
     action = site.running({"a": ["n1", "n2"]})
     operation = site.submit(site.begin(site.open(action, "a"), Phase.PREPARE))
-    assert site.store.operations.record_late_outcome(operation.op, outcome(["n1"], unknown=["n2"])) == {"n1"}
+    assert site.record_late(operation, outcome(["n1"], unknown=["n2"])) == {"n1"}
     assert site.states(action) == {"n1": "prepared", "n2": "unknown"}
 
 
 def test_rule_14_a_late_result_never_touches_a_later_action(site: Scenario) -> None:
     digests = {"n1": "v1", "n2": "v1"}
-    first = site.running({"a": ["n1", "n2"]}, "run-1", digests=digests)
-    record = site.open(first, "a")
+    first, record = site.opened({"a": ["n1", "n2"]}, "run-1", digests=digests)
     site.do(record, Phase.PREPARE)
     old = site.submit(site.begin(record, Phase.DEPLOY))
     site.store.actions.close(first.id, ActionState.CANCELLED, "cancelled")
     second = site.running({"a": ["n1"]}, "run-2", digests={"n1": "v2"})
     new = site.submit(site.begin(site.open(second, "a"), Phase.PREPARE))
 
-    assert site.store.operations.record_late_outcome(old.op, outcome(["n1", "n2"])) == {"n1", "n2"}
+    assert site.record_late(old, outcome(["n1", "n2"])) == {"n1", "n2"}
     # In the history of the first action both are known now; of the node itself only the untouched one is done.
     assert site.states(first) == {"n1": "success", "n2": "success"}
     assert site.states(second) == {"n1": "preparing"}
@@ -170,8 +166,7 @@ def test_rule_21_what_was_done_names_the_version_it_was_done_for(site: Scenario)
     store = site.store
     commit_design(store, SITE, "first", [])
     want(store, 1, {"n1": "v1", "n2": "v1"})
-    action = site.running({"a": ["n1", "n2"]}, digests={"n1": "v1", "n2": "v1"})
-    record = site.open(action, "a")
+    record = site.open(site.running({"a": ["n1", "n2"]}, digests={"n1": "v1", "n2": "v1"}), "a")
     site.do(record, Phase.PREPARE)
     commit_design(store, SITE, "second", [])
     want(store, 2, {"n1": "v2", "n2": "v1"})
@@ -184,14 +179,11 @@ def test_rule_21_what_was_done_names_the_version_it_was_done_for(site: Scenario)
 
 
 def test_rule_21_a_node_is_no_longer_done_from_the_moment_it_is_claimed(site: Scenario) -> None:
-    first = site.running({"a": ["n1", "n2"]}, "run-1", digests={"n1": "v1", "n2": "v1"})
-    record = site.open(first, "a")
-    site.do(record, Phase.PREPARE)
-    site.do(record, Phase.DEPLOY)
+    first, record = site.opened({"a": ["n1", "n2"]}, "run-1", digests={"n1": "v1", "n2": "v1"})
+    site.deploy(record)
     site.store.actions.close(first.id, ActionState.SUCCESS, "done")
     assert done_digests(site.store, SITE) == {"n1": "v1", "n2": "v1"}
-    second = site.running({"a": ["n1", "n2"]}, "run-2", done=["n2"], digests={"n1": "v2", "n2": "v1"})
-    again = site.open(second, "a")
+    again = site.open(site.running({"a": ["n1", "n2"]}, "run-2", done=["n2"], digests={"n1": "v2", "n2": "v1"}), "a")
     site.begin(again, Phase.PREPARE)
     assert done_digests(site.store, SITE) == {"n2": "v1"}
     assert (node(site.store, "n1").done_revision, node(site.store, "n1").done_at) == (None, None)
@@ -213,13 +205,12 @@ def test_rule_13_a_success_is_recorded_as_done_only_where_the_list_showed_it_und
     site.do(record, Phase.PREPARE)
     deploy = site.submit(site.begin(record, Phase.DEPLOY, found=found))
     assert site.store.tasks.found_before(deploy.op) == noted
-    site.store.operations.record_outcome(deploy.op, outcome(["n1"]), status=OperationStatus.COMPLETE)
+    site.record(deploy, outcome(["n1"]), status=OperationStatus.COMPLETE)
     assert done_digests(site.store, SITE) == ({"n1": "v1"} if done else {})
 
 
 def test_rule_21_only_deployed_nodes_are_done(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2", "n3"]}, digests=dict.fromkeys(["n1", "n2", "n3"], "v1"))
-    record = site.open(action, "a")
+    record = site.open(site.running({"a": ["n1", "n2", "n3"]}, digests=dict.fromkeys(["n1", "n2", "n3"], "v1")), "a")
     site.do(record, Phase.PREPARE)
     assert done_digests(site.store, SITE) == {}
     assert node(site.store, "n1").done_at is None

@@ -33,15 +33,11 @@ def tasks(site: Scenario, action: ActionRecord, phase: Phase = DESTROY) -> dict[
 def action(site: Scenario) -> ActionRecord:
     """Hold the site for an action without a plan; two nodes were deployed before."""
     want(site.store, 1, {"n1": "d1", "n2": "d2"})
-    before = site.running({"a": ["n1", "n2"]}, "before", digests={"n1": "d1", "n2": "d2"})
-    record = site.open(before, "a")
-    site.do(record, Phase.PREPARE)
-    site.do(record, Phase.DEPLOY)
+    before, record = site.opened({"a": ["n1", "n2"]}, "before", digests={"n1": "d1", "n2": "d2"})
+    site.deploy(record)
     site.store.actions.close(before.id, ActionState.SUCCESS, "")
     assert done_digests(site.store, SITE) == {"n1": "d1", "n2": "d2"}
-    action = site.action("now")
-    site.store.locks.acquire(action.id)
-    return action
+    return site.holding("now")
 
 
 def test_a_step_claims_its_nodes_and_says_what_became_of_them(site: Scenario, action: ActionRecord) -> None:
@@ -51,8 +47,8 @@ def test_a_step_claims_its_nodes_and_says_what_became_of_them(site: Scenario, ac
     assert tasks(site, action) == dict.fromkeys(("n1", "n2", "n3"), "processing")
     assert begin(site, action, ["n9"]).op == operation.op
     site.clock.move(5)
-    superseded = site.store.operations.record_outcome(
-        operation.op,
+    superseded = site.record(
+        operation,
         outcome(["n1"], ["n2"], ["n3"], notes={"n2": "no power"}),
         status=OperationStatus.COMPLETE,
         result="partial_success",
@@ -73,7 +69,7 @@ def test_a_destroyed_node_is_done_in_no_version_and_a_labelled_one_stays_done(
 ) -> None:
     labelled = begin(site, action, ["n1"], RELABEL)
     assert done_digests(site.store, SITE) == {"n1": "d1", "n2": "d2"}
-    site.store.operations.record_outcome(labelled.op, outcome(["n1"]), status=OperationStatus.COMPLETE)
+    site.record(labelled, outcome(["n1"]), status=OperationStatus.COMPLETE)
     begin(site, action, ["n2", "new"])
     assert done_digests(site.store, SITE) == {"n1": "d1"}
     newest = {record.name: record.op for record in site.store.nodes.of_site(SITE)}
@@ -82,7 +78,7 @@ def test_a_destroyed_node_is_done_in_no_version_and_a_labelled_one_stays_done(
 
 def test_another_attempt_takes_only_what_is_not_done(site: Scenario, action: ActionRecord) -> None:
     first = begin(site, action, ["n1", "n2", "n3"])
-    site.store.operations.record_outcome(first.op, outcome(["n1"], ["n2"], ["n3"]), status=OperationStatus.TIMED_OUT)
+    site.record(first, outcome(["n1"], ["n2"], ["n3"]), status=OperationStatus.TIMED_OUT)
     again = begin(site, action, ["n1", "n2", "n3", "n4"], attempt=1)
     assert again.nodes == ("n2", "n3", "n4")
     assert [found.error for _, found in site.store.tasks.of_step(action.id, DESTROY)] == [None] * 4
@@ -90,16 +86,16 @@ def test_another_attempt_takes_only_what_is_not_done(site: Scenario, action: Act
     third = begin(site, action, ["n1", "n2"], attempt=2)
     assert (third.nodes, third.status, third.result) == ((), OperationStatus.COMPLETE, "nothing to do")
     # The first one's late word changes nothing of what is in the second one's hands.
-    assert site.store.operations.record_late_outcome(first.op, outcome(["n3"])) == frozenset()
-    site.store.operations.record_outcome(again.op, outcome(["n2", "n3", "n4"]), status=OperationStatus.COMPLETE)
+    assert site.record_late(first, outcome(["n3"])) == frozenset()
+    site.record(again, outcome(["n2", "n3", "n4"]), status=OperationStatus.COMPLETE)
     assert set(tasks(site, action).values()) == {"success"}
 
 
 def test_what_is_superseded_is_told(site: Scenario, action: ActionRecord) -> None:
     first = begin(site, action, ["n1"])
-    site.store.operations.record_outcome(first.op, outcome(unknown=["n1"]), status=OperationStatus.TIMED_OUT)
+    site.record(first, outcome(unknown=["n1"]), status=OperationStatus.TIMED_OUT)
     begin(site, action, ["n1"], attempt=1)
-    assert site.store.operations.record_outcome(first.op, outcome(["n1"])) == {"n1"}
+    assert site.record(first, outcome(["n1"])) == {"n1"}
     assert tasks(site, action) == {"n1": "processing"}
 
 
@@ -108,7 +104,7 @@ def test_rule_24_an_ended_action_leaves_no_step_at_work(site: Scenario, action: 
     site.store.actions.close(action.id, ActionState.CANCELLED, "stopped")
     assert tasks(site, action) == {"n1": "unknown"}
     assert [one.op for one in site.store.operations.unfinished(SITE, ["n1"])] == [operation.op]
-    assert site.store.operations.record_late_outcome(operation.op, outcome(["n1"])) == {"n1"}
+    assert site.record_late(operation, outcome(["n1"])) == {"n1"}
     assert tasks(site, action) == {"n1": "success"}
     with pytest.raises(StoreError, match=r"does not hold site|nothing may be submitted|right to submit"):
         begin(site, action, ["n1"], attempt=1)
@@ -116,14 +112,13 @@ def test_rule_24_an_ended_action_leaves_no_step_at_work(site: Scenario, action: 
 
 def test_a_destroyed_node_is_prepared_and_deployed_in_the_same_action(site: Scenario, action: ActionRecord) -> None:
     operation = begin(site, action, ["n1"])
-    site.store.operations.record_outcome(operation.op, outcome(["n1"]), status=OperationStatus.COMPLETE)
+    site.record(operation, outcome(["n1"]), status=OperationStatus.COMPLETE)
     site.store.groups.save_plan(
         action.id, NewPlan([PlannedGroup(Group("target-group", critical=True), ("n1",))], [], {"n1": "d1"})
     )
     assert site.states(action) == {"n1": "not_started"}
     record = site.open(action, "target-group")
-    site.do(record, Phase.PREPARE)
-    site.do(record, Phase.DEPLOY)
+    site.deploy(record)
     assert site.states(action) == {"n1": "success"}
     assert tasks(site, action) == {"n1": "success"}
     assert done_digests(site.store, SITE) == {"n1": "d1", "n2": "d2"}
@@ -142,8 +137,7 @@ def test_why_a_node_of_a_step_is_not_sent_is_kept_until_it_is_claimed(site: Scen
 
 
 def test_why_a_node_of_a_group_is_not_sent_is_kept_until_it_is_claimed(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2", "n3"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1", "n2", "n3"]})
     site.do(record, Phase.PREPARE, outcome(["n3"]))
 
     def said() -> dict[str, tuple[str | None, str | None]]:

@@ -11,7 +11,7 @@ from site_store.nodes.node_errors import NodeErrorRecord
 from strategy_lib.goals.node_errors import ErrorCode, Standing
 from strategy_lib.phase import GroupState, Phase, Reason
 from strategy_lib.strategy import Group
-from tests.integration.site_store.scenario import SITE, Scenario, outcome, want
+from tests.integration.site_store.scenario import SITE, Scenario, outcome, some, want
 from tests.support.stores import node_of
 
 DESIGN = {"n1": "a", "n2": "a", "n3": "a"}
@@ -30,11 +30,10 @@ def planned(site: Scenario, run_id: str = "run-1", revision: int | None = None) 
 
 def test_a_node_that_is_held_has_an_error_of_the_code_dependency(site: Scenario) -> None:
     want(site.store, 1, DESIGN)
-    action = site.running({"one": ["n1", "n2", "n3"]})
-    record = site.open(action, "one")
+    action, record = site.opened({"one": ["n1", "n2", "n3"]})
     site.do(record, Phase.PREPARE)
     failed = site.submit(site.begin(record, Phase.DEPLOY, ["n1"]))
-    site.store.operations.record_outcome(failed.op, outcome(failed=["n1"]))
+    site.record(failed, outcome(failed=["n1"]))
     site.store.waits.hold(action.id, {"n2": "waits for n1, which failed: no disk"})
     assert errors(site, "n2") == [], "it may still go on"
     site.fail(record)
@@ -45,15 +44,13 @@ def test_a_node_that_is_held_has_an_error_of_the_code_dependency(site: Scenario)
     assert errors(site, "n3") == []
     reported = {report.node: report.error for report in site.store.node_reports.of_site(SITE)}
     assert sorted(reported) == ["n1", "n2"]
-    known = node_of(site.store, SITE, "n2")
-    assert known is not None
+    known = some(node_of(site.store, SITE, "n2"))
     assert known.failures == 0, "it has not tried (rule 44)"
 
 
 def test_a_node_of_a_blocked_group_has_one_too_and_only_one(site: Scenario) -> None:
     want(site.store, 1, DESIGN)
-    action = site.running({"one": ["n1"], "two": ["n2"], "three": ["n2", "n3"]})
-    one = site.open(action, "one")
+    action, one = site.opened({"one": ["n1"], "two": ["n2"], "three": ["n2", "n3"]})
     site.do(one, Phase.PREPARE, outcome(failed=["n1"]))
     site.fail(one, Reason.PREPARE_CRITERIA)
     for name in ("two", "three"):
@@ -105,10 +102,8 @@ def test_a_node_that_is_withheld_has_an_error_of_the_code_policy_but_in_a_dry_ru
 def test_rule_35_what_is_as_wanted_has_the_number_of_the_operation_that_it_was_done_by(site: Scenario) -> None:
     want(site.store, 1, DESIGN)
     site.store.actions.ensure("deploy_site", "run-1", NewAction("deploy_site", SITE, 1, {}, "ann"))
-    first = site.running({"one": ["n1"]}, digests=DESIGN)
-    record = site.open(first, "one")
-    site.do(record, Phase.PREPARE)
-    done = site.do(record, Phase.DEPLOY)
+    first, record = site.opened({"one": ["n1"]}, digests=DESIGN)
+    done = site.deploy(record)
     site.store.groups.finish(first.id, "one", 1, GroupState.SUCCESS, None)
     site.store.actions.close(first.id, ActionState.SUCCESS, "done")
     site.clock.move(60)
@@ -122,8 +117,7 @@ def test_rule_35_what_is_as_wanted_has_the_number_of_the_operation_that_it_was_d
         assert ops["n2"] > done.op, "it was adopted: no operation has done it"
         said = {node["name"]: node["messages"] for node in phase["children"]}
         assert said == {"n1": ["as wanted already, done for revision 1"], "n2": ["as wanted already"]}
-    past = node_history(site.store, SITE, "n1")
-    assert past is not None
+    past = some(node_history(site.store, SITE, "n1"))
     newest = [(one["phase"], one["message"]) for one in past["actions"][0]["phases"]]
     assert newest == [(phase, "as wanted already, done for revision 1") for phase in ("prepare", "deploy")]
 
@@ -154,7 +148,6 @@ def test_rule_46_an_error_of_the_version_that_is_wanted_is_shown_whatever_revisi
         site.do(site.open(action, "one"), Phase.PREPARE, outcome(failed=["n1"]))
         newest = errors(site, "n1")[0]
         assert (newest.error.wanted_version, newest.standing) == (version, judged)
-        known = node_of(site.store, SITE, "n1")
-        assert known is not None
+        known = some(node_of(site.store, SITE, "n1"))
         assert known.standing == standing, run
         site.store.actions.close(action.id, ActionState.FAILED, "failed")

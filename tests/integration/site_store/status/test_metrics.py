@@ -13,8 +13,7 @@ from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, wan
 
 
 def test_durations_fall_into_their_buckets(store: SiteStore, site: Scenario, clock: FakeClock) -> None:
-    action = site.running({"a": ["n1"], "b": ["n2"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1"], "b": ["n2"]})
     operation = site.submit(site.begin(record, Phase.PREPARE))
     clock.move(5)
     store.operations.mark_running(operation.op)

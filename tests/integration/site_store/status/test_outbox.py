@@ -21,14 +21,6 @@ TARGETS = {
 }
 
 
-@pytest.fixture
-def held(store: SiteStore) -> Lease:
-    """The controller's lease."""
-    lease = store.leases.take("controller", "me", 3600)
-    assert lease is not None
-    return lease
-
-
 def kinds(store: SiteStore) -> list[str]:
     """What was written, oldest first."""
     return [event.kind for event in reversed(store.outbox.newest(SITE))]
@@ -67,8 +59,7 @@ def test_a_dry_run_is_told_to_nobody(store: SiteStore, site: Scenario) -> None:
 
 
 def test_a_critical_group_that_fails_is_told_with_its_reason(store: SiteStore, site: Scenario) -> None:
-    action = site.running({"a": ["n1"], "b": ["n2"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1"], "b": ["n2"]})
     for _ in range(2):
         site.fail(record)
     (event,) = store.outbox.newest(SITE)
@@ -77,8 +68,7 @@ def test_a_critical_group_that_fails_is_told_with_its_reason(store: SiteStore, s
 
 
 def test_a_group_that_succeeds_is_no_news(store: SiteStore, site: Scenario) -> None:
-    action = site.running({"a": ["n1"]})
-    record = site.open(action, "a")
+    action, record = site.opened({"a": ["n1"]})
     assert store.groups.finish(action.id, "a", record.attempt, GroupState.SUCCESS, None)
     assert kinds(store) == []
 

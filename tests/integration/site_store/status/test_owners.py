@@ -20,14 +20,6 @@ DEPLOY = "airflow:deploy_site"
 NODES = CallKey("nodes", "ok", 3)
 
 
-@pytest.fixture
-def held(store: SiteStore) -> Lease:
-    """The controller's lease."""
-    lease = store.leases.take("controller", "me", 36000)
-    assert lease is not None
-    return lease
-
-
 def alive(store: SiteStore) -> dict[str, bool]:
     now, owners = store.owners.all()
     return {known.name: known.is_alive(now) for known in owners}

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from site_store import ActionState, NewLeaf, NotFound, ReporterRefused, SiteStore, TooManyReports, ValueRefused
 from site_store.status import reporters as module
 from site_store.tables import reporter
-from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, events_of
+from tests.integration.site_store.scenario import SITE, FakeClock, Scenario, events_of, some
 
 LEAF = NewLeaf("compute/n1", "burn-in", "processing", "3 of 8 hours")
 
@@ -136,8 +136,7 @@ def test_leaves_of_others_are_found_however_many_there_are(store: SiteStore, mon
     for name in ("a", "b"):
         leaves = [LEAF._replace(name=f"{name}{number}") for number in range(3)]
         store.reporters.report(store.reporters.create(SITE, name, "ann").token, SITE, leaves, interval=60)
-    found = store.reporters.foreign(SITE, "", "reporter:a", [(LEAF.parent, "a0"), (LEAF.parent, "b2")])
-    assert found is not None
+    found = some(store.reporters.foreign(SITE, "", "reporter:a", [(LEAF.parent, "a0"), (LEAF.parent, "b2")]))
     assert (found.name, found.owner) == ("b2", "reporter:b")
     assert store.reporters.foreign(SITE, "", "reporter:a", [(LEAF.parent, "a0"), ("elsewhere", "b2")]) is None
 

@@ -34,8 +34,7 @@ def group(store: SiteStore, name: str, position: int, *nodes: str, depends_on: t
 
 
 def test_an_action_is_read_in_two_statements(site: Scenario) -> None:
-    action = site.running({"one": ["n1", "n2"], "two": ["n2", "n3"]})
-    first = site.open(action, "one")
+    action, first = site.opened({"one": ["n1", "n2"], "two": ["n2", "n3"]})
     site.do(first, Phase.PREPARE)
     site.do(first, Phase.DEPLOY, outcome(["n1"], ["n2"], notes={"n2": "IPMI"}))
     site.fail(first, Reason.DEPLOY_CRITERIA)
@@ -331,8 +330,7 @@ def test_a_column_that_does_not_exist_is_refused(table: Scenario, query: NodeQue
 
 
 def test_the_past_of_a_node(site: Scenario, clock: FakeClock) -> None:
-    first = site.running({"one": ["n1", "n2"]}, run_id="first")
-    opened = site.open(first, "one")
+    first, opened = site.opened({"one": ["n1", "n2"]}, run_id="first")
     site.do(opened, Phase.PREPARE)
     clock.move(5)
     site.do(opened, Phase.DEPLOY, outcome(["n2"], ["n1"], notes={"n1": "IPMI"}))
@@ -361,8 +359,7 @@ def test_the_past_of_a_node(site: Scenario, clock: FakeClock) -> None:
 
 
 def test_rule_59_a_group_says_how_it_goes_in_batches(site: Scenario) -> None:
-    action = site.action()
-    site.store.locks.acquire(action.id)
+    action = site.holding()
     groups = [
         Group("a", critical=True, max_in_flight=Share(10, is_percent=True), canary=Share(2)),
         Group("b", critical=True, max_in_flight=Share(40)),
