@@ -100,6 +100,12 @@ class Driving:
         finally:
             provisioner.close()
 
+    def finish(self, name: str = "all", key: str = "6", **more: Any) -> GroupRecord:
+        """Drive a group to its verdict."""
+        record = self.group(name, key, **more)
+        assert isinstance(record, GroupRecord), record
+        return record
+
     def node_step(
         self, step: Phase, nodes: Collection[str], attempt: int = 20, **more: Any
     ) -> NodeStepVerdict | StillRunning | StillAsking:

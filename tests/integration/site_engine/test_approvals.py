@@ -23,7 +23,7 @@ from site_engine.groups.approvals import (
 )
 from site_engine.groups.attempt import submitted
 from site_engine.kinds import STEP_WARNING
-from site_store import ApprovalAnswer, ApprovalRecord, Claim, GroupRecord
+from site_store import ApprovalAnswer, ApprovalRecord, Claim
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving
 from tests.support.fake_clock import FakeClock
@@ -61,13 +61,6 @@ def waiting(driving: Driving, name: str = "one", key: str = "6") -> ApprovalReco
     return asked
 
 
-def ended(driving: Driving, name: str = "one", key: str = "6") -> GroupRecord:
-    """Drive a group to its verdict."""
-    record = driving.group(name, key)
-    assert isinstance(record, GroupRecord)
-    return record
-
-
 def test_a_group_asks_before_anything_is_submitted(begin: Begin, fake: FakeProvisioner) -> None:
     driving = begin(site(AB, [asking("a")]))
     asked = waiting(driving)
@@ -75,7 +68,7 @@ def test_a_group_asks_before_anything_is_submitted(begin: Begin, fake: FakeProvi
     assert fake.submissions() == []
     assert waiting(driving) == asked, "a task that starts again asks the same"
     driving.store.approvals.answer(asked, ApprovalAnswer.APPROVED, "ann")
-    assert ended(driving).state is GroupState.SUCCESS
+    assert driving.finish("one").state is GroupState.SUCCESS
     assert [phase for phase, _ in fake.submissions()] == ["prepare_nodes", "deploy_nodes"]
 
 
@@ -95,7 +88,7 @@ def test_a_group_asks_before_its_verdict(begin: Begin, fake: FakeProvisioner) ->
     asked = waiting(driving)
     assert (asked.moment, asked.text, len(fake.submissions())) == ("after", "Is group one as it should be?", 2)
     driving.store.approvals.answer(asked, ApprovalAnswer.REFUSED, "ann", "the smoke test fails")
-    record = ended(driving)
+    record = driving.finish("one")
     assert (record.state, record.reason) == (GroupState.FAILURE, Reason.APPROVAL)
     (note,) = [
         event.message for event in driving.store.events.of_action(record.action_id) if event.kind == STEP_WARNING
@@ -106,8 +99,8 @@ def test_a_group_asks_before_its_verdict(begin: Begin, fake: FakeProvisioner) ->
 def test_a_refusal_submits_nothing_and_blocks_what_is_behind(begin: Begin, fake: FakeProvisioner) -> None:
     driving = begin(site(AB, [asking("a"), group("two", ["b"], after=["one"])]))
     driving.store.approvals.answer(waiting(driving), ApprovalAnswer.REFUSED, "ann")
-    assert ended(driving).reason is Reason.APPROVAL
-    assert ended(driving, "two").reason is Reason.DEPENDENCY
+    assert driving.finish("one").reason is Reason.APPROVAL
+    assert driving.finish("two").reason is Reason.DEPENDENCY
     assert fake.submissions() == []
 
 
@@ -115,21 +108,21 @@ def test_a_group_with_nothing_to_submit_asks_nobody(begin: Begin, fake: FakeProv
     groups = [group("first", ["a"]), asking("a"), asking("a", name="last", approval="after")]
     driving = begin(site(AB, groups))
     for name in ("first", "one", "last"):
-        assert ended(driving, name).state is GroupState.SUCCESS
+        assert driving.finish(name).state is GroupState.SUCCESS
     assert driving.store.approvals.of_action(driving.action.id) == []
 
 
 def test_a_group_that_fails_all_the_same_asks_nobody(begin: Begin, fake: FakeProvisioner) -> None:
     fake.script("a", "deploy", "fail")
     driving = begin(site(AB, [asking("a", approval="after")]))
-    assert ended(driving).reason is Reason.DEPLOY_CRITERIA
+    assert driving.finish("one").reason is Reason.DEPLOY_CRITERIA
     assert driving.store.approvals.of_action(driving.action.id) == []
 
 
 def test_a_group_that_a_person_has_cleared_asks_again(begin: Begin) -> None:
     driving = begin(site(AB, [asking("a")]))
     driving.store.approvals.answer(waiting(driving), ApprovalAnswer.REFUSED, "ann")
-    assert ended(driving).reason is Reason.APPROVAL
+    assert driving.finish("one").reason is Reason.APPROVAL
     again = waiting(driving, key="12")
     assert (again.attempt, again.answer) == (2, None)
 
@@ -176,7 +169,7 @@ def test_no_answer_in_time_is_a_refusal(begin: Begin, clock: FakeClock, event: d
     assert left is not None
     assert left <= timedelta(seconds=3000)
     assert record_answer(driving.store, asked, event).answer is ApprovalAnswer.TIMED_OUT
-    assert ended(driving).reason is Reason.APPROVAL
+    assert driving.finish("one").reason is Reason.APPROVAL
 
 
 def test_the_first_answer_stays(begin: Begin) -> None:

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import random
-from typing import Any
 
 import pytest
 
 from site_engine.actions.reports import reported_node
 from site_engine.operations.wait import StillRunning
-from site_store import ActionState, ApprovalAnswer, ApprovalRecord, AskedState, GroupRecord
+from site_store import ApprovalAnswer, ApprovalRecord, AskedState, GroupRecord
 from strategy_lib import simulate
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.phase import GroupState, Phase, Reason
+from strategy_lib.phase import GroupState, Reason
 from tests.integration.site_engine.test_groups_beside import Tasks
 from tests.support.driving import Begin, Driving
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
-from tests.support.sites import document, group, node, site
+from tests.support.sites import group, node, site
 
 NAMES = ["a", "b", "c", "d", "e"]
 FIVE = [node(name) for name in NAMES]
 BY_TWO = {**group("all", maximum_failed_nodes=1), "max_in_flight": 2}
 CANARIES = {**group("all", maximum_failed_nodes=1), "canary": 2}
-
-
-def finished(driving: Driving, key: str = "6", name: str = "all", **more: Any) -> GroupRecord:
-    """Drive a group to its verdict."""
-    record = driving.group(name, key, **more)
-    assert isinstance(record, GroupRecord)
-    return record
 
 
 def sent(fake: FakeProvisioner, since: int = 0) -> list[str]:
@@ -47,7 +38,7 @@ def message(driving: Driving, name: str) -> str | None:
 
 def test_rule_59_each_batch_is_a_provisioner_task_of_its_own(begin: Begin, fake: FakeProvisioner) -> None:
     driving = begin(site(FIVE, [BY_TWO]))
-    assert finished(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert sent(fake) == ["prepare a b", "deploy a b", "prepare c d", "deploy c d", "prepare e", "deploy e"]
     assert [one.round for one in driving.store.operations.of_action(driving.action.id)] == [0, 0, 1, 1, 2, 2]
     assert fake.double() == []
@@ -57,7 +48,7 @@ def test_rule_59_no_more_batches_begin_and_the_report_says_why(begin: Begin, fak
     for name in ("a", "b"):
         fake.script(name, "deploy", "flaky")
     driving = begin(site(FIVE, [BY_TWO]))
-    record = finished(driving)
+    record = driving.finish()
     assert (record.state, record.reason) == (GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
     assert sent(fake) == ["prepare a b", "deploy a b"]
     assert (record.counts["not_started"], record.counts["prepared"]) == (3, 2)
@@ -65,7 +56,7 @@ def test_rule_59_no_more_batches_begin_and_the_report_says_why(begin: Begin, fak
         "its deploy criteria can no longer be met: maximum_failed_nodes needs 1, and 2 is the best there can be"
     )
     # A person clears the group: what kept them is judged anew.
-    assert finished(driving, "8").state is GroupState.SUCCESS
+    assert driving.finish(key="8").state is GroupState.SUCCESS
     assert sent(fake)[2:5] == ["destroy a b", "prepare a b", "deploy a b"]
     assert message(driving, "e") is None
 
@@ -73,7 +64,7 @@ def test_rule_59_no_more_batches_begin_and_the_report_says_why(begin: Begin, fak
 def test_rule_59_canaries_are_deployed_first_and_tell_why_the_rest_is_not(begin: Begin, fake: FakeProvisioner) -> None:
     fake.script("b", "deploy", "flaky")
     driving = begin(site(FIVE, [CANARIES, group("later", ["c"], critical=False)]))
-    record = finished(driving)
+    record = driving.finish()
     assert (record.state, record.reason, record.criteria) == (GroupState.FAILURE, Reason.CANARY, ())
     assert sent(fake) == ["prepare a b", "deploy a b"]
     assert driving.states() == {"a": "success", "b": "failure", **dict.fromkeys("cde", "not_started")}
@@ -81,10 +72,10 @@ def test_rule_59_canaries_are_deployed_first_and_tell_why_the_rest_is_not(begin:
     assert said is not None
     assert said == "the canaries failed: b (Error deploying node b)"
     # Rule 11: what this group has not begun is another's to send.
-    assert finished(driving, name="later").state is GroupState.SUCCESS
+    assert driving.finish("later").state is GroupState.SUCCESS
     # Rule 23: the canary that is not done goes first; the rest follows it.
     before = len(fake.submissions())
-    assert finished(driving, "8").state is GroupState.SUCCESS
+    assert driving.finish(key="8").state is GroupState.SUCCESS
     assert sent(fake, before) == ["destroy b", "prepare b", "deploy b", "prepare d e", "deploy d e"]
 
 
@@ -95,7 +86,7 @@ def test_rule_26_and_23_a_batch_is_rejoined_by_the_process_that_comes_back(begin
     assert isinstance(driving.group("all"), StillRunning)
     fake.release_stuck()
     driving.patience = 60.0
-    assert finished(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert len(fake.submissions()) == 6
     assert fake.double() == []
 
@@ -105,42 +96,8 @@ def test_rule_11_failed_deployments_are_released_first_and_stay_in_their_batch(
 ) -> None:
     driving = begin(site(FIVE[:3], [BY_TWO]))
     fake.set_status("b", "Failed deployment")
-    assert finished(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert sent(fake) == ["destroy b", "prepare a b", "deploy a b", "prepare c", "deploy c"]
-
-
-def test_rule_21_what_is_as_wanted_is_in_no_batch(begin: Begin, fake: FakeProvisioner) -> None:
-    driving = begin(site(FIVE[:2], [group("all")]))
-    finished(driving)
-    driving.store.actions.close(driving.action.id, ActionState.SUCCESS, "done")
-    driving = begin(site(FIVE, [{**CANARIES, "max_in_flight": 2, "canary": 1}]), "run-2", update={})
-    before = len(fake.submissions())
-    assert finished(driving).state is GroupState.SUCCESS
-    assert sent(fake, before) == ["prepare c", "deploy c", "prepare d e", "deploy d e"]
-
-
-@pytest.mark.parametrize("most", [pytest.param("40%", marks=pytest.mark.endurance), 2])
-def test_a_redeploy_keeps_the_smaller_bound(begin: Begin, fake: FakeProvisioner, most: int | str) -> None:
-    first = begin(site(FIVE, [group("all")]))
-    finished(first)
-    first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
-    changed = [{**one, "data": {**one["data"], "kernel": "new"}} for one in FIVE]
-    rolled = {**group("all"), "allow_redeploy": True, "max_unavailable": 3, "max_in_flight": most}
-    driving, before = begin(site(changed, [rolled]), "run-2", update={}), len(fake.submissions())
-    assert finished(driving).state is GroupState.SUCCESS
-    assert [each for each in sent(fake, before) if "destroy" in each] == ["destroy a b", "destroy c d", "destroy e"]
-
-
-def test_rule_58_canaries_are_asked_before_the_rest_begins(begin: Begin, fake: FakeProvisioner) -> None:
-    asks = site(FIVE[:3], [{**CANARIES, "canary": 1, "ready": {"timeout": 1}}])
-    settings = {"node_states": {"health_url": "http://{address:oob}:9650/state"}}
-    driving = begin(f"{asks}---\n{json.dumps(document('slipway/SiteSettings/v1', 'settings', settings))}\n")
-    record = finished(driving)
-    assert record.reason is Reason.CANARY, "nobody answers"
-    assert sent(fake) == ["prepare a", "deploy a"]
-    operations = driving.store.operations.of_action(driving.action.id)
-    assert [one.phase for one in operations] == [Phase.PREPARE, Phase.DEPLOY, Phase.READY]
-    assert driving.states() == {"a": "failure", "b": "not_started", "c": "not_started"}
 
 
 @pytest.mark.parametrize(("moment", "submitted"), [("before", 0), ("after", 6)])
@@ -150,27 +107,8 @@ def test_a_group_in_batches_asks_once(begin: Begin, fake: FakeProvisioner, momen
     assert isinstance(asked, ApprovalRecord)
     assert len(fake.submissions()) == submitted
     driving.store.approvals.answer(asked, ApprovalAnswer.APPROVED, "ann")
-    assert finished(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert len(fake.submissions()) == 6
-
-
-def test_rule_44_the_rest_follows_a_canary_that_succeeds_at_its_second_try(begin: Begin, fake: FakeProvisioner) -> None:
-    fake.script("a", "deploy", "flaky")
-    driving = begin(site(FIVE[:3], [{**BY_TWO, "canary": 1, "retries": {"deploy": 1}}]))
-    assert finished(driving).state is GroupState.SUCCESS
-    again = ["destroy a", "prepare a", "deploy a"]
-    assert sent(fake) == ["prepare a", "deploy a", *again, "prepare b c", "deploy b c"]
-
-
-def test_rule_39_nodes_that_wait_for_others_are_in_their_batch_or_a_later_one(
-    begin: Begin, fake: FakeProvisioner
-) -> None:
-    waiting = {**node("a"), "metadata": {"name": "a", "depends_on_nodes": ["e"]}}
-    fake.script("e", "deploy", "fail")
-    driving = begin(site([waiting, *FIVE[1:]], [{**group("all"), "max_in_flight": 2, "canary": 1}]))
-    assert finished(driving).state is GroupState.SUCCESS
-    assert sent(fake) == ["prepare b", "deploy b", "prepare c d", "deploy c d", "prepare a e", "deploy e"]
-    assert driving.states() == {"a": "prepared", **dict.fromkeys("bcd", "success"), "e": "failure"}
 
 
 def test_rule_51_a_node_out_of_use_is_no_canary(begin: Begin, fake: FakeProvisioner) -> None:
@@ -179,7 +117,7 @@ def test_rule_51_a_node_out_of_use_is_no_canary(begin: Begin, fake: FakeProvisio
         "alpha", ["a"], AskedState(NodeAvailability.MAINTENANCE, "disk", force=True), "ann"
     )
     assert changed.change.modified
-    assert finished(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert sent(fake) == ["prepare b", "deploy b", "prepare c d", "deploy c d"]
     said = message(driving, "a")
     assert said is not None
@@ -230,7 +168,7 @@ def test_rule_59_a_run_does_what_the_rehearsal_said(begin: Begin, fake: FakeProv
     said = simulate({"groups": groups}, [{"name": name} for name in names], outcomes)
     driving = begin(site([node(name) for name in names], groups))
     for name in said["order"]:
-        record = finished(driving, name=name)
+        record = driving.finish(name)
         assert (str(record.state), record.reason) == (said["groups"][name]["state"], said["groups"][name]["reason"])
     wanted = [f"{one['phase']} {' '.join(one['nodes'])}" for one in said["submissions"]]
     # The rehearsal knows nothing of what the provisioner's list says: failed deployments are released first.

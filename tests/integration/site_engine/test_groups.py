@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,9 +11,9 @@ from provisioner_client.designs import DesignSource
 from site_engine.actions.reports import reported_node
 from site_engine.kinds import STEP_WARNING
 from site_engine.operations.wait import StillRunning
-from site_store import ActionState, Claim, GroupRecord, StoreError
+from site_store import ActionState, Claim, Operation, StoreError
 from strategy_lib.phase import GroupState, Phase, Reason
-from tests.support.driving import Begin
+from tests.support.driving import Begin, Driving
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
 from tests.support.sites import group, node, site
@@ -20,11 +21,22 @@ from tests.support.sites import group, node, site
 ABC = [node("a"), node("b"), node("c")]
 
 
+def intended(
+    driving: Driving, name: str = "all", nodes: Sequence[str] = "abc", seconds: float = 0.0, *, sending: bool = False
+) -> Operation:
+    """Leave a prepare as a process does that dies with the right to submit it, before it sends it or while it does."""
+    operations, action = driving.store.operations, driving.action
+    begun = driving.store.groups.open_attempt(action.id, name, "6")
+    claim = Claim(action.id, action.site, name, begun.attempt, Phase.PREPARE, tuple(nodes), driving.design_ref)
+    operation = operations.begin(claim)
+    assert operations.acquire_lease(operation.op, "another process", seconds, sending=sending)
+    return operation
+
+
 def test_rule_11_a_shared_node_is_sent_once_by_the_first_group(begin: Begin, fake: FakeProvisioner) -> None:
     driving = begin(site(ABC, [group("one", ["a", "b"]), group("two", ["b", "c"], minimum_successful_nodes=2)]))
     driving.group("one")
-    record = driving.group("two")
-    assert isinstance(record, GroupRecord)
+    record = driving.finish("two")
     assert record.state is GroupState.SUCCESS
     assert [nodes for _, nodes in fake.submissions()] == [["a", "b"], ["a", "b"], ["c"], ["c"]]
 
@@ -32,8 +44,7 @@ def test_rule_11_a_shared_node_is_sent_once_by_the_first_group(begin: Begin, fak
 def test_rule_13_a_node_that_nobody_mentions_is_unknown(begin: Begin, fake: FakeProvisioner) -> None:
     fake.script("b", "prepare", "unreported")
     driving = begin(site(ABC, [group("all", critical=False, maximum_failed_nodes=0)]))
-    record = driving.group("all")
-    assert isinstance(record, GroupRecord)
+    record = driving.finish("all")
     assert (record.state, record.reason) == (GroupState.FAILURE, Reason.PREPARE_CRITERIA)
     assert driving.states() == {"a": "prepared", "b": "unknown", "c": "prepared"}
 
@@ -52,28 +63,9 @@ def test_rule_14_a_task_that_outruns_its_timeout_leaves_unknown_nodes(begin: Beg
     assert isinstance(driving.group("all"), StillRunning)
     assert [one.status_name for one in fake.nodes().values()] == ["Ready", "Commissioning", "Ready"]
     driving.timeout, driving.patience = 0.0, 60.0
-    record = driving.group("all")
-    assert isinstance(record, GroupRecord)
+    record = driving.finish("all")
     assert record.reason is Reason.PREPARE_CRITERIA
     assert driving.states() == {"a": "prepared", "b": "unknown", "c": "prepared"}
-
-
-def test_rule_18_unmet_prepare_criteria_skip_deploy(begin: Begin, fake: FakeProvisioner) -> None:
-    fake.script("a", "prepare", "fail")
-    driving = begin(site(ABC, [group("all", percent_successful_nodes=100)]))
-    driving.group("all")
-    assert [action for action, _ in fake.submissions()] == ["prepare_nodes"]
-    assert driving.states() == {"a": "failure", "b": "prepared", "c": "prepared"}
-
-
-def test_rule_09_a_group_after_a_failed_one_fails_and_submits_nothing(begin: Begin, fake: FakeProvisioner) -> None:
-    fake.script("a", "prepare", "fail")
-    driving = begin(site(ABC, [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"], after=["one"])]))
-    driving.group("one")
-    record = driving.group("two")
-    assert isinstance(record, GroupRecord)
-    assert (record.state, record.reason) == (GroupState.FAILURE, Reason.DEPENDENCY)
-    assert driving.states()["b"] == "not_started"
 
 
 def test_rule_23_a_task_that_starts_again_rejoins_what_is_under_way(begin: Begin, fake: FakeProvisioner) -> None:
@@ -87,8 +79,7 @@ def test_rule_23_a_task_that_starts_again_rejoins_what_is_under_way(begin: Begin
     assert again.provisioner_task == waiting.provisioner_task
     fake.release_stuck()
     driving.patience = 60
-    record = driving.group("all")
-    assert isinstance(record, GroupRecord)
+    record = driving.finish("all")
     assert record.state is GroupState.SUCCESS
     assert len(fake.submissions()) == 2
     assert fake.double() == []
@@ -97,14 +88,11 @@ def test_rule_23_a_task_that_starts_again_rejoins_what_is_under_way(begin: Begin
 def test_rule_23_clearing_a_failed_group_tries_what_is_not_done(begin: Begin, fake: FakeProvisioner) -> None:
     fake.script("a", "deploy", "flaky")
     driving = begin(site(ABC, [group("all", percent_successful_nodes=100)]))
-    first = driving.group("all", "6")
-    assert isinstance(first, GroupRecord)
+    first = driving.finish("all", "6")
     assert first.reason is Reason.DEPLOY_CRITERIA
-    same = driving.group("all", "6")
-    assert isinstance(same, GroupRecord)
+    same = driving.finish("all", "6")
     assert same.reason is Reason.DEPLOY_CRITERIA, "a retry by Airflow is not another attempt"
-    cleared = driving.group("all", "8")
-    assert isinstance(cleared, GroupRecord)
+    cleared = driving.finish("all", "8")
     assert (cleared.state, cleared.attempt) == (GroupState.SUCCESS, 2)
     assert fake.submissions()[2:] == [
         ("destroy_nodes", ["a"]),
@@ -117,8 +105,7 @@ def test_rule_23_clearing_a_failed_group_tries_what_is_not_done(begin: Begin, fa
 def test_rule_23_a_succeeded_group_that_is_cleared_submits_nothing(begin: Begin, fake: FakeProvisioner) -> None:
     driving = begin(site(ABC, [group("all")]))
     driving.group("all", "6")
-    record = driving.group("all", "8")
-    assert isinstance(record, GroupRecord)
+    record = driving.finish("all", "8")
     assert (record.state, record.attempt) == (GroupState.SUCCESS, 1)
     assert len(fake.submissions()) == 2
 
@@ -133,8 +120,7 @@ def test_rule_14_a_late_result_is_recorded_before_anything_is_submitted_again(
     assert driving.states()["b"] == "unknown"
     fake.release_stuck()
     driving.timeout = 30.0
-    record = driving.group("all", "8")
-    assert isinstance(record, GroupRecord)
+    record = driving.finish("all", "8")
     assert record.state is GroupState.SUCCESS
     assert [task for task in fake.submissions() if task[0] == "prepare_nodes"] == [
         ("prepare_nodes", ["a", "b", "c"])
@@ -152,8 +138,7 @@ def test_rule_24_a_node_held_by_an_older_task_is_left_out_and_forced_in(begin: B
     assert driving.states()["b"] == "unknown"
     second = begin(text, "run-2")
     second.timeout, second.patience = 1.0, 30.0
-    record = second.group("all")
-    assert isinstance(record, GroupRecord)
+    record = second.finish("all")
     assert record.state is GroupState.FAILURE
     assert second.states()["b"] == "not_started"
     assert "b" not in {name for _, nodes in fake.submissions()[1:] for name in nodes}
@@ -206,8 +191,7 @@ def test_rule_14_ones_own_task_that_died_is_not_waited_for_to_its_timeout(
     # As after a long time in the triggerer.
     clock.sleep(600.0)
     driving.timeout, driving.patience = 3600.0, 60.0
-    record = driving.group("all")
-    assert isinstance(record, GroupRecord)
+    record = driving.finish("all")
     assert record.reason is Reason.PREPARE_CRITERIA
     assert driving.states() == {"a": "prepared", "b": "unknown", "c": "prepared"}
     assert driving.store.operations.unfinished("alpha") == []
@@ -224,8 +208,8 @@ def test_rule_24_only_a_group_with_something_to_send_waits_for_older_tasks(begin
     second = begin(text, "run-2")
     second.store.groups.interrupt(second.action.id, "one")
     second.timeout = 600.0
-    record = second.group("two")
-    assert isinstance(record, GroupRecord), "it fails by its dependency, and b is not asked for"
+    # It fails by its dependency, and b is not asked for.
+    record = second.finish("two")
     assert record.reason is Reason.DEPENDENCY
 
 
@@ -252,9 +236,7 @@ def test_rule_11_a_group_leaves_alone_what_another_group_is_doing(begin: Begin, 
     assert isinstance(driving.group("one"), StillRunning), "the provisioner does one thing after the other"
     fake.release_stuck()
     driving.patience = 60.0
-    one, two = driving.group("one"), driving.group("two")
-    assert isinstance(one, GroupRecord)
-    assert isinstance(two, GroupRecord)
+    one, two = driving.finish("one"), driving.finish("two")
     assert (one.state, two.state) == (GroupState.SUCCESS, GroupState.SUCCESS)
     sent = fake.submissions()
     assert sorted(sent) == sorted(
@@ -282,10 +264,7 @@ def test_rule_12_what_was_never_sent_is_not_looked_for(begin: Begin, fake: FakeP
     """The list of all tasks that the provisioner ever had may take minutes."""
     driving = begin(site(ABC, [group("one", ["a"]), group("two", ["b", "c"])]))
     driving.group("one")
-    begun = driving.store.groups.open_attempt(driving.action.id, "two", "6")
-    arguments = (driving.action.id, driving.action.site, "two", begun.attempt, Phase.PREPARE, ["b", "c"])
-    intended = driving.store.operations.begin(Claim(*arguments, driving.design_ref))
-    assert driving.store.operations.acquire_lease(intended.op, "a process that died before it sent anything", 0.0)
+    intended(driving, "two", ["b", "c"])
     driving.group("two")
     assert driving.states() == {"a": "success", "b": "success", "c": "success"}
     assert fake.looks == 0
@@ -296,15 +275,10 @@ def test_rule_12_what_a_dead_process_may_have_sent_is_looked_for(
     begin: Begin, fake: FakeProvisioner, taken: bool
 ) -> None:
     driving = begin(site(ABC, [group("all")]))
-    begun = driving.store.groups.open_attempt(driving.action.id, "all", "6")
-    arguments = (driving.action.id, driving.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b", "c"])
-    intended = driving.store.operations.begin(Claim(*arguments, driving.design_ref))
-    assert driving.store.operations.acquire_lease(
-        intended.op, "a process that was killed while it sent", 0.0, sending=True
-    )
+    operation = intended(driving, sending=True)
     if taken:
-        phase, nodes = Phase.PREPARE, intended.nodes
-        fake.submit(phase, DesignSource(driving.design_ref), nodes, intended.reference, sent_ago=None)
+        phase, nodes = Phase.PREPARE, operation.nodes
+        fake.submit(phase, DesignSource(driving.design_ref), nodes, operation.reference, sent_ago=None)
     driving.group("all")
     assert len(fake.submissions()) == 2
     assert fake.looks >= 1
@@ -314,12 +288,7 @@ def test_rule_12_what_a_dead_process_may_have_sent_is_looked_for(
 def test_rule_24_what_a_stopped_action_never_sent_holds_nothing(begin: Begin, fake: FakeProvisioner) -> None:
     text = site(ABC, [group("all")])
     driving = begin(text)
-    begun = driving.store.groups.open_attempt(driving.action.id, "all", "6")
-    arguments = (driving.action.id, driving.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b", "c"])
-    intended = driving.store.operations.begin(Claim(*arguments, driving.design_ref))
-    assert driving.store.operations.acquire_lease(
-        intended.op, "a process that still had the right when its action was stopped", 600.0
-    )
+    intended(driving, seconds=600.0)
     driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "cancelled")
     second = begin(text, "run-2")
     second.group("all")
@@ -333,18 +302,13 @@ def test_rule_24_what_a_stopped_action_may_have_sent_is_waited_for_while_it_may_
 ) -> None:
     text = site(ABC, [group("all", maximum_failed_nodes=0)])
     driving = begin(text)
-    begun = driving.store.groups.open_attempt(driving.action.id, "all", "6")
-    arguments = (driving.action.id, driving.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b", "c"])
-    intended = driving.store.operations.begin(Claim(*arguments, driving.design_ref))
-    assert driving.store.operations.acquire_lease(
-        intended.op, "a process that was killed while it sent", 0.0, sending=True
-    )
+    operation = intended(driving, sending=True)
     driving.store.actions.close(driving.action.id, ActionState.CANCELLED, "killed")
     second = begin(text, "run-2")
     if taken:
         fake.script("b", "prepare", "stuck")
-        phase, nodes = Phase.PREPARE, intended.nodes
-        fake.submit(phase, DesignSource(driving.design_ref), nodes, intended.reference, sent_ago=None)
+        phase, nodes = Phase.PREPARE, operation.nodes
+        fake.submit(phase, DesignSource(driving.design_ref), nodes, operation.reference, sent_ago=None)
     else:
         # Or the list is empty, which proves nothing.
         fake.submit(Phase.VERIFY_SITE, DesignSource(driving.design_ref), None, "slipway-other-1", sent_ago=None)
@@ -366,8 +330,7 @@ def test_an_action_that_lost_its_site_submits_nothing(begin: Begin, fake: FakePr
 def test_a_refused_submission_fails_its_nodes_with_the_provisioners_words(begin: Begin, fake: FakeProvisioner) -> None:
     long_name = "n" * 33
     driving = begin(site([node(long_name)], [group("all", minimum_successful_nodes=1)]))
-    record = driving.group("all")
-    assert isinstance(record, GroupRecord)
+    record = driving.finish("all")
     assert record.reason is Reason.PREPARE_CRITERIA
     (tasks,) = driving.store.tasks.of_nodes(driving.action.id)
     assert "32 characters" in (tasks.prepare.error or "")

@@ -16,7 +16,7 @@ from provisioner_client.simulator.maas.simulation import MaasSimulation
 from site_engine.controller.follow import follow_site
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import OperationRun
-from site_store import ActionState, GroupRecord, SiteStore
+from site_store import ActionState, SiteStore
 from strategy_lib.phase import GroupState
 from tests.support.driving import Driving, begin_with
 from tests.support.fake_clock import FakeClock
@@ -88,8 +88,7 @@ def done(admin: Admin) -> list[tuple[int, int]]:
 
 def test_a_group_is_prepared_and_deployed(begun: Begun, admin: Admin) -> None:
     driving = begun()
-    ended = driving.group("all")
-    assert isinstance(ended, GroupRecord)
+    ended = driving.finish("all")
     assert ended.state is GroupState.SUCCESS
     assert driving.states() == dict.fromkeys(NAMES, "success")
     assert done(admin) == [(1, 1), (1, 1)]
@@ -99,8 +98,7 @@ def test_what_was_imported_is_deployed_as_it_is(begun: Begun, admin: Admin, wire
     """Also machines of which nothing is known but their names, as MAAS has them before it commissions them."""
     files = imported_files("site", client().inventory().machines)
     driving = begun("".join(files.values()))
-    ended = driving.group("default")
-    assert isinstance(ended, GroupRecord)
+    ended = driving.finish("default")
     assert ended.state is GroupState.SUCCESS
     assert driving.states() == dict.fromkeys(NAMES, "success")
     assert done(admin) == [(1, 1), (1, 1)]

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from site_engine.trees.nodes import action_nodes, node_history
-from site_store import ActionState, GroupRecord, SiteStore
+from site_store import ActionState, SiteStore
 from site_store.tables import node as node_table
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving
@@ -19,13 +19,6 @@ from tests.support.sites import group, node, site
 T = TypeVar("T")
 NAMES = [f"n{number:02}" for number in range(20)]
 SENT = {"destroy_nodes": "destroy", "prepare_nodes": "prepare", "deploy_nodes": "deploy"}
-
-
-def finished(driving: Driving, name: str = "all", key: str = "6", **more: Any) -> GroupRecord:
-    """Drive a group to its verdict."""
-    record = driving.group(name, key, **more)
-    assert isinstance(record, GroupRecord)
-    return record
 
 
 def sent(fake: FakeProvisioner, since: int = 0) -> list[tuple[str, str]]:
@@ -45,7 +38,7 @@ FIVE += [node("gw2")]
 
 def test_rule_39_dependants_are_deployed_when_what_they_wait_for_is_done(begin: Begin, fake: FakeProvisioner) -> None:
     driving = begin(site([node("gw"), node("a"), node("b")], [GATE]))
-    assert finished(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert sent(fake) == [("prepare", "a b gw"), ("deploy", "gw"), ("deploy", "a b")]
     deploys = [one for one in driving.store.operations.of_action(driving.action.id) if one.phase is Phase.DEPLOY]
     assert [one.round for one in deploys] == [0, 1]
@@ -65,7 +58,7 @@ def test_rule_39_a_node_that_waits_for_another_says_for_which(
         return begun(*arguments, **more)
 
     monkeypatch.setattr(driving.store.operations, "begin", watched)
-    finished(driving)
+    driving.finish()
     first, gateway, rest = said
     assert first == {name: ["waits until it is prepared"] for name in ("a", "b", "gw")}
     assert gateway == {"a": ["waits for gw"], "b": ["waits for gw"], "gw": []}
@@ -76,11 +69,11 @@ def test_rule_39_a_node_that_waits_for_another_says_for_which(
 def test_rule_39_only_dependants_of_a_failed_node_are_held(begin: Begin, fake: FakeProvisioner) -> None:
     fake.script("gw2", "deploy", "fail")
     driving = begin(site(FIVE, [group("all", percent_successful_nodes=100)]))
-    record = finished(driving)
+    record = driving.finish()
     assert (record.state, record.reason) == (GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
     assert driving.states() == dict.fromkeys(("a", "b", "gw"), "success") | {"gw2": "failure", "x": "prepared"}
     assert str(message(driving, "x")).startswith("waits for gw2, which failed: ")
-    again = finished(driving, key="8")
+    again = driving.finish(key="8")
     assert again.state is GroupState.FAILURE
     assert ("deploy", "gw2") in sent(fake, 2), "a person had it tried again"
     assert fake.double() == []
@@ -91,8 +84,8 @@ def test_rule_39_across_groups_the_error_is_told_in_full(begin: Begin, fake: Fak
     groups = [{**group("workers", ["a", "b"]), "depends_on_nodes": ["gw"]}, group("gateways", ["gw"])]
     driving = begin(site([node("gw"), node("a"), node("b")], groups))
     assert [one.name for one in driving.store.groups.of_action(driving.action.id)] == ["gateways", "workers"]
-    finished(driving, "gateways")
-    assert finished(driving, "workers").state is GroupState.SUCCESS, "it has no criteria, and its dependency is no edge"
+    driving.finish("gateways")
+    assert driving.finish("workers").state is GroupState.SUCCESS, "it has no criteria, and its dependency is no edge"
     failed = message(driving, "gw")
     assert failed
     assert message(driving, "a") == f"waits for gw, which failed: {failed}"
@@ -102,16 +95,16 @@ def test_rule_39_across_groups_the_error_is_told_in_full(begin: Begin, fake: Fak
 def test_rule_39_a_node_outside_the_action_is_met_if_it_is_done(begin: Begin, fake: FakeProvisioner) -> None:
     nodes = [node("gw"), node("a"), {**node("b"), "metadata": {"name": "b", "depends_on_nodes": ["gw"]}}]
     first = begin(site(nodes, [group("all", ["gw"])]))
-    finished(first)
+    first.finish()
     first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
     second = begin(site(nodes, [group("all", ["b"])]), "run-2", update={})
-    assert finished(second).state is GroupState.SUCCESS
+    assert second.finish().state is GroupState.SUCCESS
     assert second.states()["b"] == "success"
     second.store.actions.close(second.action.id, ActionState.SUCCESS, "done")
     fake.set_status("gw", "Ready")
     fake.set_status("b", "Ready")
     third = begin(site(nodes, [group("all", ["b"])]), "run-3", update={})
-    finished(third)
+    third.finish()
     assert message(third, "b") == "waits for gw, which is not done as wanted, and not in this action"
 
 
@@ -122,7 +115,7 @@ def test_rule_44_failed_nodes_are_tried_again_and_say_so(begin: Begin, fake: Fak
     driving = begin(
         site([node("a"), node("b"), node("c")], [{**group("all", percent_successful_nodes=100), **retries}])
     )
-    assert finished(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert sent(fake) == [
         ("prepare", "a b c"),
         ("prepare", "b"),
@@ -156,9 +149,9 @@ def test_rule_44_a_node_that_is_deployed_and_failed_is_destroyed_before_it_is_tr
     retried = {**group("all", ["a"], percent_successful_nodes=100), "retries": {"deploy": 1}}
     kept = {**group("kept", ["b"], critical=False), "retries": {"deploy": 1}, "release_failed": False}
     driving = begin(site([node("a"), node("b")], [retried, kept]))
-    assert finished(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert [action for action, _ in sent(fake)] == ["prepare", "deploy", "destroy", "prepare", "deploy"]
-    finished(driving, "kept")
+    driving.finish("kept")
     assert [action for action, names in sent(fake) if names == "b"] == ["prepare", "deploy"]
     assert fake.double() == []
 
@@ -166,18 +159,9 @@ def test_rule_44_a_node_that_is_deployed_and_failed_is_destroyed_before_it_is_tr
 def test_rule_44_a_retry_destroys_nothing_that_was_deployed_before_us(begin: Begin, fake: FakeProvisioner) -> None:
     fake.set_status("a", "Deployed")
     driving = begin(site([node("a")], [{**group("all"), "retries": {"deploy": 1}}]))
-    finished(driving, redo_done=True)
+    driving.finish(redo_done=True)
     assert "destroy" not in [action for action, _ in sent(fake)]
     assert driving.states() == {"a": "failure"}
-
-
-def test_rule_44_retries_end(begin: Begin, fake: FakeProvisioner) -> None:
-    fake.script("a", "deploy", "fail")
-    criteria = group("all", percent_successful_nodes=100)
-    driving = begin(site([node("a"), node("b")], [{**criteria, "retries": {"deploy": 2}}]))
-    record = finished(driving)
-    assert (record.state, record.reason) == (GroupState.FAILURE, Reason.DEPLOY_CRITERIA)
-    assert [nodes for action, nodes in sent(fake) if action == "deploy"] == ["a b", "a", "a"]
 
 
 def deployed(
@@ -185,7 +169,7 @@ def deployed(
 ) -> tuple[Driving, int]:
     """Deploy a site, change what makes all its nodes, and begin an update; return it, and how much was submitted."""
     first = begin(site(nodes, [group("all")]))
-    finished(first)
+    first.finish()
     assert set(first.states().values()) == {"success"}
     first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
     changed = [{**one, "data": {**one["data"], "kernel": "new"}} for one in nodes]
@@ -218,7 +202,7 @@ def most_away(submissions: list[tuple[str, str]], bad: set[str]) -> int:
 def test_a_rack_is_redeployed_four_at_a_time(begin: Begin, fake: FakeProvisioner) -> None:
     driving, before = deployed(begin, fake, [node(name) for name in NAMES], RACK)
     fake.script("n02", "deploy", "fail")
-    assert finished(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     submissions = sent(fake, before)
     assert most_away(submissions, {"n02"}) == 4
     assert [len(names.split()) for action, names in submissions if action == "destroy"] == [4, 3, 3, 3, 3, 3, 1]
@@ -226,22 +210,9 @@ def test_a_rack_is_redeployed_four_at_a_time(begin: Begin, fake: FakeProvisioner
     assert fake.double() == []
 
 
-def test_a_bad_image_stops_after_the_first_batch_and_the_rest_serves(begin: Begin, fake: FakeProvisioner) -> None:
-    driving, before = deployed(begin, fake, [node(name) for name in NAMES], RACK)
-    for name in NAMES:
-        fake.script(name, "deploy", "fail")
-    assert finished(driving).state is GroupState.FAILURE
-    assert [action for action, _ in sent(fake, before)] == ["destroy", "prepare", "deploy"]
-    assert [node.status_name for name, node in fake.nodes().items() if name not in NAMES[:4]] == ["Deployed"] * 16
-    left = driving.store.tasks.withheld(driving.action.id)
-    assert sorted(left) == NAMES[4:]
-    why = "stays as it is: as many nodes are away as may be: 4 failed (n00, n01, n02, n03)"
-    assert left["n04"].endswith(why)
-
-
 def test_without_leave_a_changed_node_is_not_touched(begin: Begin, fake: FakeProvisioner) -> None:
     driving, before = deployed(begin, fake, [node("a"), node("b")], group("all"))
-    finished(driving)
+    driving.finish()
     assert sent(fake, before) == []
     assert all("needs redeploy" in why for why in driving.store.tasks.withheld(driving.action.id).values())
 
@@ -252,12 +223,12 @@ def test_rule_37_a_deployed_node_that_is_asked_for_again_is_redeployed_where_tha
 ) -> None:
     text = site([node("a"), node("b")], [{**group("all", percent_successful_nodes=50), "allow_redeploy": leave}])
     first = begin(text)
-    finished(first)
+    first.finish()
     first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
     first.store.wishes.touch("alpha", ["a"], "bob")
     before = len(fake.submissions())
     driving = begin(text, "run-2", update={})
-    finished(driving)
+    driving.finish()
     assert sent(fake, before) == ([("destroy", "a"), ("prepare", "a"), ("deploy", "a")] if leave else [])
     left = driving.store.tasks.withheld(driving.action.id)
     assert left == {} if leave else "asked for again at version 2: it needs redeploy" in left["a"]
@@ -267,7 +238,7 @@ def test_rule_37_where_all_feedback_is_lost_nothing_that_serves_is_touched(begin
     nodes = [node("a"), node("b"), node("c")]
     rolling = {**group("all", percent_successful_nodes=30), "allow_redeploy": True}
     first = begin(site(nodes, [rolling]))
-    finished(first)
+    first.finish()
     first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
     declared = ("site", "name", "wanted_revision", "wanted_digest", "wanted_version", "rack")
     feedback = {
@@ -279,7 +250,7 @@ def test_rule_37_where_all_feedback_is_lost_nothing_that_serves_is_touched(begin
     fake.set_status("c", "Ready")
     before = len(fake.submissions())
     second = begin(site(nodes, [rolling]), "run-2", update={"allow_redeploy": True})
-    finished(second)
+    second.finish()
     assert sent(fake, before) == [("prepare", "c"), ("deploy", "c")]
     left = second.store.tasks.withheld(second.action.id)
     assert left.keys() == {"a", "b"}
@@ -287,35 +258,9 @@ def test_rule_37_where_all_feedback_is_lost_nothing_that_serves_is_touched(begin
     second.store.actions.close(second.action.id, ActionState.SUCCESS, "done")
     second.store.wishes.adopt("alpha", ["a", "b"], "ann")
     third = begin(site(nodes, [rolling]), "run-3", update={"allow_redeploy": True})
-    assert finished(third).state is GroupState.SUCCESS
+    assert third.finish().state is GroupState.SUCCESS
     assert len(fake.submissions()) == before + 2
     assert set(third.states().values()) == {"success"}
-
-
-@pytest.mark.endurance
-def test_rule_37_new_nodes_make_room_where_nobody_says_how_many_may_be_away(
-    begin: Begin, fake: FakeProvisioner
-) -> None:
-    """10 nodes of which 8 are enough: with the new one 2 may be away; without it, where it fails, 1."""
-    nodes = [node(name) for name in NAMES[:10]]
-    for bad, batches in ((False, [2, 2, 2, 2, 1]), (True, [1] * 9)):
-        run, new = ("bad", NAMES[9]) if bad else ("good", NAMES[9])
-        name = f"alpha-{run}"
-        first = begin(site(nodes[:9], [group("all")]), f"{run}-1", name)
-        finished(first)
-        first.store.actions.close(first.action.id, ActionState.SUCCESS, "done")
-        changed = [{**one, "data": {**one["data"], "kernel": "new"}} for one in nodes]
-        rolling = {**group("all", percent_successful_nodes=80), "allow_redeploy": True}
-        before = len(fake.submissions())
-        if bad:
-            fake.script(new, "deploy", "fail")
-        driving = begin(site(changed, [rolling]), f"{run}-2", name, update={})
-        assert finished(driving).state is GroupState.SUCCESS
-        submissions = sent(fake, before)
-        assert submissions[0] == ("prepare", new)
-        assert [len(names.split()) for action, names in submissions if action == "destroy"] == batches
-        for one in NAMES[:10]:
-            fake.set_status(one, "Ready")
 
 
 def test_rule_37_a_rack_keeps_its_bounds_in_a_wider_group(begin: Begin, fake: FakeProvisioner) -> None:
@@ -323,7 +268,7 @@ def test_rule_37_a_rack_keeps_its_bounds_in_a_wider_group(begin: Begin, fake: Fa
     driving, before = deployed(begin, fake, nodes, group("first", critical=False), WIDE, BAD_RACK)
     fake.script("n01", "deploy", "fail")
     for name in ("first", "wide", "rack"):
-        finished(driving, name)
+        driving.finish(name)
     submissions = sent(fake, before)
     assert [names for action, names in submissions if action == "destroy"] == ["n00 n01", "n03", "n04", "n05"]
     left = driving.store.tasks.withheld(driving.action.id)
@@ -370,7 +315,7 @@ def test_a_redeploy_goes_on_after_every_crash(
     kills = 0
     while True:
         try:
-            record = finished(driving)
+            record = driving.finish()
         except Killed:
             kills += 1
             assert kills < 100

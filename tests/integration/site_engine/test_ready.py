@@ -12,7 +12,7 @@ import pytest
 
 from site_engine.operations import readiness
 from site_engine.operations.readiness import Answer, StillAsking, ask_in_turn
-from site_store import ActionState, GroupRecord, OperationStatus
+from site_store import ActionState, OperationStatus
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
@@ -77,16 +77,10 @@ def known_of(driving: Driving, name: str) -> NodeRow:
     return next(record for record in driving.store.nodes.of_site("alpha") if record.name == name)
 
 
-def drive(driving: Driving, attempt_key: str = "6") -> GroupRecord:
-    record = driving.group("g", attempt_key)
-    assert isinstance(record, GroupRecord)
-    return record
-
-
 def test_rule_58_a_node_is_successful_when_it_is_ready(begin: Begin, agents: Agents, fake: FakeProvisioner) -> None:
     agents.after = {"b": 30}
     driving = started(begin, agents, design("ab", percent_successful_nodes=100))
-    record = drive(driving)
+    record = driving.finish("g")
     assert record.state is GroupState.SUCCESS
     assert [result.phase for result in record.criteria] == [Phase.PREPARE, Phase.DEPLOY, Phase.READY]
     assert agents.urls == {"a": "http://10.0.0.1:9650/state", "b": "http://10.0.0.2:9650/state"}
@@ -102,7 +96,7 @@ def test_rule_58_a_node_is_successful_when_it_is_ready(begin: Begin, agents: Age
 def test_rule_58_a_node_that_is_not_ready_in_time_has_failed_with_the_reason(begin: Begin, agents: Agents) -> None:
     agents.after, agents.silent = {"b": 1000}, frozenset("c")
     driving = started(begin, agents, design("abc", percent_successful_nodes=50))
-    record = drive(driving)
+    record = driving.finish("g")
     assert (record.state, record.reason) == (GroupState.FAILURE, Reason.READY_CRITERIA)
     tasks = {one.node: one for one in driving.store.tasks.of_nodes(driving.action.id)}
     assert tasks["a"].state is NodeState.SUCCESS
@@ -125,7 +119,7 @@ def test_rule_58_a_node_that_is_not_ready_in_time_has_failed_with_the_reason(beg
 def test_the_criteria_may_leave_out_a_node_that_is_not_ready(begin: Begin, agents: Agents) -> None:
     agents.silent = frozenset("c")
     driving = started(begin, agents, design("abc", minimum_successful_nodes=2))
-    assert drive(driving).state is GroupState.SUCCESS
+    assert driving.finish("g").state is GroupState.SUCCESS
 
 
 def test_it_waits_without_a_worker_and_the_time_runs_from_the_first_question(
@@ -143,10 +137,8 @@ def test_it_waits_without_a_worker_and_the_time_runs_from_the_first_question(
     submitted = len(fake.submissions())
     # Another process, as after kill -9, goes on with the same operation and submits nothing.
     clock.sleep(30)
-    again = driving.group("g")
-    record = drive(driving) if isinstance(again, StillAsking) else again
-    assert isinstance(record, GroupRecord)
-    assert record.state is GroupState.SUCCESS
+    driving.group("g")
+    assert driving.finish("g").state is GroupState.SUCCESS
     assert len(fake.submissions()) == submitted
     assert sum(one.phase is Phase.READY for one in driving.store.operations.of_action(driving.action.id)) == 1
 
@@ -158,7 +150,7 @@ def test_who_comes_back_after_the_deadline_asks_once_more(begin: Begin, agents: 
     assert isinstance(driving.group("g"), StillAsking)
     clock.sleep(90)
     asked = len(agents.asked)
-    assert drive(driving).state is GroupState.SUCCESS
+    assert driving.finish("g").state is GroupState.SUCCESS
     assert len(agents.asked) == asked + 1
     assert driving.states() == {"a": "failure", "b": "success"}
 
@@ -168,10 +160,10 @@ def test_rule_23_a_cleared_group_asks_again_and_deploys_nothing(
 ) -> None:
     agents.silent = frozenset("a")
     driving = started(begin, agents, design("ab", percent_successful_nodes=100))
-    assert drive(driving).reason is Reason.READY_CRITERIA
+    assert driving.finish("g").reason is Reason.READY_CRITERIA
     submitted = len(fake.submissions())
     agents.silent = frozenset()
-    record = drive(driving, "7")
+    record = driving.finish("g", "7")
     assert (record.state, record.attempt) == (GroupState.SUCCESS, 2)
     assert len(fake.submissions()) == submitted
     assert agents.asked[-1] == ("a",)
@@ -193,7 +185,7 @@ def test_rule_24_an_action_that_ends_meanwhile_leaves_them_unknown(begin: Begin,
 def test_rule_39_a_node_waits_until_another_one_is_ready(begin: Begin, agents: Agents, fake: FakeProvisioner) -> None:
     text = design("ab", more={"depends_on_nodes": ["a"]}, percent_successful_nodes=100)
     driving = started(begin, agents, text)
-    drive(driving)
+    driving.finish("g")
     phases = [one.phase for one in driving.store.operations.of_action(driving.action.id)]
     assert phases == [Phase.PREPARE, Phase.DEPLOY, Phase.READY, Phase.DEPLOY, Phase.READY]
 
@@ -222,7 +214,7 @@ def test_the_triggerer_keeps_who_is_ready_and_leaves_the_end_to_the_task(
     assert operation.ended is None
     assert driving.store.tasks.left_to_ask(still.op) == ["b"]
     assert driving.store.questions.get(still.op) is not None
-    assert drive(driving).state is GroupState.SUCCESS, "who comes back reads it no more, either"
+    assert driving.finish("g").state is GroupState.SUCCESS, "who comes back reads it no more, either"
     assert driving.store.questions.get(still.op) is None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from site_engine.operations.wait import StillRunning
-from site_store import ActionState, GroupRecord
+from site_store import ActionState
 from strategy_lib.phase import GroupState, Phase, Reason
 from tests.support.driving import Begin, Driving
 from tests.support.fake_provisioner import FakeProvisioner
@@ -36,13 +36,6 @@ def listed(begin: Begin, fake: FakeProvisioner) -> Listed:
     return listed
 
 
-def finished(driving: Driving, key: str = "6") -> GroupRecord:
-    """Drive the group to its verdict."""
-    record = driving.group("all", key)
-    assert isinstance(record, GroupRecord)
-    return record
-
-
 def message(driving: Driving, name: str = "a") -> str:
     """Return what is said of a node that was not prepared."""
     return next(
@@ -52,7 +45,7 @@ def message(driving: Driving, name: str = "a") -> str:
 
 def test_rule_11_a_failed_deployment_is_released_before_it_is_prepared(listed: Listed, fake: FakeProvisioner) -> None:
     driving = listed(FAILED)
-    assert finished(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert fake.submissions() == [
         ("destroy_nodes", ["a"]),
         ("prepare_nodes", ["a", "b"]),
@@ -72,7 +65,7 @@ def test_rule_11_a_failed_deployment_is_released_before_it_is_prepared(listed: L
 
 def test_rule_11_a_group_can_keep_its_failed_deployments(listed: Listed, fake: FakeProvisioner) -> None:
     driving = listed(FAILED, site(AB, [{**ALL, "release_failed": False}]))
-    record = finished(driving)
+    record = driving.finish()
     assert (record.state, record.reason) == (GroupState.FAILURE, Reason.PREPARE_CRITERIA)
     assert fake.submissions() == [("prepare_nodes", ["b"])]
     assert driving.states() == {"a": "failure", "b": "prepared"}
@@ -84,7 +77,7 @@ def test_rule_11_a_group_can_keep_its_failed_deployments(listed: Listed, fake: F
 
 def test_rule_11_a_machine_that_somebody_else_allocated_is_left_alone(listed: Listed, fake: FakeProvisioner) -> None:
     driving = listed("Allocated")
-    assert finished(driving).state is GroupState.FAILURE
+    assert driving.finish().state is GroupState.FAILURE
     assert fake.submissions() == [("prepare_nodes", ["b"])]
     said = message(driving)
     assert said.startswith("the node list says Allocated: it cannot be prepared so")
@@ -98,10 +91,10 @@ def test_rule_11_a_machine_that_somebody_allocated_since_our_deploy_is_left_alon
     """Our deploy left it in another state: somebody freed and allocated it since."""
     fake.script("a", "deploy", "unreported", attempt=1)
     driving = begin(DESIGN)
-    assert finished(driving).state is GroupState.FAILURE
+    assert driving.finish().state is GroupState.FAILURE
     fake.set_status("a", "Allocated")
     before = len(fake.submissions())
-    assert finished(driving, "8").state is GroupState.FAILURE
+    assert driving.finish(key="8").state is GroupState.FAILURE
     assert fake.submissions()[before:] == []
     assert "somebody else's" in message(driving)
 
@@ -116,7 +109,7 @@ def test_rule_12_a_release_that_is_under_way_is_joined_again(listed: Listed, fak
     assert driving.states() == {"a": "preparing", "b": "not_started"}
     fake.release_stuck()
     driving.patience = 60.0
-    assert finished(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert [action for action, _ in fake.submissions()] == ["destroy_nodes", "prepare_nodes", "deploy_nodes"]
     assert fake.double() == []
 
@@ -124,12 +117,12 @@ def test_rule_12_a_release_that_is_under_way_is_joined_again(listed: Listed, fak
 def test_rule_13_what_is_not_released_fails_and_is_not_prepared(listed: Listed, fake: FakeProvisioner) -> None:
     fake.script("a", "destroy", "flaky")
     driving = listed(FAILED)
-    assert finished(driving).reason is Reason.PREPARE_CRITERIA
+    assert driving.finish().reason is Reason.PREPARE_CRITERIA
     assert fake.submissions() == [("destroy_nodes", ["a"]), ("prepare_nodes", ["b"])]
     assert driving.states() == {"a": "failure", "b": "prepared"}
     assert message(driving).startswith("not released, and so not prepared: Error Releasing node a")
     # It is "Releasing failed" now, by our own doing.
-    assert finished(driving, "8").state is GroupState.SUCCESS
+    assert driving.finish(key="8").state is GroupState.SUCCESS
     assert fake.submissions()[2:] == [
         ("destroy_nodes", ["a"]),
         ("prepare_nodes", ["a"]),
@@ -144,13 +137,13 @@ def test_rule_14_a_release_that_outruns_its_time_leaves_unknown_nodes_until_it_i
     fake.script("a", "destroy", "stuck")
     driving = listed(FAILED)
     driving.timeout = driving.queue_timeout = 0.5
-    assert finished(driving).state is GroupState.FAILURE
+    assert driving.finish().state is GroupState.FAILURE
     # The stuck task blocks the queue, so that b is not prepared in time either.
     assert driving.states() == {"a": "unknown", "b": "unknown"}
     assert message(driving).startswith("not released, and so not prepared: no result in time")
     fake.release_stuck()
     driving.timeout = driving.queue_timeout = 60.0
-    assert finished(driving, "8").state is GroupState.SUCCESS
+    assert driving.finish(key="8").state is GroupState.SUCCESS
     assert [task for task in fake.submissions() if task[0] == "destroy_nodes"] == [("destroy_nodes", ["a"])]
     assert fake.double() == []
 
@@ -166,7 +159,7 @@ def test_rule_24_an_action_that_ends_during_a_release_holds_its_nodes(
     assert driving.states() == {"a": "unknown", "b": "not_started"}
     later = begin(DESIGN, "run-2")
     later.timeout = later.queue_timeout = 0.5
-    finished(later)
+    later.finish()
     assert later.states()["a"] == "not_started"
     assert [nodes for action, nodes in fake.submissions() if "a" in nodes] == [["a"]]
     assert fake.double() == []
