@@ -26,7 +26,7 @@ AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="slipway-tests-"))
 # So it is with the DAGs that are run in the test's process, and with the API server of the tests below `api`.
 _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
     "tests/e2e": {
-        "one": ("blueprint", "demo", "node_order", "operating", "pages", "processes", "repair", "terminal", "update"),
+        "one": ("cleared_steps", "demo", "operating", "pages", "processes", "repair", "terminal", "update"),
         "two": (
             "after_success",
             "approvals",
@@ -34,7 +34,6 @@ _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
             "controller",
             "kills",
             "ready",
-            "retry",
             "secrets",
             "side_by_side",
             "unresponsive",

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.embedded.settings import EmbeddedSettings
-from tests.e2e.running import RunningSlipway
+from tests.e2e.running import OwnSite, RunningSlipway
 from tests.support.node_agents import ON_LOOPBACK
 from tests.support.simulators import Simulator
 
 HERE = Path(__file__).parent
 DAGS = HERE.parent.parent / "dags"
 SOFTWARE_DAG = "software_of_tests"
+_NUMBERS = count(1)
 _SOFTWARE = f"""
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG
@@ -25,7 +27,7 @@ from airflow.sdk import DAG
 
 def install(dag_run, **_):
     assert set(dag_run.conf) == {{"site", "revision", "action"}}, dag_run.conf
-    if dag_run.conf["site"] == "software-fails" and "again" not in dag_run.run_id:
+    if dag_run.conf["site"].endswith("-fails") and "again" not in dag_run.run_id:
         raise ValueError("the software cannot be installed")
 
 
@@ -78,20 +80,16 @@ def slipway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSlipway
         background.stop()
 
 
-StartSimulator = Callable[..., Simulator]
-
-
 @pytest.fixture
-def start_simulator(tmp_path: Path) -> Iterator[StartSimulator]:
-    """Start simulators: `start_simulator(*options, speed=2000)`; they end with the test."""
-    started: list[Simulator] = []
+def own(slipway: RunningSlipway, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OwnSite]:
+    """A site of the test's own, with a simulator; at the end, no node must have been submitted twice at once.
 
-    def start(*options: str, speed: float = 2000) -> Simulator:
-        directory = tmp_path / f"simulator-{len(started)}"
-        directory.mkdir()
-        started.append(Simulator(directory, *options, speed=speed))
-        return started[-1]
-
-    yield start
-    for simulator in started:
-        simulator.stop()
+    A module may give its name as `SITE`; the simulator's speed can be a parameter.
+    """
+    simulator = Simulator(tmp_path, speed=getattr(request, "param", 2000))
+    made = OwnSite(slipway, simulator, getattr(request.module, "SITE", f"site-{next(_NUMBERS)}"))
+    made.connect()
+    yield made
+    doubles = simulator.double()
+    simulator.stop()
+    assert doubles == {}

@@ -18,7 +18,7 @@ from api_client.airflow_health import AirflowHealth
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from site_engine.trees.status_trees import action_tree, site_tree
-from site_store import SiteStore
+from site_store import ActionRecord, SiteStore
 from site_store.sql.address import URL_FILE
 from slipway_cli.demo.airflow import BackgroundAirflow
 from slipway_cli.embedded.home import Runtime
@@ -26,6 +26,7 @@ from slipway_cli.embedded.processes import members, servers_of
 from strategy_lib.status.entry import Entry
 from strategy_lib.status.words import Status
 from tests.support.airflow_answers import AirflowTask, tasks_of
+from tests.support.simulators import Simulator
 
 DAG = "deploy_site"
 AIRFLOW = ["api-server", "scheduler", "dag-processor", "triggerer"]
@@ -109,16 +110,12 @@ class RunningSlipway:
         }
         self.airflow.set_connection(f"slipway_provisioner_{site}", fields)
 
-    def start(self, site: str, text: str, dag_id: str = DAG, **conf: Any) -> str:
-        """Commit the documents, trigger the DAG for them, and return the run's id."""
-        revision = self.slipway.commit(site, text)
-        self.airflow.wait_for_dag(dag_id)
-        return self.airflow.trigger(dag_id, {"site": site, "revision": revision.number, **conf})
-
-    def deploy(self, site: str, text: str, dag_id: str = DAG, timeout: float = HANGS, **conf: Any) -> tuple[str, str]:
-        """Start and wait; the run's id and its final state."""
-        run_id = self.start(site, text, dag_id, **conf)
-        return run_id, self.airflow.wait_for_run(dag_id, run_id, timeout)
+    def action(self, run_id: str, dag_id: str = DAG) -> ActionRecord:
+        """Return the action of a run."""
+        with self.open_store() as store:
+            action = store.actions.of_run(dag_id, run_id)
+        assert action is not None
+        return action
 
     def report(self, run_id: str, dag_id: str = DAG) -> dict[str, Any]:
         """The stored report of a run that has ended."""
@@ -129,9 +126,8 @@ class RunningSlipway:
 
     def _require_defined(self, dag_id: str, run_id: str) -> None:
         """Rule 35: neither in the tree of the action nor in that of its site is anything undefined."""
+        action = self.action(run_id, dag_id)
         with self.open_store() as store:
-            action = store.actions.of_run(dag_id, run_id)
-            assert action is not None
             trees = [action_tree(store, action.id)]
             if action.site in store.sites.committed():
                 trees.append(site_tree(store, action.site))
@@ -187,6 +183,30 @@ class RunningSlipway:
         with contextlib.closing(ApiSession.with_token(self.url, "", None, 5.0)) as session:
             health = AirflowHealth(session)
             wait_until(lambda: not health.unhealthy(moment), "all components healthy", timeout)
+
+
+@dataclass
+class OwnSite:
+    """A site of one test alone, and the simulated Drydock that it is connected with."""
+
+    slipway: RunningSlipway
+    simulator: Simulator
+    name: str
+
+    def connect(self, **extra: Any) -> None:
+        """Connect it with its simulator; `extra` as in the connection's form."""
+        self.slipway.connect(self.name, self.simulator.url, **extra)
+
+    def start(self, text: str, dag_id: str = DAG, **conf: Any) -> str:
+        """Commit the documents, trigger the DAG for them, and return the run's id."""
+        revision = self.slipway.slipway.commit(self.name, text)
+        self.slipway.airflow.wait_for_dag(dag_id)
+        return self.slipway.airflow.trigger(dag_id, {"site": self.name, "revision": revision.number, **conf})
+
+    def deploy(self, text: str, dag_id: str = DAG, timeout: float = HANGS, **conf: Any) -> tuple[str, str]:
+        """Start and wait; the run's id and its final state."""
+        run_id = self.start(text, dag_id, **conf)
+        return run_id, self.slipway.airflow.wait_for_run(dag_id, run_id, timeout)
 
 
 def _lives(pid: int | None) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from site_engine.actions.retry import retry_action
 from site_engine.trees.status_trees import action_tree
 from strategy_lib.status.words import Status
-from tests.e2e.conftest import SOFTWARE_DAG, StartSimulator
-from tests.e2e.running import DAG, HANGS, RunningSlipway
+from tests.e2e.conftest import SOFTWARE_DAG
+from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway
 from tests.support.sites import group, node, site
 
 AB = [node("a"), node("b")]
@@ -23,38 +21,29 @@ def named(*groups: dict[str, object]) -> str:
     )
 
 
-@pytest.mark.endurance
-def test_what_comes_after_a_deployment_is_its_last_stage(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    slipway.connect("software", start_simulator().url)
-    run_id, state = slipway.deploy("software", named(group("one", ["a"])))
+def test_what_comes_after_a_deployment_is_its_last_stage(slipway: RunningSlipway, own: OwnSite) -> None:
+    run_id, state = own.deploy(named(group("one", ["a"])))
     assert state == "success"
+    action = slipway.action(run_id)
     with slipway.open_store() as store:
-        action = store.actions.of_run(DAG, run_id)
-        assert action is not None
         stages = [entry.name for entry in action_tree(store, action.id).root.children]
     assert stages[-3:] == ["after_success", "report", "release"]
-    assert slipway.airflow.run_state(SOFTWARE_DAG, f"software__{action.id}") == "success"
+    assert slipway.airflow.run_state(SOFTWARE_DAG, f"{own.name}__{action.id}") == "success"
 
 
-@pytest.mark.endurance
-def test_its_failure_is_the_actions_and_is_tried_again_by_itself(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    simulator = start_simulator()
-    slipway.connect("software-fails", simulator.url)
-    run_id, state = slipway.deploy("software-fails", named(group("one", ["a"])))
+def test_its_failure_is_the_actions_and_is_tried_again_by_itself(slipway: RunningSlipway, own: OwnSite) -> None:
+    own.name += "-fails"
+    own.connect()
+    run_id, state = own.deploy(named(group("one", ["a"])))
     report = slipway.report(run_id)
     assert (state, report["verdict"]) == ("failed", "failure")
     assert report["verdict_text"] == "every group succeeded, and what follows failed: after_success"
-    before = simulator.submissions()
+    before = own.simulator.submissions()
+    action = slipway.action(run_id)
     with slipway.open_store() as store:
-        action = store.actions.of_run(DAG, run_id)
-        assert action is not None
         (entry,) = [each for each in action_tree(store, action.id).root.children if each.name == "after_success"]
         assert entry.status is Status.ERROR
         plan = retry_action(store, slipway.airflow, action.id, "admin")
         assert (plan.groups, plan.nodes, plan.steps[0]) == ((), (), "after_success")
     assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"
-    assert simulator.submissions() == before
+    assert own.simulator.submissions() == before

@@ -7,13 +7,10 @@ import itertools
 import time
 from typing import Any
 
-import pytest
-
 from api_client.session import ApiRefused
 from site_engine.groups.approvals import answer_gate
 from site_store import ApprovalRecord, SiteStore, StepState
-from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
+from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway, wait_until
 from tests.support.sites import group, node, site
 
 AB = [node("a"), node("b")]
@@ -24,54 +21,36 @@ def asking(name: str, node_name: str, **more: Any) -> dict[str, Any]:
     return group(name, [node_name], minimum_successful_nodes=1) | more
 
 
-def action_of(store: SiteStore, run_id: str) -> str:
-    """Return the id of a run's action."""
-    action = store.actions.of_run(DAG, run_id)
-    assert action is not None
-    return action.id
-
-
 def answer(slipway: RunningSlipway, store: SiteStore, run_id: str, name: str, *, approved: bool) -> ApprovalRecord:
     """Answer as Slipway's API does, once Airflow waits for it."""
     slipway.wait_for_task(run_id, "deploy_group", "awaiting_input", name)
-    action = action_of(store, run_id)
-    return answer_gate(store, slipway.airflow, action, name, "admin", approved=approved, comment="seen")
+    action = slipway.action(run_id)
+    return answer_gate(store, slipway.airflow, action.id, name, "admin", approved=approved, comment="seen")
 
 
-@pytest.mark.endurance
-def test_a_group_waits_for_a_person_and_goes_on_with_the_answer(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    simulator = start_simulator()
-    slipway.connect("gated", simulator.url)
+def test_a_group_waits_for_a_person_and_goes_on_with_the_answer(slipway: RunningSlipway, own: OwnSite) -> None:
     groups = [
         asking("one", "a", approval="before", approval_text="<b>Cabled?</b>", approvers=["admin"]),
         asking("two", "b", approval="after"),
     ]
-    run_id = slipway.start("gated", site(AB, groups))
+    run_id = own.start(site(AB, groups))
     with slipway.open_store() as store:
         slipway.wait_for_task(run_id, "deploy_group", "awaiting_input", "one")
-        assert simulator.submissions() == []
-        (step,) = [step for step in store.steps.of_action(action_of(store, run_id)) if step.group == "one"]
+        assert own.simulator.submissions() == []
+        (step,) = [step for step in store.steps.of_action(slipway.action(run_id).id) if step.group == "one"]
         assert step.state is StepState.AWAITING
         assert answer(slipway, store, run_id, "one", approved=True).answered_by == "admin"
         answer(slipway, store, run_id, "two", approved=True)
         assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"
-        asked = store.approvals.of_action(action_of(store, run_id))
+        asked = store.approvals.of_action(slipway.action(run_id).id)
     assert [(one.group, one.answer, one.answered_by, one.comment) for one in asked] == [
         ("one", "approved", "admin", "seen"),
         ("two", "approved", "admin", "seen"),
     ]
-    assert simulator.double() == {}
 
 
-@pytest.mark.endurance
-def test_a_refusal_in_airflows_own_page_fails_the_group(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    simulator = start_simulator()
-    slipway.connect("refused", simulator.url)
-    run_id = slipway.start("refused", site(AB, [asking("one", "a", approval="before")]))
+def test_a_refusal_in_airflows_own_page_fails_the_group(slipway: RunningSlipway, own: OwnSite) -> None:
+    run_id = own.start(site(AB, [asking("one", "a", approval="before")]))
     times = itertools.count(1)
 
     def is_over_once_refused() -> bool:
@@ -90,22 +69,19 @@ def test_a_refusal_in_airflows_own_page_fails_the_group(
     report = slipway.report(run_id)
     assert [(each["name"], each["reason"]) for each in report["groups"]] == [("one", "approval")]
     assert "Group one was not approved: refused by admin: not today" in report["notes"]
-    assert simulator.submissions() == []
+    assert own.simulator.submissions() == []
 
 
-@pytest.mark.endurance
 def test_nobodys_answer_in_time_is_a_refusal_and_a_stopped_run_waits_no_more(
-    slipway: RunningSlipway, start_simulator: StartSimulator
+    slipway: RunningSlipway, own: OwnSite
 ) -> None:
-    simulator = start_simulator()
-    slipway.connect("unanswered", simulator.url)
-    run_id, state = slipway.deploy("unanswered", site(AB, [asking("one", "a", approval="before", approval_timeout=2)]))
+    run_id, state = own.deploy(site(AB, [asking("one", "a", approval="before", approval_timeout=2)]))
     assert state == "failed"
     assert "Group one was not approved: nobody answered in time" in slipway.report(run_id)["notes"]
-    again = slipway.start("unanswered", site(AB, [asking("one", "a", approval="before")]))
+    again = own.start(site(AB, [asking("one", "a", approval="before")]))
     slipway.wait_for_task(again, "deploy_group", "awaiting_input", "one")
     slipway.cancel(again)
     with slipway.open_store() as store:
-        wait_until(lambda: store.locks.owner("unanswered") is None, "the stopped action has freed its site")
+        wait_until(lambda: store.locks.owner(own.name) is None, "the stopped action has freed its site")
     assert slipway.airflow.wait_for_run(DAG, again, HANGS) == "failed"
-    assert simulator.submissions() == []
+    assert own.simulator.submissions() == []

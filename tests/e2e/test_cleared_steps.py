@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from site_store import SiteStore
 from strategy_lib.phase import Phase
-from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
+from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway, wait_until
 from tests.support.sites import group, node, site
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import StartSimulator
 
 UPDATE = "update_site"
 AB = [node("a"), node("b")]
@@ -23,41 +17,34 @@ def cleared(slipway: RunningSlipway, dag_id: str, run_id: str, task: str, *, dow
     return slipway.airflow.wait_for_run(dag_id, run_id, HANGS)
 
 
-def standing(store: SiteStore, dag_id: str, run_id: str) -> tuple[str, str | None]:
+def standing(slipway: RunningSlipway, dag_id: str, run_id: str) -> tuple[str, str | None]:
     """Return the state of a run's action, and which action has its site."""
-    action = store.actions.of_run(dag_id, run_id)
-    assert action is not None
-    owner = store.locks.owner(action.site)
+    action = slipway.action(run_id, dag_id)
+    with slipway.open_store() as store:
+        owner = store.locks.owner(action.site)
     return action.state.value, None if owner is None else owner.action_id
 
 
 def test_what_is_cleared_alone_leaves_the_action_and_its_site_as_they_were(
-    slipway: RunningSlipway, start_simulator: StartSimulator
+    slipway: RunningSlipway, own: OwnSite
 ) -> None:
-    name = "cleared-alone"
-    simulator = start_simulator()
-    slipway.connect(name, simulator.url)
-    assert slipway.deploy(name, DESIGN)[1] == "success"
-    run_id, state = slipway.deploy(name, DESIGN, UPDATE)
+    assert own.deploy(DESIGN)[1] == "success"
+    run_id, state = own.deploy(DESIGN, UPDATE)
     assert state == "success"
     found = {}
-    with slipway.open_store() as store:
-        for task in ("begin_action", "relabel_nodes", "plan_groups", "site_steps", "destroy_nodes", "report"):
-            found[task] = (cleared(slipway, UPDATE, run_id, task), standing(store, UPDATE, run_id))
+    for task in ("begin_action", "relabel_nodes", "plan_groups", "site_steps", "destroy_nodes", "report"):
+        found[task] = (cleared(slipway, UPDATE, run_id, task), standing(slipway, UPDATE, run_id))
     assert found == dict.fromkeys(found, ("success", ("success", None)))
-    assert slipway.deploy(name, DESIGN, UPDATE)[1] == "success"
-    assert simulator.double() == {}
+    assert own.deploy(DESIGN, UPDATE)[1] == "success"
 
 
 def test_the_site_is_made_ready_where_a_plan_that_is_cleared_has_work_by_then(
-    slipway: RunningSlipway, start_simulator: StartSimulator
+    slipway: RunningSlipway, own: OwnSite
 ) -> None:
-    name = "cleared-plan"
-    simulator = start_simulator()
-    slipway.connect(name, simulator.url)
-    assert slipway.deploy(name, DESIGN, target_nodes=["a"])[1] == "success"
+    simulator = own.simulator
+    assert own.deploy(DESIGN, target_nodes=["a"])[1] == "success"
     simulator.post("nodes/b", {"status": "Deployed"})
-    run_id = slipway.airflow.trigger(UPDATE, {"site": name, "revision": 1})
+    run_id = slipway.airflow.trigger(UPDATE, {"site": own.name, "revision": 1})
     assert slipway.airflow.wait_for_run(UPDATE, run_id, HANGS) == "success"
     assert {one.state for one in slipway.tasks(run_id, "site_steps", UPDATE)} == {"skipped"}
     assert [one["state"] for one in slipway.report(run_id, UPDATE)["groups"]] == ["success", "failure"]
@@ -71,19 +58,13 @@ def test_the_site_is_made_ready_where_a_plan_that_is_cleared_has_work_by_then(
         "deploy_nodes",
     ]
     assert [one["state"] for one in slipway.report(run_id, UPDATE)["groups"]] == ["success", "success"]
-    with slipway.open_store() as store:
-        assert standing(store, UPDATE, run_id) == ("success", None)
-    assert simulator.double() == {}
+    assert standing(slipway, UPDATE, run_id) == ("success", None)
 
 
-def test_what_is_cleared_while_the_run_goes_on_changes_nothing(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    name = "cleared-running"
-    simulator = start_simulator()
+def test_what_is_cleared_while_the_run_goes_on_changes_nothing(slipway: RunningSlipway, own: OwnSite) -> None:
+    simulator = own.simulator
     simulator.script("a", "deploy", "stuck", attempt=1)
-    slipway.connect(name, simulator.url)
-    run_id = slipway.start(name, DESIGN)
+    run_id = own.start(DESIGN)
     wait_until(lambda: ("deploy_nodes", ["a"]) in simulator.submissions(), "node a is at work")
     for task in ("begin_action", "site_steps"):
         slipway.airflow.clear(DAG, run_id, [task], downstream=False)
@@ -92,10 +73,7 @@ def test_what_is_cleared_while_the_run_goes_on_changes_nothing(
     simulator.release_stuck()
     assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"
     assert [one["state"] for one in slipway.report(run_id)["groups"]] == ["success", "success"]
+    assert standing(slipway, DAG, run_id) == ("success", None)
     with slipway.open_store() as store:
-        assert standing(store, DAG, run_id) == ("success", None)
-        action = store.actions.of_run(DAG, run_id)
-        assert action is not None
-        done = [one.phase for one in store.operations.of_action(action.id) if one.group is None]
+        done = [one.phase for one in store.operations.of_action(slipway.action(run_id).id) if one.group is None]
     assert sorted(done) == sorted([Phase.VERIFY_SITE, Phase.PREPARE_SITE])
-    assert simulator.double() == {}

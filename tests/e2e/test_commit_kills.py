@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from api_client.session import ApiError, ApiSession
-from tests.e2e.conftest import StartSimulator
 from tests.e2e.running import RunningSlipway
 from tests.support.sites import group, node, site
 
@@ -25,12 +24,8 @@ def ask(session: ApiSession, method: str, path: str, **arguments: Any) -> Any:
     return answer.json() if "json" in answer.headers["Content-Type"] else answer.text
 
 
-@pytest.mark.endurance
-@pytest.mark.timeout(900)
-def test_a_killed_commit_leaves_the_old_revision_or_the_new_one(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    slipway.connect(SITE, start_simulator().url)
+@pytest.mark.usefixtures("own")
+def test_a_killed_commit_leaves_the_old_revision_or_the_new_one(slipway: RunningSlipway) -> None:
     session = slipway.airflow.session
     nodes = [node(f"n{number:04}") for number in range(1500)]
     seen = set()
@@ -40,8 +35,8 @@ def test_a_killed_commit_leaves_the_old_revision_or_the_new_one(
         before = [revision["revision"] for revision in ask(session, "GET", "/revisions")]
 
         def commit() -> None:
-            with contextlib.suppress(ApiError), contextlib.closing(slipway.new_session()) as own:
-                ask(own, "POST", "/commitconfigdocs")
+            with contextlib.suppress(ApiError), contextlib.closing(slipway.new_session()) as mine:
+                ask(mine, "POST", "/commitconfigdocs")
 
         thread = threading.Thread(target=commit)
         thread.start()

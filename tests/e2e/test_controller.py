@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import pytest
 from sqlalchemy import Connection, Update
 
 from site_engine.controller.controller import NAME, USER
@@ -38,7 +37,6 @@ def _end_of_lease(tx: Connection) -> Update:
     return lease.update().where(lease.c.name == NAME).values(expires_at=database_time(tx))
 
 
-@pytest.mark.endurance
 def test_a_dead_action_is_closed_by_itself_also_after_the_controller_was_killed(slipway: RunningSlipway) -> None:
     with slipway.open_store() as store:
         epochs = []
@@ -59,7 +57,6 @@ def test_a_dead_action_is_closed_by_itself_also_after_the_controller_was_killed(
             wait_until(partial(_is_well, store, subject), f"the controller finds {subject} well")
 
 
-@pytest.mark.endurance
 def test_the_controller_outlives_postgresql(slipway: RunningSlipway) -> None:
     before = slipway.runtime.components["controller"]
     slipway.kill_component("postgres")

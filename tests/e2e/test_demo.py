@@ -58,7 +58,6 @@ def test_the_example_site_succeeds_with_a_forgiven_failure(slipway: RunningSlipw
     assert "\nSUCCESS: every group succeeded\n" in done.stdout, "the report ends with the verdict"
 
 
-@pytest.mark.endurance
 def test_rule_19_a_critical_failure_exits_1_and_shows_the_run_failed(slipway: RunningSlipway) -> None:
     done = demo(slipway.home, *FAST, "--fail", "deploy:r3-control-0[12]", "--port", "1")
     assert done.returncode == 1, done.stdout + done.stderr
@@ -70,8 +69,6 @@ def test_rule_19_a_critical_failure_exits_1_and_shows_the_run_failed(slipway: Ru
     assert slipway.airflow.run_state(DAG, run_id(done)) == "failed"
 
 
-@pytest.mark.endurance
-@pytest.mark.timeout(900)
 @pytest.mark.skipif(not SITES.is_dir(), reason="the real sites are not beside the repository")
 @pytest.mark.parametrize("name", ["full/airship-seaworthy-v18.11.01", "full/airsloop-v1.9"])
 def test_a_real_site(slipway: RunningSlipway, name: str) -> None:
@@ -80,7 +77,6 @@ def test_a_real_site(slipway: RunningSlipway, name: str) -> None:
     assert slipway.airflow.run_state(DAG, run_id(done)) == "success"
 
 
-@pytest.mark.endurance
 def test_rule_20_the_report_as_data_is_all_of_standard_output(slipway: RunningSlipway, tmp_path: Path) -> None:
     design = tmp_path / "data.yaml"
     design.write_text(site([node("n1"), node("n2")], [group("all", minimum_successful_nodes=1)], region="data"))
@@ -92,7 +88,6 @@ def test_rule_20_the_report_as_data_is_all_of_standard_output(slipway: RunningSl
     assert "deploy_group / all / deploy: error: 1 error, 1 success" in done.stderr, done.stderr
 
 
-@pytest.mark.endurance
 def test_rule_24_what_a_killed_demo_has_left_is_cancelled_and_waited_for(
     slipway: RunningSlipway, tmp_path: Path
 ) -> None:

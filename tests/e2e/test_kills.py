@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
-from tests.support.simulators import Simulator
+from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway, wait_until
 from tests.support.sites import group, node, site
-
-pytestmark = pytest.mark.endurance
 
 NODES = [node("a"), node("b"), node("c")]
 DESIGN = site(
@@ -69,75 +65,66 @@ def comparable(report: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def start(slipway: RunningSlipway, simulator: Simulator, name: str, phase: str, **connection: Any) -> str:
+def start(own: OwnSite, phase: str, **connection: Any) -> str:
     """Start a run whose first group hangs in this phase until it is released."""
-    simulator.script("b", "deploy", "fail")
-    simulator.script("a", phase, "stuck")
-    slipway.connect(name, simulator.url, **connection)
-    return slipway.start(name, DESIGN)
+    own.simulator.script("b", "deploy", "fail")
+    own.simulator.script("a", phase, "stuck")
+    own.connect(**connection)
+    return own.start(DESIGN)
 
 
-def wait_for_phase(simulator: Simulator, phase: str) -> None:
+def wait_for_phase(own: OwnSite, phase: str) -> None:
     """Wait until the provisioner works on this phase of the first group."""
     wait_until(
         lambda: any(
-            task["action"] == f"{phase}_nodes" and task["status"] == "running" for task in simulator.get("tasks")
+            task["action"] == f"{phase}_nodes" and task["status"] == "running" for task in own.simulator.get("tasks")
         ),
         f"the provisioner works on {phase}",
     )
 
 
-def finish(slipway: RunningSlipway, simulator: Simulator, run_id: str) -> None:
+def finish(own: OwnSite, run_id: str) -> None:
     """Let the provisioner go on, and check how the run ends."""
-    simulator.release_stuck()
-    assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"
-    assert comparable(slipway.report(run_id)) == REPORT
-    assert simulator.double() == {}
-    assert simulator.get("double-submissions")["repeated"] == []
+    own.simulator.release_stuck()
+    assert own.slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"
+    assert comparable(own.slipway.report(run_id)) == REPORT
+    assert own.simulator.get("double-submissions")["repeated"] == []
 
 
 @pytest.mark.parametrize("with_worker", [False, True], ids=["alone", "with its worker"])
-def test_rule_12_kill_9_of_the_task_process(
-    slipway: RunningSlipway, start_simulator: StartSimulator, with_worker: bool
-) -> None:
-    simulator = start_simulator()
-    run_id = start(slipway, simulator, f"kill-task-{with_worker}", "deploy")
-    wait_for_phase(simulator, "deploy")
+def test_rule_12_kill_9_of_the_task_process(slipway: RunningSlipway, own: OwnSite, with_worker: bool) -> None:
+    run_id = start(own, "deploy")
+    wait_for_phase(own, "deploy")
     task = slipway.wait_for_task(run_id, "deploy_group", "running", "one")
     slipway.kill_task(task, with_worker=with_worker)
-    finish(slipway, simulator, run_id)
+    finish(own, run_id)
 
 
-def test_rule_12_kill_9_of_the_triggerer(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
-    simulator = start_simulator()
-    run_id = start(slipway, simulator, "kill-triggerer", "prepare", poll_in_worker=3)
-    wait_for_phase(simulator, "prepare")
+def test_rule_12_kill_9_of_the_triggerer(slipway: RunningSlipway, own: OwnSite) -> None:
+    run_id = start(own, "prepare", poll_in_worker=3)
+    wait_for_phase(own, "prepare")
     slipway.wait_for_task(run_id, "deploy_group", "deferred", "one")
     slipway.kill_component("triggerer")
-    finish(slipway, simulator, run_id)
+    finish(own, run_id)
 
 
-def test_rule_12_kill_9_of_the_scheduler_and_of_the_api_server(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    simulator = start_simulator()
-    simulator.script("a", "deploy", "stuck")
-    run_id = start(slipway, simulator, "kill-servers", "prepare")
-    wait_for_phase(simulator, "prepare")
+def test_rule_12_kill_9_of_the_scheduler_and_of_the_api_server(slipway: RunningSlipway, own: OwnSite) -> None:
+    own.simulator.script("a", "deploy", "stuck")
+    run_id = start(own, "prepare")
+    wait_for_phase(own, "prepare")
     slipway.kill_component("api-server")
     slipway.wait_healthy()
-    simulator.release_stuck()
-    wait_for_phase(simulator, "deploy")
+    own.simulator.release_stuck()
+    wait_for_phase(own, "deploy")
     slipway.kill_component("scheduler")
     slipway.wait_healthy()
-    finish(slipway, simulator, run_id)
+    finish(own, run_id)
 
 
-def test_rule_12_kill_9_of_postgresql(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
+def test_rule_12_kill_9_of_postgresql(slipway: RunningSlipway, own: OwnSite) -> None:
     """Airflow's components may end with it; they are started again, and nothing that was committed is lost."""
-    simulator = start_simulator()
-    run_id = start(slipway, simulator, "kill-postgresql", "deploy")
-    wait_for_phase(simulator, "deploy")
+    run_id = start(own, "deploy")
+    wait_for_phase(own, "deploy")
     slipway.kill_component("postgres")
     slipway.wait_healthy()
-    finish(slipway, simulator, run_id)
+    finish(own, run_id)

@@ -8,30 +8,25 @@ from threading import Barrier
 from urllib.parse import quote
 
 import pytest
-import requests
 
-from api_client.session import ApiError, ApiRefused, ApiSession
-from api_client.slipway import SlipwayClient
+from api_client.session import ApiRefused, ApiSession
 from site_store import ActionState, NewAction
 from strategy_lib.node import NodeState
-from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
+from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway, wait_until
 from tests.support.sites import group, node, site
 
 AB = [node("a"), node("b")]
 ONE = site(AB, [group("one", percent_successful_nodes=100)])
 
 
-@pytest.mark.endurance
 def test_a_second_action_on_a_busy_site_fails_at_once_and_names_the_first(
-    slipway: RunningSlipway, start_simulator: StartSimulator
+    slipway: RunningSlipway, own: OwnSite
 ) -> None:
-    simulator = start_simulator()
+    simulator = own.simulator
     simulator.script("a", "prepare", "stuck")
-    slipway.connect("busy", simulator.url)
-    first = slipway.start("busy", ONE)
+    first = own.start(ONE)
     slipway.wait_for_task(first, "deploy_group", "running")
-    second, state = slipway.deploy("busy", ONE)
+    second, state = own.deploy(ONE)
     assert state == "failed"
     refused = slipway.report(second)
     (step,) = refused["failed_steps"]
@@ -41,12 +36,10 @@ def test_a_second_action_on_a_busy_site_fails_at_once_and_names_the_first(
     assert slipway.airflow.wait_for_run(DAG, first, HANGS) == "success"
 
 
-@pytest.mark.endurance
-def test_rule_24_a_cancelled_run_frees_its_site(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
-    simulator = start_simulator()
+def test_rule_24_a_cancelled_run_frees_its_site(slipway: RunningSlipway, own: OwnSite) -> None:
+    simulator = own.simulator
     simulator.script("a", "deploy", "stuck", attempt=1)
-    slipway.connect("cancelled", simulator.url)
-    first = slipway.start("cancelled", ONE)
+    first = own.start(ONE)
     slipway.wait_for_task(first, "deploy_group", "running")
     wait_until(lambda: len(simulator.submissions()) == 2, "both phases are submitted")
     slipway.cancel(first)
@@ -58,19 +51,16 @@ def test_rule_24_a_cancelled_run_frees_its_site(slipway: RunningSlipway, start_s
     # The task that is being killed lives on for seconds, and may still see this.
     simulator.release_stuck()
     assert slipway.airflow.wait_for_run(DAG, first, HANGS) == "failed", "cancelled is never green"
-    second, state = slipway.deploy("cancelled", ONE)
+    second, state = own.deploy(ONE)
     assert state == "success"
     assert {entry["state"] for entry in slipway.report(second)["nodes"]} == {"success"}
-    assert simulator.double() == {}
     assert (slipway.slipway.action(first).state, slipway.slipway.report(first)) == ("cancelled", None)
 
 
-@pytest.mark.endurance
-def test_rule_24_a_deleted_run_frees_its_site(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
-    simulator = start_simulator()
+def test_rule_24_a_deleted_run_frees_its_site(slipway: RunningSlipway, own: OwnSite) -> None:
+    simulator = own.simulator
     simulator.script("a", "prepare", "stuck", attempt=1)
-    slipway.connect("deleted", simulator.url)
-    first = slipway.start("deleted", ONE)
+    first = own.start(ONE)
     slipway.wait_for_task(first, "deploy_group", "running")
     wait_until(lambda: bool(simulator.submissions()), "something is submitted")
     # Airflow deletes only what does not run, so that the teardown comes first.
@@ -78,23 +68,17 @@ def test_rule_24_a_deleted_run_frees_its_site(slipway: RunningSlipway, start_sim
     slipway.airflow.wait_for_run(DAG, first, HANGS)
     slipway.airflow.session.request("deleting", "DELETE", f"/api/v2/dags/{DAG}/dagRuns/{quote(first, safe='')}")
     with slipway.open_store() as store:
-        lost = store.actions.of_run(DAG, first)
-        assert lost is not None
+        lost = slipway.action(first)
         assert lost.state is ActionState.CANCELLED
-        assert store.locks.owner("deleted") is None
+        assert store.locks.owner(own.name) is None
         assert store.tasks.node_states(lost.id)["a"] is NodeState.UNKNOWN
 
 
-@pytest.mark.endurance
-@pytest.mark.timeout(900)
-def test_sixteen_actions_are_started_at_once_on_sixteen_sites(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
+def test_sixteen_actions_are_started_at_once_on_sixteen_sites(slipway: RunningSlipway, own: OwnSite) -> None:
     """With SQLite 14 of 16 were answered 503, and three of Airflow's components died."""
-    simulator = start_simulator()
     sites = [f"crowd-{number:02}" for number in range(16)]
     for name in sites:
-        slipway.connect(name, simulator.url)
+        slipway.connect(name, own.simulator.url)
         slipway.slipway.commit(name, site([node(f"{name}-a")], [group("one", [f"{name}-a"])]))
     slipway.airflow.wait_for_dag(DAG)
     before = dict(slipway.runtime.components)
@@ -121,33 +105,27 @@ def test_sixteen_actions_are_started_at_once_on_sixteen_sites(
     ended = {run: slipway.airflow.wait_for_run(DAG, run, 600) for run in runs}
     assert set(ended.values()) == {"success"}, ended
     assert slipway.runtime.components == before, "nothing of Airflow has died"
-    assert simulator.submissions() == []
+    assert own.simulator.submissions() == []
 
 
-@pytest.mark.endurance
-def test_rule_24_the_lock_of_a_run_that_is_gone_is_taken_over(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    slipway.connect("gone", start_simulator().url)
-    slipway.slipway.commit("gone", ONE)
+def test_rule_24_the_lock_of_a_run_that_is_gone_is_taken_over(slipway: RunningSlipway, own: OwnSite) -> None:
+    slipway.slipway.commit(own.name, ONE)
     with slipway.open_store() as store:
-        lost = store.actions.ensure(DAG, "a-run-that-was-deleted", NewAction(DAG, "gone", 1, {}, "tester"))
+        lost = store.actions.ensure(DAG, "a-run-that-was-deleted", NewAction(DAG, own.name, 1, {}, "tester"))
         store.locks.acquire(lost.id)
         assert slipway.slipway.action(lost.id).state == "cancelled", "each reader sees that it does not run"
         store.locks.acquire(lost.id)
-        assert slipway.deploy("gone", ONE)[1] == "success"
+        assert own.deploy(ONE)[1] == "success"
         assert store.actions.get(lost.id).state is ActionState.CANCELLED
 
 
-@pytest.mark.endurance
 def test_rule_23_clearing_a_failed_group_tries_again_and_clearing_all_resumes(
-    slipway: RunningSlipway, start_simulator: StartSimulator
+    slipway: RunningSlipway, own: OwnSite
 ) -> None:
-    simulator = start_simulator()
+    simulator = own.simulator
     simulator.script("a", "deploy", "flaky", times=1)
-    slipway.connect("cleared", simulator.url)
     groups = [group("one", ["a"], minimum_successful_nodes=1), group("two", ["b"], after=["one"])]
-    run_id, state = slipway.deploy("cleared", site(AB, groups))
+    run_id, state = own.deploy(site(AB, groups))
     assert state == "failed"
     report = slipway.report(run_id)
     assert [(g["name"], g["reason"]) for g in report["groups"]] == [("one", "deploy_criteria"), ("two", "dependency")]
@@ -162,48 +140,27 @@ def test_rule_23_clearing_a_failed_group_tries_again_and_clearing_all_resumes(
     slipway.airflow.clear(DAG, run_id, ["deploy_group"])
     assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "success"
     assert simulator.submissions() == before, "all groups had succeeded: resuming submits nothing"
-    assert simulator.double() == {}
 
 
-@pytest.mark.endurance
-def test_rule_23_a_group_that_is_cleared_alone_renews_the_report(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    simulator = start_simulator()
+def test_rule_23_a_group_that_is_cleared_alone_renews_the_report(slipway: RunningSlipway, own: OwnSite) -> None:
+    simulator = own.simulator
     simulator.script("a", "deploy", "flaky", times=1)
-    slipway.connect("alone", simulator.url)
-    run_id, state = slipway.deploy("alone", ONE)
+    run_id, state = own.deploy(ONE)
     assert state == "failed"
     slipway.airflow.clear(DAG, run_id, ["deploy_group"], downstream=False)
     slipway.wait_for_task(run_id, "deploy_group", "success")
     assert slipway.slipway.action(run_id).state == "success"
     assert slipway.report(run_id)["verdict"] == "success"
     with slipway.open_store() as store:
-        assert store.locks.owner("alone") is None
-    assert simulator.double() == {}
+        assert store.locks.owner(own.name) is None
 
 
-@pytest.mark.endurance
-def test_an_unknown_parameter_is_refused_and_not_ignored(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    simulator = start_simulator()
-    slipway.connect("misspelt", simulator.url)
-    run_id, state = slipway.deploy("misspelt", ONE, tarrget_nodes=["a"])
-    assert state == "failed"
-    (step,) = slipway.report(run_id)["failed_steps"]
-    assert "'tarrget_nodes'; did you mean 'target_nodes'?" in step["message"]
-    assert simulator.submissions() == []
-
-
-@pytest.mark.endurance
-def test_the_log_of_a_group_reads_as_a_story(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
-    simulator = start_simulator("--fail", "deploy:b")
-    slipway.connect("story", simulator.url)
-    run_id, _ = slipway.deploy("story", site(AB, [group("one", percent_successful_nodes=100)]))
+def test_the_log_of_a_group_reads_as_a_story(slipway: RunningSlipway, own: OwnSite) -> None:
+    own.simulator.script("b", "deploy", "fail")
+    run_id, _ = own.deploy(site(AB, [group("one", percent_successful_nodes=100)]))
     (task,) = slipway.tasks(run_id, "deploy_group")
     log = slipway.airflow.log(DAG, run_id, "deploy_group", task.try_number, task.map_index)
-    tasks = simulator.get("tasks")
+    tasks = own.simulator.get("tasks")
     told = [
         "Group one (critical): 2 nodes: a, b.",
         "Prepare: sending 2 nodes: a, b",
@@ -217,53 +174,6 @@ def test_the_log_of_a_group_reads_as_a_story(slipway: RunningSlipway, start_simu
     positions = [log.find(line) for line in told]
     assert -1 not in positions, log
     assert positions == sorted(positions)
-
-
-def test_a_viewer_may_look_and_not_commit(slipway: RunningSlipway) -> None:
-    viewer = ApiSession(slipway.url, "viewer", slipway.runtime.password("viewer"))
-    try:
-        with pytest.raises(ApiRefused) as refused:
-            SlipwayClient(viewer).commit("viewed", ONE)
-        assert refused.value.status == 403
-        assert SlipwayClient(viewer).report("no-such-run") is None
-    finally:
-        viewer.close()
-
-
-def test_nobody_may_do_anything_without_logging_in(slipway: RunningSlipway) -> None:
-    with requests.Session() as http:
-        assert http.post(f"{slipway.url}/slipway/api/v1.0/configdocs/x", data="a: 1", timeout=300).status_code == 401
-        assert http.get(f"{slipway.url}/slipway/api/v1.0/actions/x", timeout=300).status_code == 401
-        assert http.get(f"{slipway.url}/slipway/d/guess", timeout=300).status_code == 404
-
-
-def test_a_bad_design_is_refused_with_all_its_problems(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    slipway.connect("bad", start_simulator().url)
-    bad = site(AB, [group("one", after=["two"]), group("one", percent_successful_nodes=101)])
-    with pytest.raises(ApiError) as refused:
-        slipway.slipway.commit("bad", bad)
-    text = str(refused.value)
-    assert len(text.splitlines()) > 3
-    assert "two" in text
-    assert "percent_successful_nodes" in text
-
-
-def test_the_same_design_twice_is_one_revision(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
-    slipway.connect("twice", start_simulator().url)
-    first = slipway.slipway.commit("twice", ONE)
-    again = slipway.slipway.commit("twice", ONE)
-    assert (first.number, first.created, again.number, again.created) == (1, True, 1, False)
-
-
-def test_the_connections_test_button_works(slipway: RunningSlipway, start_simulator: StartSimulator) -> None:
-    simulator = start_simulator()
-    for host, good in ((simulator.url, True), ("http://127.0.0.1:9", False)):
-        body = {"connection_id": "tried", "conn_type": "drydock", "host": host, "extra": '{"connect_timeout": 1}'}
-        answer = slipway.airflow.session.request("testing", "POST", "/api/v2/connections/test", json=body).json()
-        assert answer["status"] is good, answer
-    assert simulator.get("tasks") == []
 
 
 def test_params_that_do_not_fit_are_refused_before_a_run_exists(slipway: RunningSlipway) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Frame, Page, expect
 
 from tests.e2e.browser import logged_in
-from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import HANGS, RunningSlipway, wait_until
+from tests.e2e.running import HANGS, OwnSite, RunningSlipway, wait_until
 from tests.support.sites import group, node, site
 
 SITE = "paged"
@@ -46,15 +44,10 @@ def approve(frame: Frame) -> None:
     expect(frame.get_by_role("heading", name=f"deploy_site of {SITE}", exact=True)).to_be_visible()
 
 
-@pytest.mark.endurance
-@pytest.mark.timeout(900)
-def test_a_deployment_is_started_followed_and_mended_in_the_pages(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    simulator = start_simulator(speed=2000)
+def test_a_deployment_is_started_followed_and_mended_in_the_pages(slipway: RunningSlipway, own: OwnSite) -> None:
+    simulator = own.simulator
     simulator.script("n1", "deploy", "stuck", attempt=1)
     simulator.script("n3", "deploy", "fail", attempt=1, message=SAID)
-    slipway.connect(SITE, simulator.url)
     slipway.slipway.commit(SITE, DESIGN)
     slipway.airflow.wait_for_dag("deploy_site")
     with logged_in(slipway.url, "admin", slipway.runtime.password("admin"), "/plugin/slipway") as page:

@@ -14,7 +14,6 @@ from slipway_cli.embedded.processes import members
 from tests.e2e.running import COMPONENTS, RunningSlipway, sessions_of
 
 
-@pytest.mark.endurance
 @pytest.mark.parametrize("same_port", [False, True])
 def test_a_home_that_is_in_use_is_refused(slipway: RunningSlipway, same_port: bool) -> None:
     port = str(slipway.runtime.port if same_port else 0)
@@ -40,7 +39,6 @@ def test_everything_listens_on_loopback_only(slipway: RunningSlipway) -> None:
     assert listening == {("127.0.0.1", slipway.runtime.port)}
 
 
-@pytest.mark.endurance
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_a_killed_component_is_started_again(slipway: RunningSlipway, name: str) -> None:
     before = slipway.runtime.components

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from strategy_lib.phase import Phase
-from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
+from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway, wait_until
 from tests.support.node_agents import KEY, AgentProcess
 from tests.support.sites import document, group, node, site
 
@@ -39,22 +38,20 @@ def design(port: int) -> str:
     return site(nodes, [asks]) + "".join(f"---\n{json.dumps(one)}\n" for one in more)
 
 
-@pytest.mark.endurance
 def test_rule_58_nodes_become_ready_after_kill_9_of_the_triggerer(
-    slipway: RunningSlipway, start_simulator: StartSimulator, agent: AgentProcess
+    slipway: RunningSlipway, own: OwnSite, agent: AgentProcess
 ) -> None:
     key = slipway.home / f"{SITE}.key"
     key.touch(mode=0o600)
     key.write_text(KEY)
-    simulator = start_simulator()
-    slipway.connect(SITE, simulator.url, poll_in_worker=3)
+    own.connect(poll_in_worker=3)
     agent.says("initializing loads images")
-    run_id = slipway.start(SITE, design(agent.port))
+    run_id = own.start(design(agent.port))
 
     def asks() -> bool:
         with slipway.open_store() as store:
-            action = store.actions.of_run(DAG, run_id)
-            begun = [] if action is None else store.operations.of_action(action.id, "g")
+            found = store.actions.of_run(DAG, run_id)
+            begun = [] if found is None else store.operations.of_action(found.id, "g")
         return [one.phase for one in begun] == [Phase.PREPARE, Phase.DEPLOY, Phase.READY]
 
     wait_until(asks, "the nodes are asked")
@@ -66,5 +63,4 @@ def test_rule_58_nodes_become_ready_after_kill_9_of_the_triggerer(
     assert {one["name"]: one["state"] for one in report["nodes"]} == dict.fromkeys(NAMES, "success")
     criteria = [(one["phase"], one["actual"], one["met"]) for one in report["groups"][0]["criteria"]]
     assert criteria == [("prepare", 3, True), ("deploy", 3, True), ("ready", 3, True)]
-    assert len(simulator.submissions()) == 2
-    assert simulator.double() == {}
+    assert len(own.simulator.submissions()) == 2

@@ -14,12 +14,9 @@ from click.testing import CliRunner
 
 from api_client.session import ApiRefused
 from slipway_cli.main import main
-from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import RunningSlipway, wait_until
+from tests.e2e.running import OwnSite, RunningSlipway, wait_until
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
-
-pytestmark = pytest.mark.endurance
 
 NAMES = ["dies", "wiped", "flaps", "broken"]
 SETTINGS = {"repair": "on", "node_states": {"transition_time": 3}}
@@ -85,17 +82,14 @@ class Nodes:
 
 
 @pytest.fixture
-def nodes(slipway: RunningSlipway, start_simulator: StartSimulator, request: pytest.FixtureRequest) -> Nodes:
+def nodes(slipway: RunningSlipway, own: OwnSite) -> Nodes:
     """A deployed site, one for each test; one of its nodes was set to maintenance before."""
-    simulator = start_simulator()
-    name = f"mended-{request.node.name.split('_')[-1]}"
-    slipway.connect(name, simulator.url)
-    text = site([node(name) for name in NAMES], [group("all", minimum_successful_nodes=1)], region=name)
+    text = site([node(name) for name in NAMES], [group("all", minimum_successful_nodes=1)], region=own.name)
     text += yaml.safe_dump(document("slipway/SiteSettings/v1", "site-settings", SETTINGS), explicit_start=True)
-    slipway.slipway.commit(name, text)
-    found = Nodes(slipway, simulator, name)
+    slipway.slipway.commit(own.name, text)
+    found = Nodes(slipway, own.simulator, own.name)
     assert found.set("broken", "maintenance", "force")["modified"] is True
-    run_id, state = slipway.deploy(name, text)
+    run_id, state = own.deploy(text)
     assert state == "success"
     (left,) = [one for one in slipway.report(run_id)["nodes"] if one["name"] == "broken"]
     assert left["state"] == "not_started", "what is in maintenance is left out (rule 51)"

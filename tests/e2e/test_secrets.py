@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import RunningSlipway
+from tests.e2e.running import OwnSite, RunningSlipway
 from tests.support.large_sites import SECRET_MARK, large_site, secret_documents, secret_of
 
 
 @pytest.mark.timeout(1200)
+@pytest.mark.parametrize("own", [100_000], indirect=True)
 @pytest.mark.parametrize(
     ("nodes", "secrets"),
     [
@@ -18,12 +18,10 @@ from tests.support.large_sites import SECRET_MARK, large_site, secret_documents,
     ],
 )
 def test_a_site_with_thousands_of_secrets_deploys_and_no_log_has_one(
-    slipway: RunningSlipway, start_simulator: StartSimulator, nodes: int, secrets: int
+    slipway: RunningSlipway, own: OwnSite, nodes: int, secrets: int
 ) -> None:
-    simulator = start_simulator(speed=100_000)
-    simulator.script("node-00007", "deploy", "fail", message=f"IPMI refuses admin/{secret_of(471)} at 10.0.0.7")
-    slipway.connect("secrets", simulator.url)
-    run_id, state = slipway.deploy("secrets", large_site(nodes) + secret_documents(secrets), timeout=900)
+    own.simulator.script("node-00007", "deploy", "fail", message=f"IPMI refuses admin/{secret_of(471)} at 10.0.0.7")
+    run_id, state = own.deploy(large_site(nodes) + secret_documents(secrets), timeout=900)
     assert state == "success"
     report = slipway.report(run_id)
     states = {node["name"]: node["state"] for node in report["nodes"]}

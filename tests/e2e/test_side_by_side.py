@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from site_engine.trees.status_trees import action_tree
-from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
+from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway, wait_until
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
@@ -17,13 +16,11 @@ PLACES = 3
 MOST = 3
 
 
-def test_rule_08_three_groups_at_once_share_nodes_and_survive_a_kill(
-    slipway: RunningSlipway, start_simulator: StartSimulator
-) -> None:
-    simulator = start_simulator()
+def test_rule_08_three_groups_at_once_share_nodes_and_survive_a_kill(slipway: RunningSlipway, own: OwnSite) -> None:
+    simulator = own.simulator
     # Drydock does one task at a time: the first holds all others until a person lets it go on.
     simulator.script("n0", "prepare", "stuck")
-    slipway.connect("beside", simulator.url, poll_in_worker=5)
+    own.connect(poll_in_worker=5)
     every = 100
     groups = [
         group("one", ["n0", "n1"], percent_successful_nodes=every),
@@ -36,12 +33,12 @@ def test_rule_08_three_groups_at_once_share_nodes_and_survive_a_kill(
     ]
     simulator.script("c1", "deploy", "fail", message="no answer to PXE")
     nodes = [node(name) for name in (*NAMES, *BATCHED, *SPARED)]
-    run_id = slipway.start("beside", site(nodes, groups), max_parallel_groups=PLACES)
+    run_id = own.start(site(nodes, groups), max_parallel_groups=PLACES)
 
     def running() -> list[str]:
         with slipway.open_store() as store:
-            action = store.actions.of_run(DAG, run_id)
-            turns = [] if action is None else store.groups.turns(action.id)
+            found = store.actions.of_run(DAG, run_id)
+            turns = [] if found is None else store.groups.turns(found.id)
         return [turn.name for turn in turns if turn.state == "running"]
 
     wait_until(lambda: len(running()) == PLACES, "three groups at work")
@@ -65,7 +62,6 @@ def test_rule_08_three_groups_at_once_share_nodes_and_survive_a_kill(
     }
     sent = [(phase, name) for phase, nodes in simulator.submissions() for name in nodes]
     assert len(sent) == len(set(sent)) == 2 * (len(NAMES) + len(BATCHED) + 1), "each node once a phase"
-    assert simulator.double() == {}
     require_batches(simulator)
     require_canary(slipway, run_id)
 
@@ -87,9 +83,11 @@ def require_canary(slipway: RunningSlipway, run_id: str) -> None:
     assert said["c2"].startswith("the canaries failed: c1 (")
     assert "no answer to PXE" in said["c2"]
     with slipway.open_store() as store:
-        action = store.actions.of_run(DAG, run_id)
-        assert action is not None
-        groups = {each.name: each for stage in action_tree(store, action.id).root.children for each in stage.children}
+        groups = {
+            each.name: each
+            for stage in action_tree(store, slipway.action(run_id).id).root.children
+            for each in stage.children
+        }
     tree = groups["spared"]
     assert tree.blame is not None
     assert tree.blame.message == "canaries failed: c1; no other node was begun"

@@ -10,10 +10,8 @@ import pytest
 import requests
 
 from site_store import StepState
-from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
-from tests.e2e.walking import ROOT, SLIPWAY, Walker, own_environment
-from tests.support.simulators import Simulator
+from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway, wait_until
+from tests.e2e.walking import SLIPWAY, Walker, beside
 from tests.support.sites import group, node, site
 
 GROUPS = [
@@ -23,28 +21,11 @@ GROUPS = [
 
 
 @pytest.fixture
-def site_name(request: pytest.FixtureRequest) -> str:
-    """Return the name of the test's own site."""
-    return f"terminal-{request.node.name.rpartition('_')[2]}"
-
-
-@pytest.fixture
-def simulator(slipway: RunningSlipway, start_simulator: StartSimulator, site_name: str) -> Simulator:
-    """Connect the site with a simulator of its own."""
-    started = start_simulator()
-    slipway.connect(site_name, started.url)
-    return started
-
-
-@pytest.fixture
-def walker(slipway: RunningSlipway, simulator: Simulator, tmp_path: Path, site_name: str) -> Walker:
+def walker(slipway: RunningSlipway, own: OwnSite, tmp_path: Path) -> Walker:
     """Log in as admin, and commit a site with a group that asks."""
-    environ = own_environment(slipway.home, tmp_path / "config")
-    walker = Walker(environ | {"SLIPWAY_URL": slipway.url, "SLIPWAY_SITE": site_name}, slipway.runtime, tmp_path, "")
-    walker.slipway = str(ROOT / SLIPWAY)
+    walker = beside(slipway.runtime, slipway.home, tmp_path, own.name)
     (tmp_path / "site.yaml").write_text(site([node("a"), node("b")], GROUPS))
     slipway.airflow.wait_for_dag(DAG)
-    walker.types(f"{SLIPWAY} login --user admin", slipway.runtime.password("admin") + "\n")
     walker.types(f"{SLIPWAY} create configdocs design --filename site.yaml")
     walker.types(f"{SLIPWAY} commit configdocs")
     return walker
@@ -65,16 +46,12 @@ def refused(walker: Walker, command: str) -> str:
     return done.stderr
 
 
-@pytest.mark.endurance
-@pytest.mark.timeout(900)
-def test_an_operator_plans_approves_retries_and_reports(
-    slipway: RunningSlipway, simulator: Simulator, walker: Walker, site_name: str
-) -> None:
-    simulator.script("a", "deploy", "flaky", times=1)
+def test_an_operator_plans_approves_retries_and_reports(slipway: RunningSlipway, own: OwnSite, walker: Walker) -> None:
+    own.simulator.script("a", "deploy", "flaky", times=1)
     assert "Group one asks for approval before it begins" in walker.types(f"{SLIPWAY} plan deploy_site")
     action = walker.types(f"{SLIPWAY} create action deploy_site --yes").partition(":")[0]
     action_id = action.removeprefix("action/")
-    run_id = f"{site_name}__{action_id}"
+    run_id = f"{own.name}__{action_id}"
     slipway.wait_for_task(run_id, "deploy_group", "awaiting_input", "one")
 
     assert f"slipway approve {action} --group one" in walker.types(f"{SLIPWAY} describe {action} --tree")
@@ -89,7 +66,7 @@ def test_an_operator_plans_approves_retries_and_reports(
             return step.state is StepState.RESCHEDULED
 
         wait_until(held, "the group that was approved is held back by the pause (rule 26)")
-        assert simulator.submissions() == []
+        assert own.simulator.submissions() == []
     walker.types(f"{SLIPWAY} unpause {action}")
     assert slipway.airflow.wait_for_run(DAG, run_id, HANGS) == "failed"
     tree = walker.types(f"{SLIPWAY} describe {action} --tree")
@@ -106,7 +83,6 @@ def test_an_operator_plans_approves_retries_and_reports(
     assert "every group succeeded" in walker.types(f"{SLIPWAY} report {action} -o html")
     wait_until(lambda: "success: every group succeeded" in note_of(slipway, run_id), "the note follows the verdict")
     assert "Had to be fixed" in walker.types(f"{SLIPWAY} describe node/a")
-    assert simulator.double() == {}
 
 
 def note_of(slipway: RunningSlipway, run_id: str) -> str:
@@ -115,14 +91,12 @@ def note_of(slipway: RunningSlipway, run_id: str) -> str:
     return str(answer.json()["note"])
 
 
-@pytest.mark.endurance
-@pytest.mark.timeout(900)
-def test_a_reporter_is_made_speaks_and_is_revoked(slipway: RunningSlipway, walker: Walker, site_name: str) -> None:
+def test_a_reporter_is_made_speaks_and_is_revoked(slipway: RunningSlipway, own: OwnSite, walker: Walker) -> None:
     token = walker.types(f"{SLIPWAY} create reporter burn-in").strip()
     body = {"leaves": [{"parent": "one", "name": "memory", "status": "error", "message": "48 of 64 GiB"}]}
 
     def speak() -> int:
-        url = f"{slipway.url}/slipway/api/v1.0/sites/{site_name}/reported"
+        url = f"{slipway.url}/slipway/api/v1.0/sites/{own.name}/reported"
         return requests.put(url, json=body, headers={"Authorization": f"Bearer {token}"}, timeout=60).status_code
 
     assert speak() == 200

@@ -8,15 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-import pytest
-
 from slipway_cli.embedded.processes import members
-from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import DAG, HANGS, RunningSlipway, wait_until
+from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway, wait_until
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
-
-pytestmark = pytest.mark.endurance
 
 ONE = site([node("a")], [group("one", percent_successful_nodes=100)])
 # What Airflow tells of the time of its answers has whole seconds.
@@ -74,7 +69,6 @@ class Watched:
         assert self.slipway.airflow.wait_for_run(DAG, self.run_id, HANGS) == "success"
         assert self.slipway.report(self.run_id)["verdict"] == "success"
         assert self.root() == "success"
-        assert simulator.double() == {}
 
     def _seen(self, tree: dict[str, Any]) -> dict[str, Any] | None:
         """Return what the node's entry, or its group's, says of the owner."""
@@ -88,16 +82,13 @@ class Watched:
         return next(iter(found.values()), None)
 
 
-def watched(slipway: RunningSlipway, simulator: Simulator, name: str, owner: str, **connection: Any) -> Watched:
+def watched(own: OwnSite, owner: str, **connection: Any) -> Watched:
     """Start a deployment of one node that hangs in its deploy, and wait until it does."""
-    simulator.script("a", "deploy", "stuck")
-    slipway.connect(name, simulator.url, **connection)
-    run_id = slipway.start(name, ONE)
-    wait_until(lambda: ("deploy_nodes", ["a"]) in simulator.submissions(), "the node is being deployed")
-    with slipway.open_store() as store:
-        action = store.actions.of_run(DAG, run_id)
-    assert action is not None
-    started = Watched(slipway, run_id, action.id, owner)
+    own.simulator.script("a", "deploy", "stuck")
+    own.connect(**connection)
+    run_id = own.start(ONE)
+    wait_until(lambda: ("deploy_nodes", ["a"]) in own.simulator.submissions(), "the node is being deployed")
+    started = Watched(own.slipway, run_id, own.slipway.action(run_id).id, owner)
     wait_until(lambda: started.root() == "processing" and not started.is_unresponsive(), "the tree says so")
     return started
 
@@ -109,25 +100,23 @@ def now(slipway: RunningSlipway) -> datetime:
 
 
 def test_rule_30_a_provisioner_that_stops_is_unresponsive_and_comes_back_by_itself(
-    slipway: RunningSlipway, start_simulator: StartSimulator
+    slipway: RunningSlipway, own: OwnSite
 ) -> None:
-    simulator = start_simulator("--restart-mode", "resume")
-    owner = "provisioner:slipway_provisioner_silent"
-    action = watched(slipway, simulator, "silent", owner, check_in_interval=15)
+    simulator = own.simulator
+    action = watched(own, f"provisioner:slipway_provisioner_{own.name}", check_in_interval=15)
     simulator.kill()
     stopped = now(slipway)
     wait_until(action.is_unresponsive, "the tree says that the provisioner is unresponsive")
     action.check_that_it_was_seen_before(stopped)
-    simulator.start()
+    simulator.start("--restart-mode", "resume")
     action.finish(simulator)
 
 
 def test_rule_30_a_triggerer_that_stops_is_unresponsive_and_its_successor_is_there_by_itself(
-    slipway: RunningSlipway, start_simulator: StartSimulator
+    slipway: RunningSlipway, own: OwnSite
 ) -> None:
     """It hangs first: one that was killed has a successor long before anybody would miss it."""
-    simulator = start_simulator()
-    action = watched(slipway, simulator, "untriggered", f"airflow:{DAG}", poll_in_worker=3)
+    action = watched(own, f"airflow:{DAG}", poll_in_worker=3)
     slipway.wait_for_task(action.run_id, "deploy_group", "deferred", "one")
     for process in members([slipway.runtime.components["triggerer"]]):
         os.kill(process, signal.SIGSTOP)
@@ -135,4 +124,4 @@ def test_rule_30_a_triggerer_that_stops_is_unresponsive_and_its_successor_is_the
     wait_until(action.is_unresponsive, "the tree says that Airflow is unresponsive")
     action.check_that_it_was_seen_before(stopped)
     slipway.kill_component("triggerer")
-    action.finish(simulator)
+    action.finish(own.simulator)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
-from tests.e2e.conftest import StartSimulator
-from tests.e2e.running import HANGS, RunningSlipway
-from tests.e2e.walking import ROOT, SLIPWAY, Walker, own_environment
+from tests.e2e.running import HANGS, OwnSite, RunningSlipway
+from tests.e2e.walking import SLIPWAY, beside
 from tests.support.sites import document, group, node, site
 
 SITE, UPDATE = "goal", "update_site"
@@ -40,13 +38,9 @@ def planned(slipway: RunningSlipway) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.endurance
-def test_an_update_does_exactly_what_its_plan_says(
-    slipway: RunningSlipway, start_simulator: StartSimulator, tmp_path: Path
-) -> None:
-    simulator = start_simulator()
-    slipway.connect(SITE, simulator.url)
-    assert slipway.deploy(SITE, design("jammy"))[1] == "success"
+def test_an_update_does_exactly_what_its_plan_says(slipway: RunningSlipway, own: OwnSite, tmp_path: Path) -> None:
+    simulator = own.simulator
+    assert own.deploy(design("jammy"))[1] == "success"
     assert planned(slipway)["nodes"] == []
 
     slipway.slipway.commit(SITE, design("noble"))
@@ -55,16 +49,13 @@ def test_an_update_does_exactly_what_its_plan_says(
     for one in changed:
         (profile,) = one["documents"]
         assert (profile["name"], [field["path"] for field in profile["fields"]]) == ("r2", ["$.data.platform.image"])
-    environ = own_environment(slipway.home, tmp_path / "config")
-    walker = Walker(environ | {"SLIPWAY_URL": slipway.url, "SLIPWAY_SITE": SITE}, slipway.runtime, tmp_path, "")
-    walker.slipway = str(ROOT / SLIPWAY)
-    walker.types(f"{SLIPWAY} login --user admin", slipway.runtime.password("admin") + "\n")
+    walker = beside(slipway.runtime, slipway.home, tmp_path, SITE)
     said = walker.types(f"{SLIPWAY} plan {UPDATE} --explain --allow-redeploy --fresh")
     assert "erases 2 (2 redeployed, 0 released first, 0 removed), deploys 0, labels 0, leaves 3," in said
     assert "$.data.platform.image: modified jammy -> noble" in " ".join(said.split())
 
     before = len(simulator.submissions())
-    run_id, state = slipway.deploy(SITE, design("noble"), UPDATE, allow_redeploy=True)
+    run_id, state = own.deploy(design("noble"), UPDATE, allow_redeploy=True)
     assert state == "success"
     sent = [one for one in simulator.submissions()[before:] if one[1]]
     assert {name for _, names in sent for name in names} == set(RACKS["r2"]), "the simulator's journal has no other"
@@ -80,7 +71,7 @@ def test_an_update_does_exactly_what_its_plan_says(
     assert done == {name: (2 if name in RACKS["r2"] else 1, "success") for name in done}
 
     before = len(simulator.submissions())
-    run_id, state = slipway.deploy(SITE, design("noble"), UPDATE)
+    run_id, state = own.deploy(design("noble"), UPDATE)
     assert (state, [one for one in simulator.submissions()[before:] if one[1]]) == ("success", [])
     (unmapped,) = slipway.tasks(run_id, "deploy_group", UPDATE)
     assert (unmapped.state, unmapped.map_index) == ("skipped", -1), "no group gets a task"
@@ -95,4 +86,3 @@ def test_an_update_does_exactly_what_its_plan_says(
     assert [one for one in simulator.submissions()[before:] if one[1]] == [], (
         "a group that has succeeded returns at once"
     )
-    assert simulator.double() == {}

@@ -68,6 +68,14 @@ def own_environment(home: Path, config: Path) -> dict[str, str]:
     return environ | {"SLIPWAY_HOME": str(home), "SLIPWAY_PORT": "0", "XDG_CONFIG_HOME": str(config)}
 
 
+def beside(runtime: Runtime, home: Path, folder: Path, site: str) -> Walker:
+    """Return a new user of a running Slipway, who is logged in as admin and speaks of this site."""
+    environ = own_environment(home, folder / "config") | {"SLIPWAY_URL": runtime.url, "SLIPWAY_SITE": site}
+    walker = Walker(environ, runtime, folder, str(ROOT / SLIPWAY))
+    walker.types(f"{SLIPWAY} login --user admin", runtime.password("admin") + "\n")
+    return walker
+
+
 @contextmanager
 def two_terminals(
     work: Path,
