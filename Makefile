@@ -76,20 +76,20 @@ wheel: $(READY)
 	@rm -rf build *.egg-info
 
 bench: $(READY)
-	$(BIN)/python tests/bench/bench_simulate.py
-	$(BIN)/python tests/bench/bench_goals.py
-	$(BIN)/python tests/bench/bench_actions.py
-	$(BIN)/python tests/bench/bench_commit.py
-	$(BIN)/python tests/bench/bench_status.py
-	$(BIN)/python tests/bench/bench_viewers.py
-	$(BIN)/python tests/bench/bench_secrets.py
-	$(BIN)/python tests/bench/bench_airflow.py
-	$(BIN)/python tests/bench/bench_updates.py
-	$(BIN)/python tests/bench/bench_node_states.py
-	$(BIN)/python tests/bench/bench_node_agents.py
-	$(BIN)/python tests/bench/bench_parallel.py
-	$(BIN)/python tests/bench/bench_parallel_airflow.py
-	$(BIN)/python tests/bench/bench_requests.py
+	$(BIN)/python -m tests.bench.bench_simulate
+	$(BIN)/python -m tests.bench.bench_goals
+	$(BIN)/python -m tests.bench.bench_actions
+	$(BIN)/python -m tests.bench.bench_commit
+	$(BIN)/python -m tests.bench.bench_status
+	$(BIN)/python -m tests.bench.bench_viewers
+	$(BIN)/python -m tests.bench.bench_secrets
+	$(BIN)/python -m tests.bench.bench_airflow
+	$(BIN)/python -m tests.bench.bench_updates
+	$(BIN)/python -m tests.bench.bench_node_states
+	$(BIN)/python -m tests.bench.bench_node_agents
+	$(BIN)/python -m tests.bench.bench_parallel
+	$(BIN)/python -m tests.bench.bench_parallel_airflow
+	$(BIN)/python -m tests.bench.bench_requests
 
 clean:
 	rm -rf $(VENV) .slipway .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

@@ -1,26 +1,19 @@
 """How long an update and a site's states take: the plan of a site from the store, differences, order, one look at all.
 
-Run it as `python tests/bench/bench_goals.py`. Plans from the store are measured each in a process of
+Run it as `python -m tests.bench.bench_goals`. Plans from the store are measured each in a process of
 its own, by the clock, as PostgreSQL does its part in another process: the fastest of three counts. All else is measured
 in time of the processor. Exits 1 when a target is missed.
 """
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import random
-import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import update as sql_update
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from provisioner_client.protocol import ListedNode
 from site_engine.node_lists import keep_list
@@ -33,9 +26,7 @@ from strategy_lib.node_states.node_memory import NodeHistory, Observation, obser
 from strategy_lib.node_states.user_state import UserState
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.strategy import Group
-from tests.bench.bench_status import new_database
-
-T = TypeVar("T")
+from tests.bench.harness import Table, alone, megabytes, new_store
 
 SITE = "large"
 PLANS = 3
@@ -105,7 +96,6 @@ CASES = (
 
 def fill(url: str, nodes: int) -> None:
     """Commit a site of so many nodes, deployed as its first revision wants; each profile has 1000."""
-    SiteStore.upgrade(url)
     with SiteStore.open(url) as store:
         commit(store, nodes, 0)
         done = {"done_revision": 1, "done_version": 1, "done_digest": node.c.wanted_digest, "status": "success"}
@@ -121,7 +111,7 @@ def change(url: str, nodes: int, changed_profiles: int) -> None:
         commit(store, nodes, changed_profiles)
 
 
-def planned(url: str, changed: int) -> tuple[float, int]:
+def planned(url: str, changed: int) -> tuple[float, float]:
     """Plan a site of which so many nodes have changed; return the fewest seconds, and megabytes at most."""
     taken = []
     with SiteStore.open(url) as store:
@@ -132,15 +122,7 @@ def planned(url: str, changed: int) -> tuple[float, int]:
             assert len(plan.nodes) == changed, f"{len(plan.nodes)} nodes have changed"
             explained = sum(1 for each in plan.nodes.values() if each.documents)
             assert explained == min(changed, MOST_EXPLAINED), f"of {explained} nodes it is said what changed"
-    # What the system's own count of a process begins with is that of the process which started it.
-    status = Path("/proc/self/status").read_text()
-    return min(taken), next(int(line.split()[1]) // 1024 for line in status.splitlines() if line.startswith("VmHWM:"))
-
-
-def alone(work: Callable[..., T], *arguments: object) -> T:
-    """Call a function in a new process, so that its memory is its own."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-        return process.submit(work, *arguments).result()
+    return min(taken), megabytes()
 
 
 def commit(store: SiteStore, nodes: int, changed_profiles: int) -> None:
@@ -171,51 +153,34 @@ def _document(kind: str, name: str, data: str) -> str:
     return f"---\nschema: drydock/{kind}/v1\nmetadata:\n  name: {name}\ndata: {data}\n"
 
 
-class Table:
-    """What was measured, with its targets."""
-
-    def __init__(self) -> None:
-        self.missed = False
-        print(f"{'':34} {'nodes':>9} {'measured':>9} {'at most':>9}")
-
-    def row(self, label: str, nodes: int, value: float, most: float | None, unit: str = "s") -> None:
-        """Print a row."""
-        late = most is not None and value > most
-        self.missed |= late
-        shown = f"{most:9.2f}" if most is not None else " " * 9
-        print(f"{label:34} {nodes:9,} {value:9.2f} {shown} {unit}{'  missed' if late else ''}", flush=True)
-
-
 def measure_store(table: Table) -> None:
     """Measure plans from the store at 100,000 and 500,000 nodes: where nothing, and where 1 % has changed."""
     seconds = {}
     for nodes, empty, few in ((100_000, 1.0, 5.0), (500_000, None, None)):
-        with new_database() as url:
+        with new_store() as url:
             alone(fill, url, nodes)
             taken, most = alone(planned, url, 0)
-            table.row("plan, empty", nodes, taken, empty)
+            table.row(f"plan of {nodes:,} from the store, empty", taken, empty, "s")
             profiles = nodes // 100 // PER_PROFILE
             alone(change, url, nodes, profiles)
             seconds[nodes], memory = alone(planned, url, profiles * PER_PROFILE)
-            table.row("plan, 1 % changed", nodes, seconds[nodes], few)
+            table.row(f"plan of {nodes:,} from the store, 1 % changed", seconds[nodes], few, "s")
             if empty is not None:
-                table.row("memory for a plan", nodes, max(most, memory), MOST_MEGABYTES, "MB")
-    table.row("growth, 1 is linear", 500_000, seconds[500_000] / seconds[100_000] / 5, MOST_GROWTH, "")
+                table.row("memory for a plan", max(most, memory), MOST_MEGABYTES, "MB")
+    table.row("growth, 1 is linear", seconds[500_000] / seconds[100_000] / 5, MOST_GROWTH, "")
 
 
 def main() -> int:
     """Measure and print all rows; return 1 when a target is missed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.parse_args()
-    table = Table()
+    table = Table("plans and looks")
     for case in CASES:
         work = case.prepare(case.nodes)
         begun = time.process_time()
         work()
-        table.row(case.label, case.nodes, time.process_time() - begun, case.max_seconds)
+        table.row(f"{case.label}, of {case.nodes:,}", time.process_time() - begun, case.max_seconds, "s")
     measure_store(table)
-    return 1 if table.missed else 0
+    return table.missed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

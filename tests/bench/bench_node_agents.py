@@ -11,7 +11,6 @@ too much, and when this machine allows a process too few open files.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -30,13 +29,10 @@ from pathlib import Path
 
 import yaml
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from provisioner_client.node_agent.agent import parse_head, parse_target, signature
 from site_store import SiteStore
 from tests.bench.bench_node_states import MOST_MB, SITE, listed, names
-from tests.bench.bench_status import new_database
-from tests.bench.bench_viewers import cpu_seconds
+from tests.bench.harness import Table, megabytes, new_store, options, processor_seconds, wait_until
 from tests.support.processes import tied
 from tests.support.revisions import commit_design
 from tests.support.sites import document
@@ -49,7 +45,6 @@ ROUND = 60.0
 """Seconds for which a request waits: in that time each agent answers once."""
 NEARLY = 0.99
 """Some have just been answered at any moment, and are asked again."""
-_LONGEST = 300.0
 _KEY = "k" * 40
 
 
@@ -248,63 +243,45 @@ def controller(store_url: str, url: str) -> Iterator[subprocess.Popen[bytes]]:
                 print(said.read_text()[-2000:], file=sys.stderr)
 
 
-def megabytes(pid: int, field: str) -> float:
-    """Return `VmRSS` of a process, its memory now, or `VmHWM`, the most that it ever had."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{field}:"))
-
-
-def wait_until(is_so: Callable[[], bool], what: str) -> float:
-    """Wait for something that has to come; return after how many seconds it did."""
-    began = time.monotonic()
-    while not is_so():
-        if time.monotonic() - began > _LONGEST:
-            raise TimeoutError(f"not in {_LONGEST:.0f} s: {what}")
-        time.sleep(0.25)
-    return time.monotonic() - began
-
-
 def published(store: SiteStore) -> dict[str, str]:
     """Return the published states of all nodes."""
     found = store.site_views.body(SITE)
     return {} if found is None else {name: one["state"] for name, one in json.loads(found[1])["nodes"].items()}
 
 
-def measure(count: int, seconds: float) -> bool:
-    """Measure, print; return whether the memory is enough."""
+def measure(count: int, seconds: float) -> int:
+    """Measure, print; return 1 if the memory is not enough."""
     changed = min(CHANGED, count // 10)
-    with new_database() as store_url, agents_of(count) as (port, tell):
-        SiteStore.upgrade(store_url)
-        with SiteStore.open(store_url) as store, api(store, count) as url:
-            commit_design(store, SITE, design(count, port))
-            with controller(store_url, url) as process:
-                pending = wait_until(lambda: tell(0) >= NEARLY * count, "a request pending at each agent")
-                wait_until(lambda: len(published(store)) == count, "a first version")
-                filled, used, began = megabytes(process.pid, "VmRSS"), cpu_seconds(process.pid), time.monotonic()
-                time.sleep(seconds)
-                share = (cpu_seconds(process.pid) - used) / (time.monotonic() - began)
-                tell(changed)
-                told = wait_until(
-                    lambda: sum(state != "up" for state in published(store).values()) == changed, "what agents say"
-                )
-                # Until those that are down are asked again, too.
-                wait_until(lambda: tell(0) >= NEARLY * count, "a request pending at each agent again")
-                most = megabytes(process.pid, "VmHWM")
-    print(
-        f"{count} node agents: a request is pending at each {pending:.0f} s after the controller's start; "
-        f"{share:.0%} of a core while each answers every {ROUND:.0f} s; what {changed} of them say at once "
-        f"is published after {told:.1f} s; {filled:.0f} MB, {most:.0f} at most{'' if most <= MOST_MB else '  MISSED'}",
-        flush=True,
-    )
-    return most <= MOST_MB
+    table = Table(f"{count} node agents")
+    with new_store() as store_url, agents_of(count) as (port, tell), SiteStore.open(store_url) as store:
+
+        def all_wait() -> bool:
+            return tell(0) >= NEARLY * count
+
+        commit_design(store, SITE, design(count, port))
+        with api(store, count) as url, controller(store_url, url) as process:
+            pending = wait_until(all_wait, "a request pending at each agent")
+            table.row("a request is pending at each, after the controller's start", pending, unit="s")
+            wait_until(lambda: len(published(store)) == count, "a first version")
+            table.row("memory by then", megabytes(process.pid, "VmRSS"), unit="MB")
+            used, began = processor_seconds(process.pid), time.monotonic()
+            time.sleep(seconds)
+            share = (processor_seconds(process.pid) - used) / (time.monotonic() - began)
+            table.row(f"while each answers every {ROUND:.0f} s", share * 100, unit="% of a core")
+            tell(changed)
+            told = wait_until(
+                lambda: sum(state != "up" for state in published(store).values()) == changed, "what agents say"
+            )
+            table.row(f"what {changed} of them say at once is published after", told, unit="s")
+            # Until those that are down are asked again, too.
+            wait_until(all_wait, "a request pending at each agent again")
+            table.row("memory at most", megabytes(process.pid), MOST_MB, "MB")
+    return table.missed
 
 
 def main() -> int:
     """Measure; 1 where something is missed, or could not be measured."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--agents", type=int, default=AGENTS, help=f"how many ({AGENTS})")
-    parser.add_argument("--seconds", type=float, default=ROUND + 10, help="for how long its processor time is taken")
-    given = parser.parse_args()
+    given = options(__doc__, agents=AGENTS, seconds=ROUND + 10)
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if limit != resource.RLIM_INFINITY and limit < given.agents + FILES:
         print(
@@ -313,8 +290,8 @@ def main() -> int:
             flush=True,
         )
         return 1
-    return 0 if measure(given.agents, given.seconds) else 1
+    return measure(given.agents, given.seconds)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

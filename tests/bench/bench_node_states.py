@@ -6,25 +6,18 @@ how soon a thousand readers who linger have the next one, from a real API server
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import gzip
 import json
 import resource
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-import httpx
 from sqlalchemy import Connection, insert
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from site_engine.node_states.drift_watch import DriftWatch
 from site_engine.node_states.leader import SiteLeader
@@ -37,8 +30,7 @@ from site_store.tables import node, revision
 from site_store.tables import site as site_table
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import PublishedState
-from tests.bench.bench_status import new_database, p95, timed
-from tests.bench.bench_viewers import PASSWORD, api_server, cpu_seconds
+from tests.bench.harness import Table, alone, api_server, megabytes, new_store, options, p95, processor_seconds, timed
 
 SITE = "large"
 NODES = 100_000
@@ -156,60 +148,39 @@ def cpu_of_looks(url: str) -> dict[str, Any]:
         begun = time.process_time()
         assert after.look() is not None
         taken_over = time.process_time() - begun
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     times = {"looks": looks, "published": published, "reading": reading, "watched": watched}
-    return {"first": first * 1000, "taken_over": taken_over * 1000, "mb": memory, **times}
+    return {"first": first * 1000, "taken_over": taken_over * 1000, "mb": megabytes(), **times}
 
 
-def measure_looks() -> bool:
-    """Measure them in a process that does nothing else."""
-    with new_database() as url:
-        SiteStore.upgrade(url)
+def measure_looks(table: Table) -> None:
+    """Measure them in a process that does nothing else; then pages of nodes in each order."""
+    with new_store() as url:
         with SiteStore.open(url) as store:
             fill(store, NODES)
-        done = subprocess.run([sys.executable, __file__, "--looks", url], stdout=subprocess.PIPE, check=True, text=True)
-        found = json.loads(done.stdout)
+        found = alone(cpu_of_looks, url)
         whole, plain = sizes(url)
-        are_quick = pages(url)
-    worst, slowest = max(found["looks"]), max(found["published"])
-    first_watch, *watched = found["watched"]
-    drifting = statistics.median(watched)
-    print(
-        f"look at {NODES} nodes, {CHANGED * 2} changed: {statistics.median(found['looks']):.0f} ms of CPU, "
-        f"{worst:.0f} at most{'' if worst <= MOST_CPU_MS else '  MISSED'}, after the list was read in "
-        f"{statistics.median(found['reading']):.0f} ms; one that publishes "
-        f"{statistics.median(found['published']):.0f} ms, {slowest:.0f} at most"
-        f"{'' if slowest <= MOST_CPU_MS else '  MISSED'}; the first of a new site {found['first']:.0f} ms; "
-        f"the first after a take-over {found['taken_over']:.0f} ms; "
-        f"{found['mb']:.0f} MB{'' if found['mb'] <= MOST_MB else '  MISSED'}"
-    )
-    print(
-        f"watch for drifts at {NODES} nodes, {CHANGED * 2} changed: {drifting:.0f} ms of CPU"
-        f"{'' if drifting <= MOST_CPU_MS else '  MISSED'}, {max(watched):.0f} at most; a leader's first "
-        f"{first_watch:.0f} ms"
-    )
-    print(
-        f"names and states of {NODES} nodes, compressed: {plain / 1000:.0f} kB"
-        f"{'' if plain <= MOST_COMPRESSED else '  MISSED'}; a whole version, with capacities: {whole / 1000:.0f} kB",
-        flush=True,
-    )
-    is_small = found["mb"] <= MOST_MB and plain <= MOST_COMPRESSED
-    return max(worst, slowest, drifting) <= MOST_CPU_MS and is_small and are_quick
-
-
-def pages(url: str) -> bool:
-    """Read the first page of nodes in each order, and print what that took."""
-    is_good = True
-    with SiteStore.open(url) as store:
-        for sort in STATE_COLUMNS:
-            for descending in (False, True):
-                query = StateQuery(sort=sort, descending=descending)
-                value = p95(timed(lambda query=query: store.state_table.page(SITE, query), PAGES))  # type: ignore[misc]
-                is_good &= value <= MOST_PAGE_MS
-                order = f"{sort}{', from its end' if descending else ''}"
-                missed = "" if value <= MOST_PAGE_MS else "  MISSED"
-                print(f"50 of {NODES} nodes by {order}: p95 {value:.1f} ms{missed}", flush=True)
-    return is_good
+        first_watch, *watched = found["watched"]
+        print(f"look at {NODES} nodes, {CHANGED * 2} changed; milliseconds of CPU")
+        table.row("  a look, after the list was read", statistics.median(found["looks"]))
+        table.row("  at most", max(found["looks"]), MOST_CPU_MS)
+        table.row("  the list is read in", statistics.median(found["reading"]))
+        table.row("  one that publishes", statistics.median(found["published"]))
+        table.row("  at most", max(found["published"]), MOST_CPU_MS)
+        table.row("  the first of a new site", found["first"])
+        table.row("  the first after a take-over", found["taken_over"])
+        table.row("  memory", found["mb"], MOST_MB, "MB")
+        table.row("  watch for drifts", statistics.median(watched), MOST_CPU_MS)
+        table.row("  at most", max(watched))
+        table.row("  a leader's first", first_watch)
+        table.row("names and states, compressed", plain / 1000, MOST_COMPRESSED / 1000, "kB")
+        table.row("a whole version, with capacities", whole / 1000, unit="kB")
+        with SiteStore.open(url) as store:
+            for sort in STATE_COLUMNS:
+                for descending in (False, True):
+                    query = StateQuery(sort=sort, descending=descending)
+                    taken = timed(lambda query=query: store.state_table.page(SITE, query), PAGES)  # type: ignore[misc]
+                    order = f"{sort}{', from its end' if descending else ''}"
+                    table.row(f"50 nodes by {order}, p95", p95(taken), MOST_PAGE_MS)
 
 
 def sizes(url: str) -> tuple[int, int]:
@@ -223,12 +194,11 @@ def sizes(url: str) -> tuple[int, int]:
     return len(gzip.compress(found[1].encode())), len(gzip.compress(plain.encode()))
 
 
-def measure_versions() -> bool:
+def measure_versions(table: Table) -> None:
     """Have ten thousand changes in a minute of a clock that is put forward; count the versions."""
     clock = [datetime(2026, 3, 1, tzinfo=UTC)]
     count = 1000
-    with new_database() as url:
-        SiteStore.upgrade(url)
+    with new_store() as url:
         with SiteStore.open(url) as real:
             fill(real, count)
         with SiteStore.open(url, lambda: clock[0]) as store:
@@ -245,9 +215,8 @@ def measure_versions() -> bool:
                 first = version.version.number if tick == 0 and version is not None else first
                 clock[0] += timedelta(seconds=0.5)
             number = store.site_views.versions()[SITE].number - first
-    is_enough = 0 < number <= MOST_VERSIONS
-    print(f"{changes} changes in 60 s: {number} versions{'' if is_enough else '  MISSED'}", flush=True)
-    return is_enough
+    assert number > 0
+    table.row(f"{changes} changes in 60 s", number, MOST_VERSIONS, "versions")
 
 
 async def linger(port: int, path: str, headers: Mapping[str, str], is_sent: asyncio.Semaphore) -> tuple[float, int]:
@@ -267,79 +236,67 @@ async def linger(port: int, path: str, headers: Mapping[str, str], is_sent: asyn
 
 
 async def readers(
-    url: str, pid: int, headers: Mapping[str, str], store: SiteStore, held: Lease, body: dict[str, Any]
+    port: int, pid: int, headers: Mapping[str, str], store: SiteStore, held: Lease, body: dict[str, Any]
 ) -> tuple[list[float], float, int]:
     """Let a thousand readers linger, publish, and return how many seconds each waited, and the server's time."""
     known = store.site_views.versions()[SITE]
     path = f"/slipway/api/v1.0/sites/{SITE}/state?since={known.epoch}.{known.number}&wait=60"
     sent = asyncio.Semaphore(0)
-    asked = [asyncio.create_task(linger(int(url.rsplit(":", 1)[1]), path, headers, sent)) for _ in range(READERS)]
+    asked = [asyncio.create_task(linger(port, path, headers, sent)) for _ in range(READERS)]
     for _ in asked:
         await sent.acquire()
     # Until the server has looked at each of them, and is idle.
     before = -1.0
-    while (used := cpu_seconds(pid)) - before > 0.1:
+    while (used := processor_seconds(pid)) - before > 0.1:
         before = used
         await asyncio.sleep(1.0)
     some = list(body["nodes"])[:CHANGED]
     for name in some:
         body["nodes"][name] = {"state": "down" if body["nodes"][name]["state"] == "up" else "up"}
     changes = {name: ("up", body["nodes"][name]["state"], "") for name in some}
-    used = cpu_seconds(pid)
+    used = processor_seconds(pid)
     await asyncio.to_thread(store.site_views.publish, held, SITE, body, _UP, changes)
     published = time.time()
     answers = await asyncio.gather(*asked)
     assert len({length for _, length in answers}) == 1
-    return [at - published for at, _ in answers], cpu_seconds(pid) - used, answers[0][1]
+    return [at - published for at, _ in answers], processor_seconds(pid) - used, answers[0][1]
 
 
-def measure_readers() -> bool:
+def measure_readers(table: Table) -> None:
     """Measure how soon a thousand readers have a version."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-    is_good = True
-    with new_database() as url:
-        SiteStore.upgrade(url)
-        with SiteStore.open(url) as store:
-            fill(store, 10_000)
-            held = leads(store)
-            body: dict[str, Any] = {
-                "site": SITE,
-                "state": "up",
-                "reason": "",
-                "nodes": {name: {"state": "up"} for name in names(10_000)},
-            }
-            store.site_views.publish(held, SITE, body, _UP, {})
-            with api_server(url) as (server, pid):
-                login = httpx.post(f"{server}/auth/token", json={"username": "ann", "password": PASSWORD}, timeout=60)
-                token = login.raise_for_status().json()["access_token"]
-                headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "gzip"}
-                for _ in range(3):
-                    waited, used, length = asyncio.run(readers(server, pid, headers, store, held, body))
-                    is_soon = max(waited) <= LONGEST_SECONDS
-                    is_good &= is_soon
-                    print(
-                        f"{READERS} readers who linger have {length} bytes after {statistics.median(waited):.2f} s, "
-                        f"p95 {p95(waited):.2f}, the last one {max(waited):.2f}{'' if is_soon else '  MISSED'}; the "
-                        f"server used {used:.2f} s of CPU",
-                        flush=True,
-                    )
-    return is_good
+    with new_store() as url, SiteStore.open(url) as store:
+        fill(store, 10_000)
+        held = leads(store)
+        body: dict[str, Any] = {
+            "site": SITE,
+            "state": "up",
+            "reason": "",
+            "nodes": {name: {"state": "up"} for name in names(10_000)},
+        }
+        store.site_views.publish(held, SITE, body, _UP, {})
+        with api_server(url) as (client, pid):
+            headers = {"Authorization": client.headers["Authorization"], "Accept-Encoding": "gzip"}
+            for _ in range(3):
+                port = client.base_url.port
+                assert port is not None
+                waited, used, length = asyncio.run(readers(port, pid, headers, store, held, body))
+                print(f"{READERS} readers who linger have {length} bytes after")
+                table.row("  median", statistics.median(waited), unit="s")
+                table.row("  p95", p95(waited), unit="s")
+                table.row("  the last one", max(waited), LONGEST_SECONDS, "s")
+                table.row("  the server used of CPU", used, unit="s")
 
 
 def main() -> int:
     """Measure all of it; 1 where something is missed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--looks", help="only look, at the site in this store, and print what it cost as JSON")
-    parser.add_argument("--only", choices=("looks", "versions", "readers"))
-    given = parser.parse_args()
-    if given.looks:
-        print(json.dumps(cpu_of_looks(given.looks)))
-        return 0
-    parts = {"looks": measure_looks, "versions": measure_versions, "readers": measure_readers}
-    chosen = [work for name, work in parts.items() if given.only in (None, name)]
-    results = [work() for work in chosen]
-    return 0 if all(results) else 1
+    only = options(__doc__, only="").only
+    table = Table("states of nodes")
+    for name, work in {"looks": measure_looks, "versions": measure_versions, "readers": measure_readers}.items():
+        if only in ("", name):
+            work(table)
+    return table.missed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

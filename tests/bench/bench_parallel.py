@@ -1,28 +1,25 @@
 """How long 100 groups of 20 nodes take with 8 of them side by side: the engine alone, on a virtual clock.
 
-Run it as `python tests/bench/bench_parallel.py`. Exits 1 when the makespan is more than 1.1 x the critical path: no
+Run it as `python -m tests.bench.bench_parallel`. Exits 1 when the makespan is more than 1.1 x the critical path: no
 schedule is shorter than the longest chain of groups that depend on each other, or than all work shared by the places.
 The provisioner does 8 tasks at once; a task is looked at every 30 seconds, and a free place is seen after 5.
 """
 
 from __future__ import annotations
 
-import argparse
 import logging
 import math
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from site_engine.groups.turns import place_taker, turn_by_store
 from site_store import GroupRecord, PlaceTaken, SiteStore
 from strategy_lib.phase import GroupState
+from tests.bench.harness import Table, options
 from tests.support.driving import Driving, begin_with
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
@@ -38,9 +35,7 @@ MOST = 1.1
 
 def main() -> int:
     """Measure, print, and say whether the target was met."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--groups", type=int, default=GROUPS, help=f"how many groups ({GROUPS})")
-    count = parser.parse_args().groups
+    count = options(__doc__, groups=GROUPS).groups
     logging.disable(logging.CRITICAL)
     factors, after = shape(count)
     clock = FakeClock()
@@ -69,15 +64,15 @@ def main() -> int:
     for name in factors:
         chains[name] = work[name] + max((chains[other] for other in after[name]), default=0.0)
     critical = max(*chains.values(), sum(work.values()) / PLACES)
-    serial = sum(work.values())
-    share = makespan / critical
-    print(f"{count} groups of {NODES} nodes, {PLACES} at once, on a virtual clock")
-    print(f"  one after the other {serial:10,.0f} s")
-    print(f"  critical path       {critical:10,.0f} s")
-    print(f"  makespan            {makespan:10,.0f} s  {share:.3f} x the critical path (target {MOST})")
-    cost = time.process_time() - began - made
-    print(f"  {stints} times a task of a group went on: {cost:.1f} s of CPU, {1000 * cost / stints:.0f} ms each")
-    return 0 if share <= MOST else 1
+    table = Table(f"{count} groups of {NODES} nodes, {PLACES} at once, on a virtual clock")
+    table.row("one after the other", sum(work.values()), unit="s")
+    table.row("critical path", critical, unit="s")
+    table.row("makespan", makespan, unit="s")
+    table.row("  x the critical path", makespan / critical, MOST, "")
+    table.row(
+        f"CPU of each of {stints} times a task of a group went on", 1000 * (time.process_time() - began - made) / stints
+    )
+    return table.missed
 
 
 def shape(count: int, spread: float = 0.5) -> tuple[dict[str, float], dict[str, list[str]]]:
@@ -138,4 +133,4 @@ def _go_on(driving: Driving, name: str) -> Any:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

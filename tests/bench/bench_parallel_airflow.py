@@ -1,6 +1,6 @@
 """What a real Airflow adds to 100 groups of 20 nodes with 8 of them side by side, in seconds for a group of the path.
 
-Run it as `python tests/bench/bench_parallel_airflow.py [--groups COUNT]`: an embedded Airflow deploys them on a
+Run it as `python -m tests.bench.bench_parallel_airflow [--groups COUNT]`: an embedded Airflow deploys them on a
 simulated MAAS. How long the machines of each group take, the simulator says. The engine's own path is what comes of
 these times alone: a group begins when those that it depends on have ended and a place is free, and nothing takes time
 between two groups. The path are the groups that lie one after the other in that: each begins as the one before it ends,
@@ -13,11 +13,8 @@ often Airflow starts tasks, and the busier it is: how busy the processors were i
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,22 +22,14 @@ from pathlib import Path
 
 import yaml
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from api_client.airflow import AirflowClient
-from api_client.session import ApiSession
-from api_client.slipway import SlipwayClient
 from design_rendering.kinds.provisioner_kinds import MAAS
 from site_store import SiteStore
 from site_store.sql.address import URL_FILE
-from slipway_cli.demo.airflow import BackgroundAirflow
-from slipway_cli.demo.simulated_provisioner import connection_fields
-from slipway_cli.embedded.settings import EmbeddedSettings
 from tests.bench.bench_parallel import GROUPS, NODES, PLACES, shape
+from tests.bench.harness import DAG, LONGEST, RunningAirflow, Table, embedded_airflow, options
 from tests.support.simulators import MaasProcess
 from tests.support.sites import document, group
 
-DAG = "deploy_site"
 SITE = "beside"
 MOST = 6.0
 """Seconds that Airflow may add for each group of the path."""
@@ -50,7 +39,6 @@ SPREAD = 0.3
 DEPLOY_SHARE = 0.6
 """A deployment lasts for this share of its usual time: as long as the other phase."""
 POLL = 1.0
-_LONGEST = 4 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,30 +126,16 @@ def own_path(
 
 
 def measure(
-    slipway: SlipwayClient,
-    airflow: AirflowClient,
-    store: SiteStore,
-    simulator: MaasProcess,
-    text: str,
-    factors: Mapping[str, float],
+    running: RunningAirflow, store: SiteStore, simulator: MaasProcess, text: str, factors: Mapping[str, float]
 ) -> dict[str, Stint]:
     """Deploy the site, and return the stints of its groups in the order of the strategy."""
     for name, factor in factors.items():
         simulator.script(f"{name}-*", "prepare", "slow", factor=factor)
         simulator.script(f"{name}-*", "deploy", "slow", factor=factor * DEPLOY_SHARE)
-    fields = connection_fields(MAAS, simulator.url)
     # So many that no machine waits for another: what is measured are the groups.
-    extra = {
-        **fields["extra"],
-        "poll_interval": POLL,
-        "parallel_deploys": NODES * PLACES,
-    }
-    airflow.set_connection(f"slipway_provisioner_{SITE}", {**fields, "extra": json.dumps(extra)})
-    revision = slipway.commit(SITE, text)
-    airflow.wait_for_dag(DAG)
-    run_id = airflow.trigger(DAG, {"site": SITE, "revision": revision.number})
-    state = airflow.wait_for_run(DAG, run_id, _LONGEST, interval=5.0)
-    assert state == "success", f"{run_id}: {state}"
+    extra = {"poll_interval": POLL, "parallel_deploys": NODES * PLACES}
+    running.connect(SITE, simulator.url, MAAS, extra=extra)
+    run_id = running.run(SITE, running.slipway.commit(SITE, text).number, longest=4 * LONGEST)
     acts = {task["reference"]: (task["created"], task["ended"]) for task in simulator.get("tasks")}
     action = store.actions.of_run(DAG, run_id)
     assert action is not None
@@ -195,24 +169,19 @@ def judge(stints: Mapping[str, Stint], after: Mapping[str, Sequence[str]], busy:
     ends = sorted(one.ended for one in stints.values())
     # Of those that took the place of another one.
     gaps = [one.began - max(end for end in ends if end <= one.began) for one in stints.values() if one.began >= ends[0]]
-    serial = sum(work.values())
-    print(f"{len(stints)} groups of {NODES} nodes, {PLACES} at once, through Airflow")
-    print(f"  one after the other   {serial:10,.0f} s")
-    print(f"  all places busy       {serial / PLACES:10,.0f} s")
-    print(f"  the engine's own path {own:10,.0f} s  {len(path)} groups one after the other")
-    verdict = "" if more <= MOST else "  MISSED"
-    print(
-        f"  makespan              {makespan:10,.0f} s  {more:.1f} s more for each of them (target {MOST:.0f}){verdict}"
-    )
-    print(
-        f"  from the end of a group to the begin of the next {statistics.mean(gaps or [0.0]):.1f} s; in a group "
-        f"{statistics.mean(one.added for one in stints.values()):.1f} s beside its machines' "
-        f"{statistics.mean(work.values()):.0f} s"
-    )
+    table = Table(f"{len(stints)} groups of {NODES} nodes, {PLACES} at once, through Airflow")
+    table.row("one after the other", sum(work.values()), unit="s")
+    table.row("all places busy", sum(work.values()) / PLACES, unit="s")
+    table.row(f"the engine's own path, {len(path)} groups one after the other", own, unit="s")
+    table.row("makespan", makespan, unit="s")
+    table.row("more for each group of the path", more, MOST, "s")
+    table.row("from the end of a group to the begin of the next", statistics.mean(gaps or [0.0]), unit="s")
+    table.row("in a group, its machines", statistics.mean(work.values()), unit="s")
+    table.row("in a group, beside them", statistics.mean(one.added for one in stints.values()), unit="s")
     for part in next(iter(stints.values())).parts:
-        print(f"    {statistics.mean(one.parts[part] for one in stints.values()):5.1f} s {part}")
-    print(f"  the processors were busy for {busy:.0%} of the time", flush=True)
-    return more <= MOST
+        table.row(f"  {part}", statistics.mean(one.parts[part] for one in stints.values()), unit="s")
+    table.row("the processors were busy for", busy * 100, unit="% of the time")
+    return not table.missed
 
 
 def busy_seconds() -> tuple[float, float]:
@@ -226,39 +195,26 @@ def busy_seconds() -> tuple[float, float]:
 
 def main() -> int:
     """Measure, print, judge."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--groups", type=int, default=GROUPS, help=f"how many groups ({GROUPS})")
-    parser.add_argument(
-        "--speed",
-        type=float,
-        default=SPEED,
-        help=f"times as fast as real machines ({SPEED:g})",
-    )
-    options = parser.parse_args()
-    factors, after = shape(options.groups, SPREAD)
+    given = options(__doc__, groups=GROUPS, speed=SPEED)
+    factors, after = shape(given.groups, SPREAD)
     text = design(NODES, after)
-    with tempfile.TemporaryDirectory() as home:
-        site_file = Path(home) / "site.yaml"
+    with tempfile.TemporaryDirectory() as folder:
+        site_file = Path(folder) / "site.yaml"
         site_file.write_text(text)
-        state = str(Path(home) / "maas.db")
-        simulator = MaasProcess("--state", state, "--speed", str(options.speed), "--site", str(site_file))
+        state = str(Path(folder) / "maas.db")
+        simulator = MaasProcess("--state", state, "--speed", str(given.speed), "--site", str(site_file))
         simulator.start()
-        settings = EmbeddedSettings.from_environment(Path(home), 0, {})
-        background = BackgroundAirflow(settings).start()
         try:
-            runtime = background.wait_ready()
-            session = ApiSession(runtime.url, "admin", runtime.password("admin"), 300.0)
-            with SiteStore.open((settings.home / URL_FILE).read_text()) as store:
-                before, at = busy_seconds()
-                slipway, airflow = SlipwayClient(session), AirflowClient(session)
-                stints = measure(slipway, airflow, store, simulator, text, factors)
-                busy, now = busy_seconds()
-            session.close()
+            with embedded_airflow() as running:
+                home = running.background.settings.home
+                with SiteStore.open((home / URL_FILE).read_text()) as store:
+                    before, at = busy_seconds()
+                    stints = measure(running, store, simulator, text, factors)
+                    busy, now = busy_seconds()
         finally:
-            background.stop()
             simulator.stop()
     return 0 if judge(stints, after, (busy - before) / (now - at)) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -1,6 +1,6 @@
 """How many requests a deployment sends to its provisioner, for each node and minute: Drydock and MAAS, simulated.
 
-Run it as `python tests/bench/bench_requests.py [--poll SECONDS] [--speed TIMES]`: the 40 nodes of the example sites are
+Run it as `python -m tests.bench.bench_requests [--poll SECONDS] [--speed TIMES]`: the 40 nodes of the example sites are
 prepared and deployed, each phase as one provisioner task that is asked about as an Airflow task does. Prints requests
 by kind. For MAAS they are weighed with what they cost a real one in CPU time; what commission, allocate and deploy
 cost is the machines' own, and the rest, the overhead, must not be more. Exits 1 when it is.
@@ -8,38 +8,30 @@ cost is the machines' own, and the rest, the overhead, must not be more. Exits 1
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-
-from provisioner_client.protocol import TaskRef
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from design_rendering.reading.documents import load_documents
 from design_rendering.rendering import design_text, render
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.designs import DesignSource
 from provisioner_client.factory import FACTORY
-from provisioner_client.protocol import Provisioner, TaskState
+from provisioner_client.protocol import Provisioner, TaskRef, TaskState
 from provisioner_client.redacting import nothing_is_secret
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Selector
+from tests.bench.harness import ROOT, options
 from tests.support.simulators import MaasProcess, SimulatorProcess
 
-SITES = Path(__file__).parents[2] / "slipway_cli" / "data"
+SITES = ROOT / "slipway_cli" / "data"
 OWN = ("commission", "allocate", "deploy")
 
 
 def main() -> int:
     """Measure, print, judge."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--poll", type=float, default=30.0, help="simulated seconds between two looks (30)")
-    parser.add_argument("--speed", type=float, default=120.0, help="how much faster simulated time passes (120)")
-    given = parser.parse_args()
+    given = options(__doc__, poll=30.0, speed=120.0)
     drydock = SITES / "example_site.yaml"
     maas = SITES / "example_maas_site.yaml"
     speed = ("--speed", str(given.speed))
@@ -105,4 +97,4 @@ def _cost(process: SimulatorProcess, nodes: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

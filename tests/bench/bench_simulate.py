@@ -1,20 +1,18 @@
 """How long `simulate` takes and how much memory it needs, on layered strategies. Prints a table.
 
-Run it as `python tests/bench/bench_simulate.py`, or with `--case LABEL` for one row. Every row has a process of its
-own, so that its memory is its own. Exits 1 when a target is missed.
+Run it as `python -m tests.bench.bench_simulate`. Every row has a process of its own, so that its memory is its own.
+Exits 1 when a target is missed.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
-import resource
-import subprocess
-import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from strategy_lib import simulate
+from tests.bench.harness import Table, alone, megabytes, options
 
 _GROUPS_PER_LAYER = 10
 _SHARED_PERCENT = 10
@@ -55,7 +53,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one row took. `first` includes importing NetworkX; `again` is a second call in the same process."""
+    """What one row took; `again` is a second call in the same process."""
 
     first: float
     again: float
@@ -98,88 +96,42 @@ def layered(case: Case) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str,
 
 def measure(case: Case) -> Measurement:
     """Run one row in this process."""
-    from strategy_lib import simulate
-
     arguments = layered(case)
-    before = _peak_megabytes()
+    before = megabytes()
     gc.collect()
     started = time.perf_counter()
     result = simulate(*arguments)
     first = time.perf_counter() - started
-    peak = _peak_megabytes()
+    peak = megabytes()
     failed = sum(group["state"] == "failure" for group in result["groups"].values())
     if failed != (case.groups if case.fail_first_layer else 0):
         raise RuntimeError(f"{failed} of {case.groups} groups failed: this is not the run that was to be measured")
     del result
     started = time.perf_counter()
     simulate(*arguments)
-    again = time.perf_counter() - started
-    return Measurement(first, again, peak, before)
-
-
-def _peak_megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def _measure_apart(case: Case) -> Measurement:
-    command = [sys.executable, __file__, "--case", case.label, "--json"]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True)
-    return Measurement(**json.loads(answer.stdout))
-
-
-def _row(case: Case, taken: Measurement, smaller: tuple[Case, Measurement] | None) -> tuple[str, bool]:
-    """Return the line of the table, and whether its targets are met."""
-    growth = ""
-    good = True
-    if smaller is not None:
-        ratio = (taken.again / smaller[1].again) / (case.nodes / smaller[0].nodes)
-        growth = f"{ratio:.2f} x linear"
-        good = ratio <= _MAX_GROWTH
-    if case.max_seconds is not None:
-        good = good and taken.first < case.max_seconds
-    if case.max_megabytes is not None:
-        good = good and taken.megabytes - taken.input_megabytes < case.max_megabytes
-    target = " ".join(
-        part
-        for part in (
-            f"< {case.max_seconds} s" if case.max_seconds is not None else "",
-            f"< {case.max_megabytes:.0f} MB more" if case.max_megabytes is not None else "",
-        )
-        if part
-    )
-    line = (
-        f"{case.label:<33} {taken.first:>8.3f} {taken.again:>8.3f} {taken.megabytes:>8.0f} "
-        f"{taken.input_megabytes:>8.0f}  {growth:<15} {target:<22} {'met' if good else 'MISSED'}"
-    )
-    return line, good
+    return Measurement(first, time.perf_counter() - started, peak, before)
 
 
 def main() -> int:
     """Print the table; 1 when a target is missed."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--case", choices=[case.label for case in CASES], help="only this row, in this process")
-    options.add_argument("--json", action="store_true", help="print the measurement as JSON")
-    chosen = options.parse_args()
-    if chosen.case is not None:
-        case = next(case for case in CASES if case.label == chosen.case)
-        taken = measure(case)
-        print(json.dumps(asdict(taken)) if chosen.json else _row(case, taken, None)[0])
-        return 0
-    print(f"{'simulate':<33} {'first s':>8} {'again s':>8} {'peak MB':>8} {'input MB':>8}  {'growth':<15} target")
-    taken_before: dict[bool, tuple[Case, Measurement]] = {}
-    all_good = True
+    most = options(__doc__, most=CASES[3].nodes).most
+    table = Table("simulate")
+    before: dict[bool, tuple[Case, Measurement]] = {}
     for case in CASES:
-        taken = _measure_apart(case)
-        mesh = case.depends_on == _GROUPS_PER_LAYER
+        if case.nodes > most:
+            continue
+        taken = alone(measure, case)
+        table.row(case.label, taken.first, case.max_seconds, "s")
+        table.row("  again", taken.again, unit="s")
+        table.row("  memory beside the input's", taken.megabytes - taken.input_megabytes, case.max_megabytes, "MB")
         # Each size against the one before it; the mesh has one size only. The smallest takes milliseconds, so that on
         # a busy machine it is the largest against the middle that says most.
-        smaller = None if mesh else taken_before.get(case.fail_first_layer)
-        line, good = _row(case, taken, smaller)
-        print(line, flush=True)
-        all_good = all_good and good
-        taken_before[case.fail_first_layer] = (case, taken)
-    return 0 if all_good else 1
+        if case.fail_first_layer in before and case.depends_on != _GROUPS_PER_LAYER:
+            smaller, then = before[case.fail_first_layer]
+            table.row("  x linear", (taken.again / then.again) / (case.nodes / smaller.nodes), _MAX_GROWTH, "")
+        before[case.fail_first_layer] = (case, taken)
+    return table.missed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

