@@ -54,7 +54,7 @@ def main() -> int:
     with new_store() as url, SiteStore.open(url) as store:
         action = fill(store, size)
         with api_server(url) as (client, pid):
-            page = f"{client.base_url}slipway{given.path.format(action=action.id, site=SITE)}"
+            page = f"{client.base_url}/slipway{given.path.format(action=action.id, site=SITE)}"
             client.get(page).raise_for_status()
             over, taken = threading.Event(), list[float]()
             threads = [threading.Thread(target=change, args=(store, action.id, size.members(0), over))]
