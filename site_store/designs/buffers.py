@@ -167,7 +167,6 @@ class Buffers(Repository):
         require_names("the collection", [name])
         written = text if text.strip() else ""
         digest = digest_of(written)
-        mode = BufferMode(mode)
 
         def work(tx: Connection) -> BufferRecord:
             lock_documents(tx, site)

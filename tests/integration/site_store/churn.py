@@ -83,15 +83,16 @@ def forget(tx: Connection, dice: random.Random) -> None:
 
 
 def regroup(tx: Connection, dice: random.Random) -> None:
-    """Have nodes come into a group of an action, or leave it."""
-    key = {"action_id": dice.choice(ACTIONS), "group_name": dice.choice(GROUPS)}
+    """Have nodes come into a group of an action or of a site, or leave it."""
+    table, of, which = dice.choice(((group_node, "action_id", ACTIONS), (site_group_node, "site", SITES)))
+    key = {of: dice.choice(which), "group_name": dice.choice(GROUPS)}
     names = sorted(_some(dice, NODES))
     if dice.random() < 0.5:
-        made = postgresql.insert(group_node).values([{**key, "node": name} for name in names])
+        made = postgresql.insert(table).values([{**key, "node": name} for name in names])
         tx.execute(made.on_conflict_do_nothing())
     else:
-        these = [group_node.c[column] == value for column, value in key.items()]
-        tx.execute(delete(group_node).where(*these, group_node.c.node.in_(names)))
+        these = [table.c[column] == value for column, value in key.items()]
+        tx.execute(delete(table).where(*these, table.c.node.in_(names)))
 
 
 def _node_values(dice: random.Random) -> dict[str, Any]:
@@ -128,20 +129,7 @@ def drop_nodes(tx: Connection, dice: random.Random) -> None:
     tx.execute(delete(node).where(node.c.site == dice.choice(SITES), node.c.name.in_(_some(dice, NODES))))
 
 
-def regroup_site(tx: Connection, dice: random.Random) -> None:
-    """Have nodes come into a group of a site, or leave it."""
-    site, group, names = dice.choice(SITES), dice.choice(GROUPS), sorted(_some(dice, NODES))
-    members = site_group_node
-    if dice.random() < 0.5:
-        made = postgresql.insert(members).values([{"site": site, "group_name": group, "node": name} for name in names])
-        tx.execute(made.on_conflict_do_nothing())
-    else:
-        tx.execute(
-            delete(members).where(members.c.site == site, members.c.group_name == group, members.c.node.in_(names))
-        )
-
-
-CHANGES: tuple[Change, ...] = (plan, work, work, forget, regroup, touch_nodes, touch_nodes, drop_nodes, regroup_site)
+CHANGES: tuple[Change, ...] = (plan, work, work, forget, regroup, regroup, touch_nodes, touch_nodes, drop_nodes)
 
 
 def change(database: Database, dice: random.Random) -> None:

@@ -8,12 +8,13 @@ import pytest
 
 from site_store import Lease, SiteStore
 from site_store.sql.address import resolve
+from tests.integration.site_store.designs.desk import Desk
 from tests.integration.site_store.racing import CALLERS
 from tests.integration.site_store.scenario import FakeClock, Scenario, some
 from tests.support.stores import empty_database, new_store
 
 # What few changes are about, and much work: many processes at once.
-LONGER = {"test_concurrency.py", "test_crash.py"}
+LONGER = {"test_concurrency.py"}
 
 _MOST_OPEN = 2
 
@@ -93,6 +94,11 @@ def stores(open_store: Callable[[], SiteStore]) -> list[SiteStore]:
 def held(store: SiteStore) -> Lease:
     """The controller's lease."""
     return some(store.leases.take("controller", "me", 36_000))
+
+
+@pytest.fixture
+def desk(store: SiteStore) -> Desk:
+    return Desk(store)
 
 
 @pytest.fixture

@@ -112,12 +112,6 @@ def test_those_of_others_are_known_without_asking_for_them(store: SiteStore, clo
     assert store.leases.of_others("one") == {"b"}, "what has run out is free"
 
 
-def test_leases_of_other_names_are_others(store: SiteStore) -> None:
-    assert store.leases.get(NAME) is None
-    assert store.leases.take(NAME, "one", 30) is not None
-    assert store.leases.take("another", "two", 30) is not None
-
-
 def test_of_many_who_want_it_one_gets_it(stores: list[SiteStore], clock: FakeClock) -> None:
     for _ in range(3):
         wants = [partial(store.leases.take, NAME, f"p{number}", 30) for number, store in enumerate(stores)]
@@ -154,14 +148,6 @@ def test_a_check_says_since_when_it_is_as_it_is(store: SiteStore, clock: FakeClo
         found.append((check.problem, (check.since - began).seconds, (check.checked_at - began).seconds))
         clock.move(10)
     assert found == [(None, 0, 0), (None, 0, 10), ("away", 20, 20), ("away", 20, 30), (None, 40, 40)]
-
-
-def test_epochs_of_a_restored_store_are_above_all_that_were_seen(store: SiteStore, clock: FakeClock) -> None:
-    held = some(store.leases.take(NAME, "one", 30))
-    # Restored from a backup of this moment, an hour and many changes of hands later.
-    clock.move(3600)
-    taken = some(store.leases.take(NAME, "two", 30))
-    assert taken.epoch >= held.epoch + 3600
 
 
 _TAKE_AND_DIE = """

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
+from design_rendering.kinds.objects import VERSION
+from site_store.migrations import versions
 from tests.conftest import ROOT
 
 DONE = {"done_version", "done_digest", "done_revision", "done_at"}
@@ -59,3 +62,13 @@ def test_rule_45_all_that_says_done_names_its_operation() -> None:
     found = {name for name, part in known.items() if any(names_done(one) for one in ast.walk(part))}
     assert found - READERS - OF_TASKS == set(WRITERS)
     assert [place for place in sorted(set(WRITERS.values())) if not has_op(known[place])] == []
+
+
+def test_rule_38_the_newest_migration_of_digests_writes_those_of_today() -> None:
+    """Without one, an upgrade would make every node dirty: all stored digests would be of another version."""
+    names = sorted(path.stem for path in Path(versions.__file__).parent.glob("v*.py"))
+    written = [getattr(import_module(f"{versions.__name__}.{name}"), "DIGESTS", None) for name in names]
+    assert next(number for number in reversed(written) if number is not None) == int(VERSION), (
+        f"design_rendering.kinds.objects has the version {VERSION}: write a migration that computes digests anew, "
+        "and says so in DIGESTS"
+    )

@@ -86,11 +86,6 @@ def test_an_action_without_a_run_holds_its_site_like_any_other(site: Scenario) -
     assert store.locks.acquire(ran.id) is False
 
 
-def test_another_site_is_free(site: Scenario) -> None:
-    site.store.locks.acquire(site.action("run-1", "north").id)
-    site.store.locks.acquire(site.action("run-2", "south").id)
-
-
 def test_release_frees_only_its_own(site: Scenario) -> None:
     first, second = site.action("run-1"), site.action("run-2")
     site.store.locks.acquire(first.id)

@@ -22,11 +22,6 @@ from tests.integration.site_store.scenario import SITE, FakeClock
 A, B, C = yaml("a1", "a2"), yaml("b1"), yaml("c1")
 
 
-@pytest.fixture
-def desk(store: SiteStore) -> Desk:
-    return Desk(store)
-
-
 def test_a_site_that_nobody_touched_has_an_empty_buffer(store: SiteStore) -> None:
     record = store.buffers.get("nobody")
     assert (record.version, record.base_revision, record.posted, record.is_empty) == (0, None, {}, True)
@@ -81,11 +76,6 @@ def test_a_lone_collection_is_replaced_at_the_cost_of_no_other(desk: Desk) -> No
     with pytest.raises(BufferNotEmpty, match=r"\(--replace\)$"):
         desk.put("a", C, BufferMode.APPEND)
     assert desk.put("a", C, BufferMode.REPLACE).discarded == ()
-
-
-def test_an_unknown_mode_is_refused_also_by_an_empty_buffer(desk: Desk) -> None:
-    with pytest.raises(ValueError, match="sometimes"):
-        desk.put("a", A, "sometimes")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mode", list(BufferMode))

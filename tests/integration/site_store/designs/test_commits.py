@@ -10,7 +10,6 @@ from site_store import (
     BufferNotEmpty,
     RevisionNotFound,
     RevisionSecrets,
-    SiteStore,
     ValueRefused,
     Version,
 )
@@ -18,11 +17,6 @@ from tests.integration.site_store.designs.desk import Desk, counts, written, yam
 from tests.integration.site_store.scenario import SITE, FakeClock
 
 A, B, C = yaml("a1", "a2"), yaml("b1"), yaml("c1")
-
-
-@pytest.fixture
-def desk(store: SiteStore) -> Desk:
-    return Desk(store)
 
 
 def test_a_commit_is_base_and_buffer_and_empties_the_buffer(desk: Desk, clock: FakeClock) -> None:

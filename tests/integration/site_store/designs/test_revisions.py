@@ -1,57 +1,22 @@
-"""Revisions: what is wanted, which never changes."""
+"""Revisions: what is wanted, which never changes; and designs that are looked at before they are committed."""
 
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import func, select
 
 from site_store import RevisionNotFound, SiteStore
-from tests.integration.site_store.scenario import SITE
+from site_store.tables import candidate
+from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
-
-TEXT = """
-schema: drydock/BaremetalNode/v1
-metadata:
-  schema: metadata/Document/v1
-  name: n1
-  layeringDefinition: {layer: site}
-data:
-  built: 2026-11-21
-  7: seven
-"""
-
-
-def commit(store: SiteStore, text: str, user: str = "ann") -> tuple[int, bool]:
-    record = commit_design(store, SITE, text, user=user)
-    return record.number, record.created
 
 
 def test_same_content_as_the_newest_is_no_new_revision(store: SiteStore) -> None:
-    other = TEXT.replace("n1", "n2")
-    assert [commit(store, text) for text in (TEXT, TEXT, other, other, TEXT)] == [
-        (1, True),
-        (1, False),
-        (2, True),
-        (2, False),
-        (3, True),
-    ]
-
-
-def test_a_revision_comes_back_as_it_was_written(store: SiteStore) -> None:
-    made = commit_design(store, SITE, TEXT, user="ann")
-    commit(store, TEXT.replace("n1", "n2"), "bob")
-    found = store.revisions.get(SITE, 1)
-    assert (found.text, found.created_by, found.digest) == (TEXT, "ann", made.digest)
-    assert found.created_at == made.created_at
-    assert store.revisions.get(SITE).created_by == "bob"
-    assert store.revisions.design_by_token(made.design_token) == TEXT
-    assert [(r.number, r.text) for r in store.revisions.newest(SITE)] == [(2, ""), (1, "")]
-    assert store.sites.committed() == [SITE]
-
-
-def test_tokens_differ_and_cannot_be_guessed(store: SiteStore) -> None:
-    tokens = {commit_design(store, SITE, f"a: {n}", []).design_token for n in range(5)}
-    assert len(tokens) == 5
-    assert min(map(len, tokens)) >= 43
+    made = [commit_design(store, SITE, text, []) for text in ("a: 1", "a: 1", "a: 2", "a: 2", "a: 1")]
+    assert [(one.number, one.created) for one in made] == [(1, True), (1, False), (2, True), (2, False), (3, True)]
+    tokens = {one.design_token for one in made if one.created}
+    assert len(tokens) == 3
+    assert min(map(len, tokens)) >= 43, "none can be guessed"
 
 
 @pytest.mark.parametrize("number", [None, 1, 99])
@@ -60,7 +25,29 @@ def test_a_missing_revision_is_named(store: SiteStore, number: int | None) -> No
         store.revisions.get("south", number)
 
 
-def test_a_wrong_token_opens_nothing(store: SiteStore) -> None:
-    commit(store, TEXT)
+def test_a_candidate_is_opened_by_its_token_until_it_is_removed(store: SiteStore) -> None:
+    first, second = store.revisions.add_candidate(SITE, "a: ä"), store.revisions.add_candidate(SITE, "a: ä")
+    assert first != second
+    assert len(first) >= 43
+    assert (store.revisions.design_by_token(first), store.revisions.design_by_token(second)) == ("a: ä", "a: ä")
+    store.revisions.remove_candidate(first)
+    store.revisions.remove_candidate(first)
     with pytest.raises(RevisionNotFound):
-        store.revisions.design_by_token("guess")
+        store.revisions.design_by_token(first)
+    assert store.revisions.design_by_token(second) == "a: ä"
+    assert store.sites.committed() == []
+
+
+def test_a_candidate_lives_an_hour(store: SiteStore, clock: FakeClock) -> None:
+    def kept() -> int | None:
+        return store._database.read(lambda tx: tx.scalar(select(func.count()).select_from(candidate)))
+
+    old = store.revisions.add_candidate(SITE, "old")
+    clock.move(3599)
+    young = store.revisions.add_candidate(SITE, "young")
+    assert (store.revisions.design_by_token(old), kept()) == ("old", 2)
+    clock.move(1)
+    with pytest.raises(RevisionNotFound):
+        store.revisions.design_by_token(old)
+    store.revisions.add_candidate("elsewhere", "new")
+    assert (store.revisions.design_by_token(young), kept()) == ("young", 2)

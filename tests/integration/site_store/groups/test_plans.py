@@ -8,7 +8,7 @@ from operator import attrgetter
 import pytest
 from sqlalchemy import event, text
 
-from site_store import ActionState, GroupStanding, IdleGroup, NewPlan, NotFound, PlannedGroup, SiteStore, StepState
+from site_store import ActionState, GroupStanding, IdleGroup, NewPlan, PlannedGroup, StepState
 from site_store.status.events import EventKind
 from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState, Phase, Reason
@@ -249,8 +249,3 @@ def test_a_large_action_after_small_ones_is_read_in_time(site: Scenario) -> None
     assert [states[NodeState.NOT_STARTED] for states in counts.values()] == [300] * 30
     assert len(site.store.reports.facts(action.id).nodes) == 300
     assert len(site.store.tasks.attempt_states(action.id, "g0", record.attempt)) == 300
-
-
-def test_unknown_group(store: SiteStore) -> None:
-    with pytest.raises(NotFound, match="no group"):
-        store.groups.get("X", "a")

@@ -1,25 +1,29 @@
-"""Several at once: what only one may get, exactly one gets (rules 12 and 24). Real threads, real processes."""
+"""Several at once, and some that are killed: what only one may get, exactly one gets (rules 12, 24 and 45)."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import pairwise
 from multiprocessing.connection import Connection
 
 import pytest
-from sqlalchemy import Connection as Transaction
-from sqlalchemy import update
 
-from site_store import LockOwner, NewAction, NewPlan, OperationStatus, PlannedGroup, SiteBusy, SiteStore
-from site_store.tables import task
+from site_store import Claim, LockOwner, NewAction, NewPlan, OperationStatus, PlannedGroup, SiteBusy, SiteStore
 from strategy_lib.node import NodeState
 from strategy_lib.phase import SUBMITTED_PHASES, Phase
 from strategy_lib.strategy import Group
 from tests.integration.site_store.racing import CALLERS, at_once
 from tests.integration.site_store.scenario import SITE, Scenario, outcome
+from tests.support.processes import tied
 from tests.support.revisions import commit_design
 
 ROUNDS = 3
@@ -213,14 +217,103 @@ def _acquire_and_tell(store: SiteStore, action_id: str, sender: Connection) -> N
     os._exit(0)
 
 
-def test_readers_see_the_last_commit_while_another_writes(site: Scenario, stores: list[SiteStore]) -> None:
+_BEGIN_AND_HANG = """
+import sys, time
+from site_store import SiteStore
+from site_store.operations import claims
+from strategy_lib.phase import Phase
+real = claims.write_events
+def hang(*args):
+    # The operation is inserted and its nodes are claimed; nothing is committed.
+    real(*args)
+    print("claimed", flush=True)
+    time.sleep(60)
+claims.write_events = hang
+url, action, nodes = sys.argv[1], sys.argv[2], sys.argv[3].split(",")
+asked = claims.Claim(action, "north", "a", 1, Phase.PREPARE, nodes, "file:///design")
+SiteStore.open(url).operations.begin(asked)
+"""
+
+
+def test_rule_12_a_kill_in_the_middle_of_a_claim_leaves_nothing_claimed(url: str, site: Scenario) -> None:
+    action, record = site.opened({"a": ["n1", "n2"]})
+    process = subprocess.Popen(
+        tied(sys.executable, "-c", _BEGIN_AND_HANG, url, action.id, "n1,n2"), stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "claimed\n"
+        assert site.states(action) == {"n1": "not_started", "n2": "not_started"}
+        assert site.store.operations.of_action(action.id) == []
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    began = time.monotonic()
+    operation = site.begin(record, Phase.PREPARE)
+    assert time.monotonic() - began < 25, "the lock went with the process"
+    assert operation.nodes == ("n1", "n2")
+    assert len(site.store.operations.of_action(action.id)) == 1
+
+
+def test_rule_12_a_kill_after_the_intent_is_survived_by_the_next_process(site: Scenario) -> None:
+    """The whole way of one operation, each step by a process that then dies."""
+    action, record = site.opened({"a": ["n1"]})
+    intended = site.begin(record, Phase.PREPARE)
+    assert site.store.operations.acquire_lease(intended.op, "first", 30)
+    # Died before or after the submission; nobody knows. The next one waits for the lease, then looks and submits.
+    again = site.begin(site.open(action, "a"), Phase.PREPARE)
+    assert (again.op, again.provisioner_task, again.status) == (intended.op, None, OperationStatus.INTENDED)
+    assert not site.store.operations.acquire_lease(again.op, "second", 30)
+    site.clock.move(30)
+    assert site.store.operations.acquire_lease(again.op, "second", 30)
+    site.store.operations.mark_submitted(again.op, "t1")
+    # Died after the submission: the third one re-joins.
+    third = site.begin(site.open(action, "a"), Phase.PREPARE)
+    assert (third.op, third.provisioner_task) == (intended.op, "t1")
+    site.record(third, outcome(["n1"]), status=OperationStatus.COMPLETE)
+    # Died after the result: the fourth one finds the phase done.
+    assert site.open(action, "a").phases_done == {Phase.PREPARE}
+    assert site.store.operations.unfinished(SITE) == []
+
+
+PROCESSES, THREADS = 4, 4
+
+
+def take(url: str, action_id: str, first: int, number: int) -> list[list[int]]:
+    """Take so many numbers in each thread of a process of its own; return those of each thread in their order."""
+    with SiteStore.open(url) as store:
+
+        def one_thread(thread: int) -> list[int]:
+            return [begin(store, action_id, first + thread * number + place) for place in range(number)]
+
+        with ThreadPoolExecutor(THREADS) as threads:
+            return list(threads.map(one_thread, range(THREADS)))
+
+
+def begin(store: SiteStore, action_id: str, attempt: int) -> int:
+    return store.operations.begin(Claim(action_id, SITE, None, attempt, Phase.VERIFY_SITE, (), "file:///d")).op
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(4, marks=pytest.mark.endurance),
+        pytest.param(32, marks=pytest.mark.endurance),
+        pytest.param(313, marks=pytest.mark.soak),
+    ],
+)
+def test_rule_45_numbers_are_unique_and_grow(site: Scenario, url: str, number: int) -> None:
     action = site.running({"a": ["n1"]})
-    seen: list[str] = []
-
-    def write(tx: Transaction) -> None:
-        tx.execute(update(task).values(status="processing"))
-        seen.extend(site.states(action).values())
-
-    stores[0]._database.write(write)
-    assert seen == ["not_started"]
-    assert site.states(action) != {"n1": "not_started"}
+    highest, seen = 0, 0
+    for start in range(2):
+        # Each start has new processes: what was given before is never given again.
+        with multiprocessing.get_context("fork").Pool(PROCESSES) as pool:
+            first = start * PROCESSES * THREADS * number
+            asked = [(url, action.id, first + process * THREADS * number, number) for process in range(PROCESSES)]
+            threads = [thread for process in pool.starmap(take, asked) for thread in process]
+        taken = [op for thread in threads for op in thread]
+        assert len(taken) == len(set(taken)) == PROCESSES * THREADS * number
+        assert all(older < newer for thread in threads for older, newer in pairwise(thread))
+        assert min(taken) > highest
+        highest, seen = max(taken), seen + len(taken)
+    assert seen == 2 * PROCESSES * THREADS * number

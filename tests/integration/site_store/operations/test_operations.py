@@ -82,15 +82,6 @@ def test_an_operation_without_a_group_is_there_once_in_the_database_too(site: Sc
         site.store._database.write(lambda tx: tx.execute(again))
 
 
-def test_nodes_are_claimed_without_a_group(site: Scenario) -> None:
-    action = site.running({"a": ["n1", "n2"]})
-    operation = site.step(action, Phase.PREPARE, ["n1"])
-    assert operation.nodes == ("n1",)
-    assert site.begin(site.open(action, "a"), Phase.PREPARE).nodes == ("n2",)
-    tasks = {one.node: one.prepare.owner_group for one in site.store.tasks.of_nodes(action.id)}
-    assert tasks == {"n1": None, "n2": "a"}
-
-
 def test_rule_12_the_right_to_submit_belongs_to_one_until_it_expires(site: Scenario) -> None:
     operation = site.begin(site.open(site.running({"a": ["n1"]}), "a"), Phase.PREPARE)
     lease = site.store.operations.acquire_lease

@@ -1,4 +1,4 @@
-"""What others are told is written in the transaction of its event, and sent until it is delivered."""
+"""What happened, and what others are told of it: written in the transaction of its event, sent until it arrives."""
 
 from __future__ import annotations
 
@@ -7,11 +7,29 @@ from datetime import timedelta
 import pytest
 
 from site_store import ActionState, EventNotFound, Lease, NewAction, SiteStore
-from site_store.status.outbox import write_notification
-from strategy_lib.parsing.notifications import NotificationKind
 from strategy_lib.phase import GroupState, Reason
 from tests.integration.site_store.designs.desk import Desk, yaml
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario
+
+
+def test_events_come_back_oldest_first_and_bounded(store: SiteStore) -> None:
+    for number in range(5):
+        store.events.add(SITE, "note", f"number {number}", action_id="A", group="g", node="n1", data={"n": number})
+    store.events.add(SITE, "note", "of nobody")
+    assert [event.message for event in store.events.of_action("A", limit=2)] == ["number 3", "number 4"]
+    first = store.events.of_action("A")[0]
+    assert (first.site, first.group, first.node, first.kind, first.data) == (SITE, "g", "n1", "note", {"n": 0})
+
+
+def test_old_events_are_pruned_and_nothing_else(store: SiteStore, clock: FakeClock) -> None:
+    began = clock.time
+    store.events.add(SITE, "note", "old", action_id="A")
+    clock.move(100)
+    store.events.add(SITE, "note", "new", action_id="A")
+    assert store.events.prune(began) == 0
+    assert store.events.prune(clock.time) == 1
+    assert [(event.message, event.at) for event in store.events.of_action("A")] == [("new", clock.time)]
+
 
 TARGETS = {
     "targets": [
@@ -79,16 +97,6 @@ def test_a_group_that_is_interrupted_is_told_before_the_verdict(store: SiteStore
     store.actions.close(action.id, ActionState.CANCELLED, "stopped")
     assert kinds(store) == ["critical_group_failed", "verdict"]
     assert store.outbox.newest(SITE)[1].data == {"reason": "interrupted"}
-
-
-def test_nothing_is_told_of_what_was_not_committed(store: SiteStore) -> None:
-    def fail(tx: object) -> None:
-        write_notification(tx, store.now(), SITE, NotificationKind.VERDICT)  # type: ignore[arg-type]
-        raise KeyError
-
-    with pytest.raises(KeyError):
-        store._database.write(fail)
-    assert kinds(store) == []
 
 
 def test_targets_are_those_of_the_newest_revision(store: SiteStore) -> None:

@@ -1,4 +1,4 @@
-"""A PostgreSQL that is there and says nothing is trouble on the way, and holds nobody up for ever."""
+"""A PostgreSQL that says nothing is trouble on the way, and holds nobody up; a view of one moment is for reading."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Connection, make_url, text
 
-from site_store import Lease, SiteStore, StoreUnavailable
+from site_store import Lease, NewAction, SiteStore, StoreError, StoreUnavailable
 from site_store.sql import database
 from site_store.sql.address import resolve
 from site_store.sql.database import Database
 from site_store.status.leases import require_lease
-from tests.integration.site_store.scenario import some
+from tests.integration.site_store.scenario import SITE, Scenario, some
 from tests.support.faulty_way import FaultyWay, faulty_way
 
 pytestmark = pytest.mark.timeout(60)  # what would hang, hangs
@@ -107,3 +107,13 @@ def test_rule_55_one_who_is_silent_while_it_has_locked_its_lease_holds_nobody_up
             frozen._database.write(work)
         assert taken[-1] is not None
         assert taken[-1].epoch > held.epoch
+
+
+def test_nothing_is_written_in_a_view_of_one_moment(site: Scenario) -> None:
+    with site.store.at_one_moment() as at:
+        assert at.actions.unfinished() == []
+        site.action()
+        assert at.actions.unfinished() == [], "it is of the moment of the first question"
+        with pytest.raises(StoreError, match="a view of one moment"):
+            at.actions.ensure("deploy_site", "run-2", NewAction("deploy_site", SITE, None, {}, "ann"))
+    assert len(site.store.actions.unfinished()) == 1
