@@ -1,14 +1,19 @@
-"""What goes over the wire to Airflow's API."""
+"""What goes over the wire to Airflow's API, how its components are, and its log messages as text."""
 
 from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import responses
+import structlog
 
 from api_client.airflow import AirflowClient
+from api_client.airflow_health import AirflowHealth, ComponentHealth
+from api_client.log_lines import log_line
 from api_client.session import ApiError, ApiRefused, ApiSession
 from tests.unit.api_client.conftest import RUN, URL
 
@@ -94,3 +99,140 @@ def test_a_dag_that_never_comes_is_explained_by_import_errors(
     wire.get(f"{URL}/api/v2/importErrors", json={"import_errors": errors})
     with pytest.raises(ApiError, match=r"deploy_site\.py: ImportError: no module x"):
         AirflowClient(session).wait_for_dag("deploy_site", timeout=0)
+
+
+def test_what_is_wrong_with_airflows_components(wire: responses.RequestsMock, session: ApiSession) -> None:
+    health = {
+        "metadatabase": {"status": "healthy"},
+        "scheduler": {"status": "unhealthy", "latest_scheduler_heartbeat": "2026-01-01T00:00:00"},
+        "triggerer": {"status": None, "latest_triggerer_heartbeat": None},
+        "dag_processor": {"status": "healthy", "latest_dag_processor_heartbeat": "2026-01-01T00:00:58.5+00:00"},
+    }
+    answered = {"Date": "Thu, 01 Jan 2026 00:01:00 GMT"}
+    wire.get(f"{URL}/api/v2/monitor/health", json=health, headers=answered)
+    assert AirflowHealth(session).components() == {
+        "metadatabase": ComponentHealth(None, 0),
+        "scheduler": ComponentHealth("Airflow says unhealthy, its last sign of life was at 2026-01-01T00:00:00", 60),
+        "dag-processor": ComponentHealth(None, 1.5),
+    }
+
+
+def test_the_age_of_a_sign_of_life_is_by_airflows_clock_or_none_at_all(
+    wire: responses.RequestsMock, session: ApiSession
+) -> None:
+    health = {"scheduler": {"status": "healthy", "latest_scheduler_heartbeat": "2026-01-01T00:00:10Z"}}
+    wire.get(f"{URL}/api/v2/monitor/health", json=health, headers={"Date": "Thu, 01 Jan 2026 00:00:00 GMT"})
+    assert AirflowHealth(session).components() == {"scheduler": ComponentHealth(None, 0)}
+    wire.replace(responses.GET, f"{URL}/api/v2/monitor/health", json=health)
+    assert AirflowHealth(session).components() == {"scheduler": ComponentHealth(None, 0)}
+
+
+def test_an_answer_that_is_none_is_an_error(wire: responses.RequestsMock, session: ApiSession) -> None:
+    wire.get(f"{URL}/api/v2/monitor/health", json=["well"])
+    with pytest.raises(ApiError, match="no JSON object"):
+        AirflowHealth(session).components()
+
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+BEATING = {"scheduler": "scheduler", "triggerer": "triggerer", "dag_processor": "dag-processor"}
+
+
+def health(**changes: Any) -> dict[str, Any]:
+    beat = (BEGAN + timedelta(seconds=5)).isoformat()
+    parts = {key: {"status": "healthy", f"latest_{key}_heartbeat": beat} for key in BEATING}
+    return {"metadatabase": {"status": "healthy"}, **parts, **changes}
+
+
+def unhealthy(said: dict[str, Any], tasks: int = 200) -> list[str]:
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as server:
+        server.get(f"{URL}/execution/health", status=tasks, json={})
+        server.get(f"{URL}/api/v2/monitor/health", json=said)
+        return AirflowHealth(ApiSession.with_token(URL, "", None)).unhealthy(BEGAN)
+
+
+def test_all_are_healthy() -> None:
+    assert unhealthy(health()) == []
+
+
+def test_an_api_server_that_serves_no_tasks_yet_is_not() -> None:
+    assert unhealthy(health(), tasks=503) == ["api-server"]
+
+
+def test_one_without_its_database_is_not() -> None:
+    assert unhealthy(health(metadatabase={"status": "unhealthy"})) == ["api-server"]
+
+
+@pytest.mark.parametrize(("key", "name"), BEATING.items())
+def test_a_heartbeat_of_a_process_that_was_killed_does_not_count(key: str, name: str) -> None:
+    old = (BEGAN - timedelta(seconds=1)).isoformat()
+    assert unhealthy(health(**{key: {"status": "healthy", f"latest_{key}_heartbeat": old}})) == [name]
+    assert unhealthy(health(**{key: {"status": "unhealthy", f"latest_{key}_heartbeat": None}})) == [name]
+
+
+def written(message: dict[str, Any]) -> list[str]:
+    return log_line(json.dumps(message).encode()).splitlines()
+
+
+def test_an_exception_follows_its_message_with_what_it_came_from() -> None:
+    try:
+        try:
+            raise KeyError("n1")
+        except KeyError as error:
+            raise ValueError("no such node") from error
+    except ValueError as caught:
+        detail = structlog.tracebacks.ExceptionDictTransformer()((type(caught), caught, caught.__traceback__))
+    lines = written({"timestamp": "10:00", "level": "error", "event": "Task failed", "error_detail": detail})
+    assert [line for line in lines if "test_airflow.py:" not in line] == [
+        "[10:00] ERROR Task failed",
+        "  ValueError: no such node",
+        "  caused by KeyError: 'n1'",
+    ]
+    assert [line.endswith("in test_an_exception_follows_its_message_with_what_it_came_from") for line in lines] == [
+        False,
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize(
+    "detail", [None, [], "text", [1], [{}], [{"exc_type": "E", "frames": [7, None]}], [{"exc_value": 7, "frames": "x"}]]
+)
+def test_what_is_no_exception_breaks_nothing(detail: Any) -> None:
+    assert written({"event": "said", "error_detail": detail})[0] == "said"
+    assert log_line(b"no json") == "no json"
+    assert log_line(b"[1]") == "[1]"
+
+
+def test_an_exception_keeps_its_notes_and_those_of_its_group() -> None:
+    problem = ExceptionGroup("two failed", [ValueError("no PXE\nanswer"), KeyError("n2")])
+    problem.add_note("look at the switch\nof rack 1")
+    try:
+        raise problem
+    except ExceptionGroup as caught:
+        detail = structlog.tracebacks.ExceptionDictTransformer()((type(caught), caught, caught.__traceback__))
+    lines = written({"event": "Task failed", "error_detail": detail})
+    assert [line for line in lines if "test_airflow.py:" not in line] == [
+        "Task failed",
+        "  ExceptionGroup: two failed (2 sub-exceptions)",
+        "    look at the switch",
+        "    of rack 1",
+        "    ValueError: no PXE",
+        "      answer",
+        "    KeyError: 'n2'",
+    ]
+
+
+def test_warnings_and_errors_have_their_fields() -> None:
+    message = {
+        "event": "API server error",
+        "logger": "supervisor",
+        "ti_id": "01a20317",
+        "map_index": 2,
+        "lineno": 3,
+        "status_code": 409,
+        "detail": {"a": "b"},
+    }
+    assert written({"level": "error", **message}) == ['ERROR API server error status_code=409 detail={"a": "b"}']
+    assert written({"level": "info", **message}) == ["INFO API server error"]

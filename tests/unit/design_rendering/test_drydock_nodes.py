@@ -1,4 +1,4 @@
-"""Nodes from Drydock's documents, their labels through host profiles, and the digest that sees a change."""
+"""Nodes from Drydock's documents, the digest that sees a change, and names and addresses that cannot be."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from design_rendering.kinds.drydock_nodes import missing_profiles, nodes_from_documents
 from design_rendering.kinds.objects import differ_in_labels_alone, node_digests, with_labels_of
 from design_rendering.reading.documents import Document, DocumentError, load_documents
-from strategy_lib.errors import InventoryError
+from design_rendering.validation import validate
+from strategy_lib.errors import InventoryError, Problem
 from strategy_lib.node import Node
 
 SITE = """\
@@ -187,3 +188,56 @@ def test_rule_38_digests_of_another_version_are_never_taken_for_a_change_of_labe
     for other in ("", "0" * 64, "2:a:b", "3:a"):
         assert not differ_in_labels_alone(other, new)
         assert with_labels_of(other, new) == other
+
+
+NETWORK = """\
+---
+schema: drydock/Network/v1
+metadata: {name: oam}
+data: {cidr: 10.0.3.0/24}
+"""
+
+
+def _drydock(name: str, address: str, profile: str = "compute") -> str:
+    return f"""\
+---
+schema: drydock/BaremetalNode/v1
+metadata: {{name: {name}}}
+data:
+  host_profile: {profile}
+  addressing: [{{network: oam, address: {address}}}]
+"""
+
+
+def _maas(name: str, address: str) -> str:
+    return f"---\nschema: slipway/Node/v1\nmetadata: {{name: {name}}}\ndata: {{address: {address}}}\n"
+
+
+def _found(text: str, words: str) -> list[Problem]:
+    return [problem for problem in validate(load_documents(text, "site.yaml"), draft=True) if words in problem.message]
+
+
+@pytest.mark.parametrize(("length", "errors"), [(32, 0), (33, 1)])
+def test_a_name_that_drydock_would_lose_is_an_error_with_its_line(length: int, errors: int) -> None:
+    found = _found(_drydock("n" * length, "10.0.3.7"), "Drydock loses")
+    assert [(one.level, one.line, one.path) for one in found] == [("error", 3, "$.metadata.name")] * errors
+
+
+def test_an_address_that_two_nodes_of_a_network_have_is_a_warning_that_names_both() -> None:
+    found = _found(NETWORK + _drydock("n1", "10.0.3.7") + _drydock("n2", "10.0.3.7"), "too; give each")
+    assert [(one.level, one.line, one.message) for one in found] == [
+        ("warning", 16, "node n1 has the address 10.0.3.7 in network oam too; give each node its own")
+    ]
+    assert _found(NETWORK + _drydock("n1", "10.0.3.7") + _drydock("n2", "dhcp") + _drydock("n3", "dhcp"), "too;") == []
+
+
+def test_an_address_that_two_nodes_on_maas_have_is_a_warning() -> None:
+    found = _found(_maas("n1", "10.0.3.7/24") + _maas("n2", "10.0.3.7/24"), "too; give each")
+    assert [(one.level, one.line, one.path) for one in found] == [("warning", 8, "$.data.address")]
+
+
+def test_a_host_profile_that_does_not_exist_is_told_with_the_nearest() -> None:
+    profile = "---\nschema: drydock/HostProfile/v1\nmetadata: {name: compute}\ndata: {}\n"
+    (found,) = _found(profile + _drydock("n1", "10.0.3.7", "compte"), "no host profile")
+    assert (found.level, found.line) == ("warning", 9)
+    assert found.message.endswith("are not known. Did you mean compute?")

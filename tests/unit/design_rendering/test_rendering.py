@@ -1,14 +1,18 @@
-"""What a rendering knows of secrets, and keys that stand twice: warned about, and never shown as they are written."""
+"""Secrets of a rendering, keys that stand twice, and taking secrets out of texts."""
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
-from design_rendering import design_text, load_documents, redacted_text, render
-from design_rendering.redaction import may_hide_secrets
+from design_rendering import design_text, load_documents, redacted_text, redaction, render
+from design_rendering.redaction import Redactor, may_hide_secrets
 from design_rendering.rendering import secret_texts
 from design_rendering.validation import validate
 from tests.support.designs import action, child, documents, layered, parent, substitution
@@ -118,3 +122,116 @@ def test_what_is_not_taken_is_neither_given_away_nor_given_on() -> None:
         assert "hunter2" not in text
         assert "# a comment" in redacted_text(TEXT, documents)
         assert [one["data"] for one in yaml.safe_load_all(text)] == [{"a": 1, "b": 2}, {"auth": {"user": "u"}}]
+
+
+SECRET = "hunter2hunter2"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param(
+            f"cannot log in as root/{SECRET} at 10.0.0.1", "cannot log in as root/*** at 10.0.0.1", id="inside"
+        ),
+        pytest.param(f"{SECRET} {SECRET}", "*** ***", id="twice"),
+        pytest.param("the message was cut: hunter2hunt", "the message was cut: ***", id="cut"),
+        pytest.param("hunter2", "hunter2", id="too little of it to be recognised"),
+    ],
+)
+def test_secrets_are_taken_out_of_a_text(text: str, shown: str) -> None:
+    assert Redactor({SECRET, "hunter2hunter2hunter2"}).redact(text) == shown
+
+
+@given(
+    st.lists(st.text("ab", min_size=3, max_size=9), max_size=6),
+    st.text("ab", max_size=40),
+)
+def test_what_is_hidden_is_exactly_what_belongs_to_a_secret(secrets: list[str], text: str) -> None:
+    belongs = [False] * len(text)
+    for secret in secrets:
+        for start in range(len(text)):
+            # Whole, or the beginning of one where the text ends.
+            there = text[start : start + len(secret)]
+            if there == secret or (start + len(there) == len(text) and len(there) >= 8 and secret.startswith(there)):
+                belongs[start : start + len(there)] = [True] * len(there)
+    shown = "".join("." if hidden else char for hidden, char in zip(belongs, text, strict=True))
+    while ".." in shown:
+        shown = shown.replace("..", ".")
+    assert Redactor(secrets, ".", shortest=3).redact(text) == shown
+
+
+def test_values_and_exceptions_with_what_they_were_raised_from() -> None:
+    redactor = Redactor({SECRET})
+    value = {"a": [SECRET, 7, (f"({SECRET})", None)], f"of {SECRET}": b"bytes"}
+    assert redactor.redact_value(value) == {"a": ["***", 7, ("(***)", None)], "of ***": b"bytes"}
+    with pytest.raises(ExceptionGroup) as raised:  # noqa: PT012 - what matters is what it was raised from
+        try:
+            raise KeyError(f"inner {SECRET}")
+        except KeyError as inner:
+            inner.add_note(f"noted {SECRET}")
+            raise ExceptionGroup("several", [ValueError(f"one {SECRET}")]) from inner
+    redactor.redact_exception(raised.value)
+    cause = raised.value.__cause__
+    assert cause is not None
+    assert (cause.args, cause.__notes__) == (("inner ***",), ["noted ***"])
+    assert raised.value.exceptions[0].args == ("one ***",)
+
+
+def _steps_taken(redactor: Redactor, text: str) -> int:
+    """Return how many lines of Python looking through a text takes.
+
+    What the garbage collector happens to run meanwhile, such as the end of what another test has left, is none of them.
+    """
+    steps = 0
+
+    def trace(frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal steps
+        steps += event == "line" and frame.f_code.co_filename == redaction.__file__
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        redactor.redact(text)
+    finally:
+        sys.settrace(before)
+    return steps
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://ann:hunter2-pw@repo.test/x",
+        "deb https://ann:hunter2-pw@repo.test/ noble\n",
+        "a://b@c, x://:hunter2-pw@",
+    ],
+)
+def test_the_password_of_a_secret_address_is_hidden_where_it_stands_alone(url: str) -> None:
+    redactor = Redactor({url})
+    assert redactor.redact("401 for hunter2-pw of ann") == "401 for *** of ann"
+    assert redactor.redact(f"at {url}") == "at ***"
+
+
+def test_the_password_of_a_secret_address_is_hidden_decoded_too() -> None:
+    redactor = Redactor({"https://ann:hunter2%2Fpw@repo.test/x"})
+    assert redactor.redact("hunter2/pw, hunter2%2Fpw") == "***, ***"
+    assert Redactor({"https://ann:four@repo.test/x"}).redact("four") == "four"
+
+
+def test_ten_thousand_secrets_take_no_more_steps_than_ten() -> None:
+    text = "node-1 cannot log in with secret-00001-hunter2 and is left alone, " * 50
+    few, many = (
+        Redactor(f"secret-{number:05}-{'hunter2' if number < 10 else 'other'}" for number in range(count))
+        for count in (10, 10_000)
+    )
+    assert many.redact(text) == few.redact(text)
+    assert _steps_taken(many, text) == _steps_taken(few, text)
+
+
+def test_a_hostile_design_does_not_make_it_slow() -> None:
+    """All secrets begin alike, each begins the next: what is looked at stays in proportion to the text."""
+    redactor = Redactor(
+        [*("a" * length for length in range(5, 500)), *("a" * length + "b" for length in range(5, 500))]
+    )
+    assert _steps_taken(redactor, "a" * 4000) < 20 * 4000
+    assert _steps_taken(redactor, "aaaaaaac" * 500) < 40 * 4000

@@ -1,17 +1,20 @@
-"""The command as a whole: help, lazy loading, exit status, streams."""
+"""The command as a whole: help, completion, lazy loading, numbers, exit status, streams."""
+
+from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.shell_completion import BashComplete, ShellComplete
+from click.testing import CliRunner
 
+from provisioner_client.finite_range import FiniteRange
 from slipway_cli.__main__ import run
 from slipway_cli.main import COMMANDS, LazyCommand, LazyGroup, main
-
-Slipway = Callable[..., Result]
+from tests.unit.slipway_cli.conftest import Slipway
 
 
 def test_help_names_every_command_and_the_exit_status(slipway: Slipway) -> None:
@@ -142,3 +145,90 @@ def test_a_file_without_usable_documents_fails_with_a_sentence(slipway: Slipway,
     assert result.exit_code == 1
     assert "<stdin>" in (result.stdout if command == "validate" else result.stderr)
     assert "error" in result.output
+
+
+def completed(*words: str) -> list[str]:
+    *before, incomplete = words
+    shell = ShellComplete(main, {}, "slipway", "_SLIPWAY_COMPLETE")
+    return [item.value for item in shell.get_completions(before, incomplete)]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell(slipway: Slipway, shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # It asks the machine's bash for its version.
+    monkeypatch.setattr(BashComplete, "_check_version", lambda *_: None)
+    result = slipway("completion", shell)
+    assert result.exit_code == 0
+    assert f"_SLIPWAY_COMPLETE={shell}_complete" in result.stdout
+
+
+def test_an_unknown_shell_is_wrong_use(slipway: Slipway) -> None:
+    assert slipway("completion", "tcsh").exit_code == 2
+
+
+def test_commands_complete_without_being_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LazyCommand, "load", lambda self, name: pytest.fail(f"{name} was loaded"))
+    assert completed("") == list(COMMANDS)
+    assert completed("de") == ["delete", "describe", "demo"]
+    assert "--site" in completed("--")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("create", "action", "re"), ["redeploy_server", "repair_site", "relabel_nodes"]),
+        (("diff", "configdocs", "l"), ["last_site_action"]),
+        (("diff", "configdocs", "committed", "b"), ["buffer"]),
+        (("get", "configdocs", "--version", "s"), ["successful_site_action"]),
+        (("get", "site-statuses", "-s", "m"), ["machines-power-state"]),
+        (("help", "c"), ["configdocs"]),
+        (("completion", ""), ["bash", "zsh", "fish"]),
+        (("get", "re"), ["renderedconfigdocs", "reporters", "revisions"]),
+    ],
+)
+def test_kinds_versions_and_topics_complete(words: tuple[str, ...], expected: list[str]) -> None:
+    assert completed(*words) == expected
+
+
+TOPICS = {"configdocs": "create configdocs", "actions": "create action", "logs": "logs", "servers": "profile add"}
+
+
+def test_topics_of_help(slipway: Slipway) -> None:
+    assert slipway("help").stdout == slipway("--help").stdout
+    for topic, command in TOPICS.items():
+        assert f"  slipway {command} " in slipway("help", topic).stdout
+    assert slipway("help", "nothing").exit_code == 2
+
+
+def commands(command: click.Command, *words: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield a command and all below it, each with its words."""
+    yield words, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from commands(found, *words, name)
+
+
+def test_every_number_with_a_fraction_has_both_bounds() -> None:
+    found = {
+        (*words, option.opts[0]): option.type
+        for words, command in commands(main)
+        for option in command.params
+        if isinstance(option.type, click.types.FloatParamType)
+    }
+    assert ("controller", "--lease") in found
+    assert {
+        where
+        for where, kind in found.items()
+        if not isinstance(kind, FiniteRange) or kind.min is None or kind.max is None
+    } == set()
+
+
+@pytest.mark.parametrize("given", ["nan", "inf", "-inf", "0", "0.5", "-1", "1e300", "3601"])
+def test_a_lease_that_is_none_is_refused_with_what_would_do(slipway: Slipway, given: str) -> None:
+    result = slipway("controller", "--lease", given)
+    assert result.exit_code == 2
+    assert "'--lease'" in result.stderr
+    assert "is not in the range 1<=x<=3600" in result.stderr

@@ -1,4 +1,4 @@
-"""The example site as Drydock would read it: its documents fit together."""
+"""The example sites: their documents fit together, and that on MAAS has the same nodes and groups."""
 
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from design_rendering import Document, load_documents, read_design, rendered_documents
 from design_rendering.kinds.drydock_nodes import nodes_from_documents
-from design_rendering.reading.documents import Document, load_documents
+from design_rendering.kinds.slipway_nodes import read_slipway_nodes
+from design_rendering.validation import validate
 
 
 @pytest.fixture(name="documents")
@@ -65,3 +67,19 @@ def test_references_between_documents_exist(documents: list[Document]) -> None:
 
 def test_every_document_has_a_name_of_its_own(documents: list[Document]) -> None:
     assert len({(document.schema, document.name) for document in documents}) == len(documents)
+
+
+def test_it_has_the_nodes_and_the_groups_of_the_example_site(example: Path) -> None:
+    of_drydock = read_design(rendered_documents(load_documents(example.read_bytes(), example.name)))
+    written = load_documents(example.with_name("example_maas_site.yaml").read_bytes(), "example_maas_site.yaml")
+    documents = rendered_documents(written)
+    on_maas = read_design(documents)
+    assert on_maas.nodes == of_drydock.nodes
+    assert on_maas.strategy == of_drydock.strategy
+    assert on_maas.configuration == of_drydock.configuration
+    assert [str(problem) for problem in validate(written)] == []
+    nodes = read_slipway_nodes(documents)
+    assert {(node.image, node.erase, node.user_data is None) for node in nodes.values()} == {
+        ("ubuntu/noble", "quick", False)
+    }
+    assert len({node.address for node in nodes.values()}) == 40

@@ -1,9 +1,10 @@
-"""Actions: what is asked before and sent, what is shown, what stops them, and how one is followed to its end."""
+"""Actions: what is asked before and sent, what is shown, what stops them, how one is followed, and its report."""
 
 from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -353,3 +354,34 @@ def test_ctrl_c_at_a_question_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("click.termui.visible_prompt_func", pressed)
     with pytest.raises(KeyboardInterrupt):
         confirm("go on?", "--yes")
+
+
+TEXT = "deploy_site of site default, revision 3: SUCCESS: every group succeeded\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "form"),
+    [((), "text"), (("-o", "json"), "json"), (("-o", "html"), "html"), (("--output-format", "raw"), "json")],
+)
+@pytest.mark.parametrize("target", [f"action/{ID}", ID])
+def test_the_form_is_what_was_asked_for(
+    slipway: Slipway, server: Server, options: tuple[str, ...], form: str, target: str
+) -> None:
+    server.on("GET", f"/actions/{ID}/report", TEXT)
+    result = slipway("report", target, *options)
+    assert (result.exit_code, result.stdout) == (0, TEXT)
+    assert server.request.params["format"] == form
+
+
+def test_it_is_written_to_a_file(slipway: Slipway, server: Server, tmp_path: Path) -> None:
+    server.on("GET", f"/actions/{ID}/report", "<!doctype html>")
+    path = tmp_path / "report.html"
+    result = slipway("report", f"action/{ID}", "-o", "html", "-f", path)
+    assert (result.exit_code, result.stdout, path.read_text()) == (0, "", "<!doctype html>\n")
+
+
+def test_there_is_none_yet(slipway: Slipway, server: Server) -> None:
+    server.refuse("GET", f"/actions/{ID}/report", 404, f"action {ID} has no report: it is not over yet")
+    result = slipway("report", f"action/{ID}")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "it is not over yet" in result.stderr

@@ -12,8 +12,8 @@ from slipway_cli.main import main
 from tests.support.terminal_screens import WIDTHS, TerminalText, cut_words
 from tests.unit.slipway_cli.conftest import EXAMPLE, Slipway
 from tests.unit.slipway_cli.online.conftest import AT, ID, Server, action
+from tests.unit.slipway_cli.online.test_lists import history, listed_site, node, page
 from tests.unit.slipway_cli.online.test_plan import planned
-from tests.unit.slipway_cli.online.test_status_lists import history, listed_site, node, page
 from tests.unit.slipway_cli.online.test_trees import site, tree
 from tests.unit.slipway_cli.test_tree_text import node as leaf
 from tests.unit.slipway_cli.test_tree_text import parent

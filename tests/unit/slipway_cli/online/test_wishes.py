@@ -1,12 +1,15 @@
-"""`slipway touch` and `slipway adopt`: what is sent, and that adopting is asked first."""
+"""`slipway touch`, `adopt`, `start repair` and `stop repair`: what is sent, said and asked."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+import pytest
+
 from tests.unit.slipway_cli.conftest import Slipway
-from tests.unit.slipway_cli.online.conftest import Server
+from tests.unit.slipway_cli.online.conftest import AT, Server
+from tests.unit.slipway_cli.online.test_node_states import REPAIR
 
 PLAN: dict[str, Any] = {
     "site": "lab-7",
@@ -69,3 +72,49 @@ def test_nodes_or_all_and_not_both(slipway: Slipway, server: Server) -> None:
         assert (result.exit_code, "name the nodes to adopt, or use --all" in result.stderr) == (2, True)
     server.on("POST", ADOPT, PLAN | {"nodes": []})
     assert "has no node to adopt" in slipway("adopt", "--all", "--site", "lab-7").stderr
+
+
+ALL: dict[str, Any] = {
+    "stopped_at": AT,
+    "stopped_by": "ann",
+    "reason": "a storm",
+    "sites": ["north"],
+    "actions": ["A"],
+    "problems": [],
+}
+STOPPED = "repair of all sites is stopped by ann since 2026-03-01 12:00:00 UTC: a storm"
+
+
+@pytest.mark.parametrize("words", [(), ("--all-sites",), ("--all-sites", "--site", "lab-7")])
+def test_without_a_site_all_are_stopped(slipway: Slipway, server: Server, words: tuple[str, ...]) -> None:
+    server.on("PUT", "/repair", ALL)
+    lines = slipway("stop", "repair", "a storm", *words).stdout.splitlines()
+    assert lines == [
+        STOPPED,
+        "at work: action/A",
+        "site north is stopped by itself: slipway start repair --site north",
+    ]
+    assert json.loads(server.request.body) == {"stopped": True, "reason": "a storm"}
+    assert server.request.params == {}
+
+
+def test_the_site_that_is_named_is_stopped(slipway: Slipway, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.on("PUT", "/sites/lab-7/repair", {**REPAIR, "all_sites": True})
+    said = "repair of site lab-7: on, stopped for all sites by ann since 2026-03-01 12:00:00 UTC"
+    assert slipway("stop", "repair", "--site", "lab-7").stdout.startswith(said)
+    monkeypatch.setenv("SLIPWAY_SITE", "lab-7")
+    assert slipway("start", "repair").stdout.startswith(said)
+    assert json.loads(server.request.body) == {"stopped": False, "reason": ""}
+
+
+def test_what_goes_on_all_the_same_is_an_error(slipway: Slipway, server: Server) -> None:
+    server.on("PUT", "/repair", {**ALL, "problems": ["Airflow does not answer"]})
+    result = slipway("stop", "repair")
+    assert result.exit_code == 1
+    assert "no repair begins any more, but what is at work goes on: Airflow does not answer" in result.stderr
+    assert result.stdout.startswith("repair of all sites is stopped")
+
+
+def test_it_goes_on(slipway: Slipway, server: Server) -> None:
+    server.on("PUT", "/repair", {**ALL, "stopped_at": None, "sites": [], "actions": []})
+    assert slipway("start", "repair").stdout == "repair of all sites goes on, as their settings say\n"
