@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -175,13 +175,6 @@ def _deeper(value: Any) -> Any:
     for _ in range(1500):
         value = [value]
     return value
-
-
-def test_many_documents_take_little_time() -> None:
-    def many(value: int) -> Iterable[Document]:
-        return (Document("x/Y/v1", f"d{number}", "site", {"k": value}, {}, "c") for number in range(10_000))
-
-    assert sum(len(change.fields) for change in document_changes(many(1), many(2))) == 10_000
 
 
 GROUPS = [group("all")]

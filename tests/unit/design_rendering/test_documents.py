@@ -298,12 +298,6 @@ def test_numbers_that_are_too_long(number: str) -> None:
     assert "too long for a number" in only_problem(document(f"  a: {number}")).message
 
 
-def test_a_large_site_is_read() -> None:
-    one = document("\n".join(f"  key{i}: {{network: oam, address: 10.0.0.{i}}}" for i in range(10)))
-    documents = load_documents(one * 2_000)
-    assert len(documents) == 2_000
-
-
 @pytest.mark.parametrize(
     ("path", "line"),
     [

@@ -1,10 +1,11 @@
 """The command as a user runs it: in this process for speed, or as a process where that is the point."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import responses
 from click.testing import CliRunner, Result
 
 from slipway_cli.main import main
@@ -13,6 +14,7 @@ ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "slipway_cli" / "data" / "example_site.yaml"
 
 Slipway = Callable[..., Result]
+Write = Callable[[str, str], Path]
 
 
 @pytest.fixture(name="slipway")
@@ -33,13 +35,20 @@ def _slipway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Slipway:
 
 
 @pytest.fixture
+def wire() -> Iterator[responses.RequestsMock]:
+    """Yield what answers requests; each answer has to be asked for."""
+    with responses.RequestsMock() as mock:
+        yield mock
+
+
+@pytest.fixture
 def example() -> Path:
     """Return the example site."""
     return EXAMPLE
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str], Path]:
+def write(tmp_path: Path) -> Write:
     """Return a function that writes a file and gives its path."""
 
     def write_file(name: str, text: str) -> Path:

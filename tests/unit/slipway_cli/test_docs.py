@@ -2,19 +2,19 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 import yaml
-from click.testing import Result
 
 from design_rendering.kinds.drydock_nodes import nodes_from_documents
 from design_rendering.reading.documents import load_documents
 from slipway_cli.main import COMMANDS, SERVER, LazyGroup, main
 from strategy_lib import simulate
 from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
+from tests.unit.slipway_cli.conftest import Slipway
 
 DOCS = Path(__file__).parents[3] / "docs"
 STRATEGY_DOC = (DOCS / "strategy.md").read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def test_every_yaml_example_is_valid(example: str) -> None:
         assert parse_strategy(data).groups
 
 
-def test_the_whole_documents_are_valid_together(slipway: Callable[..., Result]) -> None:
+def test_the_whole_documents_are_valid_together(slipway: Slipway) -> None:
     documents = "".join(example for example in EXAMPLES if example.startswith("---"))
     result = slipway("validate", "-", "--strict", stdin=documents)
     assert (result.exit_code, result.stdout.startswith("11 documents read")) == (0, True), result.output
@@ -196,7 +196,7 @@ def test_the_commands_of_the_pages_for_operators_exist(name: str) -> None:
         assert {word for word in words if word.startswith("-")} <= options | {"-"}, line
 
 
-def test_the_example_output_of_validate_is_what_it_prints(slipway: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_example_output_of_validate_is_what_it_prints(slipway: Slipway, tmp_path: Path) -> None:
     shown = CLI_DOC.partition("$ slipway validate strategy.yaml\n")[2].partition("```")[0]
     broken = """\
 ---

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -28,12 +27,6 @@ OPEN = {"id": ID, "run_id": "r", "name": "deploy_site", "state": "running"}
 def tree(state: str, *entries: dict[str, Any], **more: Any) -> dict[str, Any]:
     header = HEADER | {"state": state, "verdict": None, "elapsed": 60.0, "estimate": 600.0} | more
     return {"token": "1", "header": header, "root": parent("action", "deploy_site", *entries or (node("acquire"),))}
-
-
-@pytest.fixture
-def wire() -> Iterator[responses.RequestsMock]:
-    with responses.RequestsMock() as mock:
-        yield mock
 
 
 def watch(patience: float = 60.0, ended: str = "") -> tuple[dict[str, Any], str]:

@@ -162,10 +162,6 @@ def test_the_script_of_a_shell(slipway: Slipway, shell: str, monkeypatch: pytest
     assert f"_SLIPWAY_COMPLETE={shell}_complete" in result.stdout
 
 
-def test_an_unknown_shell_is_wrong_use(slipway: Slipway) -> None:
-    assert slipway("completion", "tcsh").exit_code == 2
-
-
 def test_commands_complete_without_being_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LazyCommand, "load", lambda self, name: pytest.fail(f"{name} was loaded"))
     assert completed("") == list(COMMANDS)

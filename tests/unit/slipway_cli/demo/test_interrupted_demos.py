@@ -2,7 +2,6 @@
 
 import io
 import time
-from collections.abc import Iterator
 
 import pytest
 import responses
@@ -20,11 +19,9 @@ def action(name: str, state: str = "running", marker: str = DEMO) -> dict[str, s
     return {"id": name, "run_id": f"example__{name}", "name": "deploy_site", "state": state, "context_marker": marker}
 
 
-@pytest.fixture
-def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[responses.RequestsMock]:
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: None)
-    with responses.RequestsMock() as mock:
-        yield mock
 
 
 def stop(time_limit: float = 30.0) -> str:

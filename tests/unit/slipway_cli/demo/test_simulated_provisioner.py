@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,12 +28,6 @@ from slipway_cli.main import main
 URL = "http://127.0.0.1:1"
 CONNECTION = f"{URL}/api/v2/connections/{ALL_SITES}"
 DRYDOCK = "http://127.0.0.1:4711"
-
-
-@pytest.fixture
-def wire() -> Iterator[responses.RequestsMock]:
-    with responses.RequestsMock() as mock:
-        yield mock
 
 
 def connected() -> None:
@@ -122,7 +115,17 @@ def test_a_demo_takes_its_own_connection_away_and_no_other(
     assert deleted.call_count == removed
 
 
-@pytest.mark.parametrize("options", [("--speed", "2"), ("--fail", "deploy:n1"), ("--simulator", "--fail", "n1")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--speed", "2"),
+        ("--fail", "deploy:n1"),
+        ("--simulator", "--fail", "n1"),
+        ("--provisioner", "maas"),
+        ("--simulator", "--site", "pyproject.toml"),
+        ("--site", "pyproject.toml"),
+    ],
+)
 def test_what_cannot_be_meant_is_wrong_use(tmp_path: Path, options: tuple[str, ...]) -> None:
     result = CliRunner().invoke(main, ["up", "--home", str(tmp_path / "home"), *options])
     assert (result.exit_code, "Error: " in result.stderr) == (2, True)
@@ -157,11 +160,3 @@ def test_no_plain_word_is_a_secret_of_a_simulated_maas() -> None:
     fields = connection_fields("maas", "http://127.0.0.1:4712")
     values = ConnectionValues("maas", "demo", str(fields["host"]), password=str(fields["password"]))
     assert not [secret for secret in secrets_of(values) if secret.isalpha()]
-
-
-@pytest.mark.parametrize(
-    "options", [("--provisioner", "maas"), ("--simulator", "--site", "pyproject.toml"), ("--site", "pyproject.toml")]
-)
-def test_what_is_about_a_simulated_maas_needs_one(tmp_path: Path, options: tuple[str, ...]) -> None:
-    result = CliRunner().invoke(main, ["up", "--home", str(tmp_path / "home"), *options])
-    assert (result.exit_code, "Error: " in result.stderr) == (2, True)

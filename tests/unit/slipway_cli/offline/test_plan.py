@@ -1,15 +1,13 @@
 """`slipway plan`: order, nodes, overlaps, nodes in no group, and drawings."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import Result
 
-Slipway = Callable[..., Result]
-Write = Callable[[str, str], Path]
+from tests.unit.slipway_cli.conftest import Slipway, Write
 
 STRATEGY = """\
 schema: shipyard/DeploymentStrategy/v1
@@ -33,8 +31,6 @@ metadata: {name: deployment-configuration}
 data: {physical_provisioner: {deployment_strategy: %s}}
 """
 NODE = "schema: drydock/BaremetalNode/v1\nmetadata: {name: n1}\ndata: {}\n"
-OTHER = "---\n" + STRATEGY % "other"
-NAMES_NONE = CONFIGURATION.replace("deployment_strategy: %s", "deploy_timeout: 60")
 
 
 def _plan(result: Result) -> dict[str, object]:
@@ -193,22 +189,6 @@ class TestWhichStrategy:
         assert "would not use this strategy" in slipway("plan", path).stdout
         assert "would not use this strategy" in slipway("plan", path, "--graph", "dot").stderr
         assert "would not use this strategy" in slipway("simulate", path, "-o", "json").stderr
-
-    @pytest.mark.parametrize(
-        ("name", "more"),
-        [
-            pytest.param("deployment-strategy", NODE, id="the usual name"),
-            pytest.param(
-                "deployment-strategy", NODE + NAMES_NONE, id="the usual name, and the configuration names none"
-            ),
-            pytest.param("mine", NODE + CONFIGURATION % "mine", id="named by the configuration"),
-            pytest.param("mine", NODE + CONFIGURATION % "other" + OTHER, id="another one is named"),
-            pytest.param("mine", OTHER, id="no nodes"),
-        ],
-    )
-    def test_no_such_warning_otherwise(self, slipway: Slipway, write: Write, name: str, more: str) -> None:
-        result = slipway("plan", write("s.yaml", STRATEGY % name + "---\n" + more), "--strategy", name)
-        assert (result.exit_code, "would not use" in result.output) == (0, False)
 
     def test_a_draft_tried_on_a_site_needs_no_configuration(
         self, slipway: Slipway, write: Write, example: Path

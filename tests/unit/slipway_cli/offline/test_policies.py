@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +16,7 @@ from design_rendering.reading.documents import Document, load_documents
 from design_rendering.rendering import render
 from site_engine.extensions import ExtensionError, PolicySet, installed_policies
 from tests.support.sites import group, node, site
-
-Slipway = Callable[..., Result]
-Write = Callable[[str, str], Path]
+from tests.unit.slipway_cli.conftest import Slipway, Write
 
 GROUPS = [group("control", ["n1"]), group("rest", ["n2"], critical=False)]
 DESIGN = site([node("n1"), node("n2"), node("n3")], GROUPS).replace("  groups:", "  default_group: rest\n  groups:")

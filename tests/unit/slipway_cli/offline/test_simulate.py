@@ -1,18 +1,14 @@
 """`slipway simulate`: what the rules say would happen, shown to people and to programs."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from click.testing import Result
 
 from strategy_lib import simulate
-
-Slipway = Callable[..., Result]
-Write = Callable[[str, str], Path]
+from tests.unit.slipway_cli.conftest import Slipway, Write
 
 STRATEGY = """\
 schema: shipyard/DeploymentStrategy/v1

@@ -1,17 +1,13 @@
 """`slipway validate`: all problems at once, with file, line and path; warnings apart."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import Result
 
 from tests.conftest import ROOT
-
-Slipway = Callable[..., Result]
-Write = Callable[[str, str], Path]
+from tests.unit.slipway_cli.conftest import Slipway, Write
 
 BROKEN = """\
 schema: shipyard/DeploymentStrategy/v1
@@ -104,12 +100,6 @@ def test_rule_04_warnings_stand_apart_and_fail_only_when_strict(
     assert "in no group, so never deployed: n1" in result.stdout
 
 
-def test_rule_04_warnings_about_nodes_need_nodes(slipway: Slipway, write: Write) -> None:
-    result = slipway("validate", write("lax.yaml", LAX))
-    assert "1 warning:" in result.stdout
-    assert "no success criteria" in result.stdout
-
-
 def test_a_strategy_that_is_named_and_missing_is_an_error_of_the_site(slipway: Slipway, write: Write) -> None:
     site = write("site.yaml", "---\n".join([CONFIGURATION % "strict", LAX, NODE]))
     result = slipway("validate", site)
@@ -158,12 +148,6 @@ def test_a_kind_that_is_nearly_known_is_a_warning(
         assert "0 warnings" in result.stdout
     else:
         assert f"{path}:5: $.schema: not read: '{schema}' is no known kind. Did you mean {near}?" in result.stdout
-
-
-def test_a_missing_host_profile_is_an_error_as_in_a_commit(slipway: Slipway, write: Write) -> None:
-    node = NODE.replace("data: {", "data: {host_profile: lost, ")
-    result = slipway("validate", write("node.yaml", node))
-    assert (result.exit_code, "there is no host profile 'lost'" in result.stdout) == (1, True)
 
 
 def test_equal_warnings_of_several_files_are_one_with_the_names_of_all(slipway: Slipway, write: Write) -> None:
@@ -215,11 +199,6 @@ def test_documents_of_a_site_on_maas(slipway: Slipway, write: Write) -> None:
     result = slipway("validate", path)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.endswith("3 documents read (1 node, 1 node set, 1 site): 0 errors, 0 warnings\n")
-    mixed = slipway("validate", path, write("drydock.yaml", NODE))
-    assert mixed.exit_code == 1
-    assert "drydock.yaml:1: $.schema: drydock/BaremetalNode/v1 is for Drydock, and the site's provisioner" in (
-        mixed.stdout.replace("\n", " ")
-    )
 
 
 def test_a_directory_is_checked_with_all_below_it(slipway: Slipway, tmp_path: Path) -> None:

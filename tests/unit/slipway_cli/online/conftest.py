@@ -88,6 +88,11 @@ def server(slipway: Slipway, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server
         yield Server(mock)
 
 
+@pytest.fixture
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slipway_cli.terminal.follow._REST", 0.0)
+
+
 def action(**more: Any) -> dict[str, Any]:
     """An action as the server shows it."""
     return {

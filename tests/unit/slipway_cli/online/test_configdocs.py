@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import responses
 
-from tests.unit.slipway_cli.conftest import Slipway
+from tests.unit.slipway_cli.conftest import Slipway, Write
 from tests.unit.slipway_cli.online.conftest import AT, Server
 
-Write = Callable[[str, str], Path]
 WARNING = {"message": "design:2: $: odd", "text": "odd", "path": "$", "line": 2, "collection": "design", "error": False}
 ERROR = {**WARNING, "message": "design:4: $.data: bad", "text": "bad", "path": "$.data", "line": 4, "error": True}
 
@@ -123,17 +120,6 @@ def test_a_commit_tells_the_lines_of_the_files_that_were_loaded(slipway: Slipway
     assert told[1].endswith("/two.yaml:2: $.data: bad")
     assert told[3].endswith("/one.yaml:2: odd")
     assert told[4:] == ["Error: Validations failed"]
-
-
-def test_a_commit_of_what_others_loaded_tells_the_lines_of_the_collection(
-    slipway: Slipway, server: Server, write: Write
-) -> None:
-    load(slipway, server, write)
-    server.refuse("POST", "/commitconfigdocs", 400, "Validations failed", WARNING, ERROR, headers={"ETag": '"9"'})
-    result = slipway("commit", "configdocs")
-    assert result.stderr == (
-        "1 error:\n  design:4: $.data: bad\n1 warning:\n  design:2: $: odd\nError: Validations failed\n"
-    )
 
 
 def test_a_commit(slipway: Slipway, server: Server, write: Write) -> None:

@@ -59,12 +59,6 @@ def test_only_some_groups(slipway: Slipway, server: Server) -> None:
     assert "group=control&group=ntp" in str(asked.calls[0].request.url)
 
 
-def test_there_is_nothing_to_try_again(slipway: Slipway, server: Server) -> None:
-    server.refuse("GET", f"/actions/{ID}/retry", 409, f"action {ID}: nothing of it has failed")
-    result = slipway("retry", ID, "--yes")
-    assert (result.exit_code, "nothing of it has failed" in result.stderr) == (1, True)
-
-
 def test_nodes_of_a_step_without_groups(slipway: Slipway, server: Server) -> None:
     plan = PLAN | {"groups": [], "nodes": ["n1"], "steps": ["destroy_nodes"], "warnings": []}
     server.on("GET", f"/actions/{ID}/retry", plan)

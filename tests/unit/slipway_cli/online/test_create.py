@@ -135,14 +135,6 @@ def test_what_is_refused_is_refused_before_anybody_is_asked(slipway: Slipway, se
     assert json.loads(server.request.body) == {"name": kind, "parameters": {"target_nodes": ["n1"]}}
 
 
-def test_a_busy_site_is_told_in_the_servers_words(slipway: Slipway, server: Server) -> None:
-    server.foresee()
-    text = f"site default is busy: action {ID} is on it"
-    server.refuse("POST", "/actions", 409, text, {"message": text, "error": True, "action": {"id": ID}})
-    result = slipway("create", "action", "deploy_site", "--follow")
-    assert (result.exit_code, result.stderr) == (1, f"Error: {text}\n")
-
-
 @pytest.mark.parametrize(
     ("arguments", "unasked"),
     [

@@ -140,11 +140,6 @@ def test_sites_on_several_pages(slipway: Slipway, server: Server) -> None:
     assert json.loads(slipway("get", "sites", "-o", "json").stdout) == [listed_site("a"), listed_site("b")]
 
 
-def test_there_is_no_site(slipway: Slipway, server: Server) -> None:
-    server.on("GET", "/sites", [])
-    assert "there is no site yet" in slipway("get", "sites").stdout
-
-
 def page(*nodes: dict[str, Any], total: int | None = None, after: str | None = None) -> dict[str, Any]:
     return {"token": "1", "read_at": AT, "total": total or len(nodes), "after": after, "nodes": list(nodes)}
 
@@ -355,11 +350,6 @@ def test_the_list(slipway: Slipway, server: Server) -> None:
     server.on("GET", "/sites/default/reporters", [MADE | {"revoked": None, "last_used": None}])
     row = slipway("get", "reporters").stdout.splitlines()[2]
     assert row.split() == [ID, "reporter:burn-in", "2026-03-01", "12:00:00", "ann", "never"]
-
-
-def test_none(slipway: Slipway, server: Server) -> None:
-    server.on("GET", "/sites/default/reporters", [])
-    assert slipway("get", "reporters").stdout == "site default has no reporter\n"
 
 
 def test_one_is_revoked(slipway: Slipway, server: Server) -> None:

@@ -138,9 +138,3 @@ def test_the_value_of_an_option_is_no_kind(slipway: Slipway, example: Path) -> N
 def test_anything_else_is_a_file(slipway: Slipway, arguments: tuple[str, ...]) -> None:
     result = slipway(*arguments)
     assert (result.exit_code, "Cannot read" in result.stderr) == (2, True)
-
-
-def test_files_need_no_server(slipway: Slipway, example: Path) -> None:
-    result = slipway("plan", example)
-    assert result.exit_code == 0
-    assert "Criteria" in result.stdout

@@ -59,11 +59,6 @@ def test_what_is_over_is_history(slipway: Slipway, server: Server) -> None:
     ]
 
 
-def test_the_answer_itself(slipway: Slipway, server: Server) -> None:
-    server.on("GET", f"/actions/{ID}/tree", tree())
-    assert json.loads(slipway("describe", ID, "--tree", "-o", "json").stdout) == tree()
-
-
 def flat(root: dict[str, Any], path: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """Return the entries of a tree as the server streams them."""
     own = {key: value for key, value in root.items() if key != "children"}
@@ -88,11 +83,6 @@ def test_everything_comes_as_a_stream(slipway: Slipway, server: Server) -> None:
 def test_wrong_use(slipway: Slipway, server: Server, options: tuple[str, ...]) -> None:
     server.mock.assert_all_requests_are_fired = False
     assert slipway("describe", ID, *options).exit_code == 2
-
-
-@pytest.fixture
-def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slipway_cli.terminal.follow._REST", 0.0)
 
 
 @pytest.mark.usefixtures("_hurry")
