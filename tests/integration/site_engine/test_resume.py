@@ -1,4 +1,4 @@
-"""Driving a group or a node step to its verdict, whatever call of it is its process's last one (rules 12 and 59)."""
+"""Driving a group or a node step to its verdict, whatever call of it is its process's last, and after a restore."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any, cast
 
 import pytest
 
+from provisioner_client.designs import DesignSource
 from provisioner_client.protocol import Provisioner
 from site_engine.actions.node_steps import NodeStepVerdict
 from site_engine.operations.run import LEASE_SECONDS
 from site_engine.operations.wait import StillRunning
-from site_store import GroupRecord, OperationStatus, SiteStore
+from site_store import Claim, GroupRecord, OperationStatus, SiteStore
 from site_store.operations.tasks import Tasks
 from site_store.sql.database import Repository
 from strategy_lib.outcome import Outcome
@@ -194,3 +195,32 @@ def test_rule_12_what_another_process_records_between_two_reads_is_no_end(
     record = driving.finish("all")
     assert (record.state, scene.fake.submissions()) == (GroupState.SUCCESS, DEPLOYMENT)
     scene.store.close()
+
+
+TEXT = site([node("a"), node("b")], [group("all", maximum_failed_nodes=0)])
+
+
+@pytest.mark.parametrize("sent", [True, False], ids=["sent after the backup", "never sent"])
+def test_rule_55_what_may_have_been_sent_after_the_backup_is_looked_for(
+    begin: Begin, fake: FakeProvisioner, sent: bool
+) -> None:
+    before = begin(TEXT)
+    begun = before.store.groups.open_attempt(before.action.id, "all", "6")
+    arguments = (before.action.id, before.action.site, "all", begun.attempt, Phase.PREPARE, ["a", "b"])
+    intended = before.store.operations.begin(Claim(*arguments, before.design_ref))
+    # This is what the backup has. Only the provisioner knows whether the operation was sent after it.
+    if sent:
+        fake.script("b", "prepare", "stuck")
+        design = DesignSource(before.design_ref)
+        fake.submit(Phase.PREPARE, design, intended.nodes, intended.reference, sent_ago=None)
+    before.store.restoring.settle()
+    # A task of the time before goes on: it may send nothing any more.
+    before.group("all")
+    assert len(fake.submissions()) == int(sent)
+    after = begin(TEXT, "run-2")
+    after.timeout = 3.0
+    after.group("all")
+    assert fake.looks >= 1
+    assert after.states() == dict.fromkeys(("a", "b"), "not_started" if sent else "success")
+    assert len(fake.submissions()) == (1 if sent else 2)
+    assert fake.double() == []

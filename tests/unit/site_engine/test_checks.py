@@ -1,16 +1,20 @@
-"""Slipway's own check of nodes: it compares what the design states, and leaves all else open (rule 56)."""
+"""Slipway's own check of nodes (rule 56), and which nodes of a list it need not look at."""
 
 from __future__ import annotations
 
+import ipaddress
+import random
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint
+from typing import Any
 
 import pytest
 
 from design_rendering.kinds.nodes import StatedNode, stated_nodes
 from design_rendering.reading.documents import load_documents
+from provisioner_client.protocol import NO_ADDRESSES
 from site_engine.extensions import CHECKS, ExtensionError, check_set
-from site_engine.node_states.checks import AS_LEFT, CheckedNode, check_as_left
+from site_engine.node_states.checks import AS_LEFT, CheckedNode, Suspects, check_as_left
 from strategy_lib.outcome import NodeCondition
 from tests.support.sites import node, site
 
@@ -85,3 +89,45 @@ def test_a_node_says_in_its_metadata_that_it_is_not_monitored() -> None:
 def test_rule_42_what_is_no_check_is_refused(name: str, place: str, said: str) -> None:
     with pytest.raises(ExtensionError, match=said):
         check_set([EntryPoint(name, place, CHECKS)])
+
+
+HERE = StatedNode({"pxe": "10.0.0.1"}, {"pxe": ipaddress.ip_network("10.0.0.0/24")})
+STATED = {"a": HERE, "b": HERE, "c": StatedNode()}
+
+
+def found_anew(listed: Mapping[str, Mapping[str, Any]], stated: Mapping[str, StatedNode]) -> set[str]:
+    """Return the nodes that the check itself finds something at."""
+    seen = (
+        CheckedNode(
+            *("north", name, said["condition"], said["status"], said["power"]),
+            said.get("addresses", NO_ADDRESSES),
+            stated.get(name),
+        )
+        for name, said in listed.items()
+    )
+    return {node.name for node in seen if check_as_left(node).reason}
+
+
+def test_what_is_kept_of_the_last_list_is_what_the_check_finds_anew() -> None:
+    chance, kept = random.Random(56), Suspects()
+    listed: dict[str, Mapping[str, Any]] = {}
+    stated: Mapping[str, StatedNode] = {}
+    complete = 0
+    for _ in range(500):
+        for name in chance.sample("abcdef", chance.randrange(3)):
+            listed = {key: said for key, said in listed.items() if key != name}
+            if chance.random() < 0.8:
+                condition = chance.choice((NodeCondition.DEPLOYED, NodeCondition.DEPLOYED, NodeCondition.READY))
+                said: dict[str, Any] = {"status": str(condition), "condition": condition}
+                said["power"] = chance.choice(("on", "on", "off", None))
+                if chance.random() < 0.5:
+                    said["addresses"] = {"boot_ip": chance.choice(("10.0.0.1", "10.0.0.2"))}
+                listed[name] = said
+        if chance.random() < 0.1:
+            stated = chance.choice((STATED, {}, dict(STATED)))
+        kept.follow(listed, stated)
+        if kept.read(most=chance.choice((1, 2, 10))):
+            complete += 1
+            assert kept.names == found_anew(listed, stated)
+        assert kept.names <= listed.keys()
+    assert 100 < complete < 500

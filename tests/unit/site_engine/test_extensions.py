@@ -1,24 +1,36 @@
-"""What is registered by entry points is loaded by name; what cannot be used is refused with its package (rule 42)."""
+"""What is registered, by entry points and otherwise: it is loaded by name, and refused where two have one (rule 42)."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from design_rendering.policies import every_node_has_a_group
+from site_engine.controller.controller import Controller, Job
+from site_engine.errors import EngineError
 from site_engine.extensions import (
+    CHECKS,
     POLICIES,
     WATCHERS,
     ExtensionError,
     check_installed,
+    check_set,
     installed_policies,
     installed_watchers,
     policy_set,
+    watcher_set,
 )
+from site_engine.kinds import KINDS, STEPS, ActionKind, Step, table
+from site_engine.node_states.checks import AS_LEFT
+from site_store import SiteStore
+from strategy_lib.actors import WEBHOOK
+from strategy_lib.errors import StrategyError
 from tests.support.distributions import install
 
 PLACE = "design_rendering.policies:every_node_has_a_group"
@@ -148,3 +160,102 @@ def test_rule_42_watchers_that_touch_what_they_watch_are_refused_with_the_path(i
         check_installed()
     assert "other -> other" in str(caught.value)
     assert "one -> other -> one" in str(caught.value)
+
+
+Found = list[EntryPoint]
+
+
+def work(_controller: Controller) -> None:
+    """Do a job of the controller."""
+
+
+def work_too(_controller: Controller) -> None:
+    """Do another job of the controller."""
+
+
+def start_controller(*jobs: Job) -> Controller:
+    return Controller(cast("SiteStore", None), "me", jobs)
+
+
+def points(group: str, name: str, *places: str) -> Found:
+    """Return the entry points by which packages register something under a name."""
+    return [EntryPoint(name, place, group) for place in places]
+
+
+@pytest.mark.parametrize(
+    ("register", "name", "both"),
+    [
+        pytest.param(
+            lambda: table("step", (*STEPS.values(), Step("verify_site"))),
+            "step 'verify_site'",
+            ("submits=True", "submits=False"),
+            id="step",
+        ),
+        pytest.param(
+            lambda: table("kind of action", (*KINDS.values(), replace(KINDS["deploy_site"], description="Else."))),
+            "kind of action 'deploy_site'",
+            ("Deploy a site of baremetal servers", "Else."),
+            id="kind of action",
+        ),
+        pytest.param(
+            lambda: ActionKind("twice", "", ("acquire", "load_design", "acquire")),
+            "step of twice 'acquire'",
+            ("Step(name='acquire', submits=False, shared_task='begin_action') and Step(name='acquire', ",),
+            id="step of a kind",
+        ),
+        pytest.param(
+            lambda: policy_set(points(POLICIES, "more", "a:b", "c:d")),
+            "policy 'more'",
+            ("by a:b of no package", "by c:d of no package"),
+            id="policy",
+        ),
+        pytest.param(
+            lambda: policy_set(points(POLICIES, "default-group", "a:b")),
+            "policy 'default-group'",
+            ("by slipway", "by a:b of no package"),
+            id="own policy",
+        ),
+        pytest.param(
+            lambda: watcher_set(points(WATCHERS, "gate", "a:b", "c:d")),
+            "watcher 'gate'",
+            ("by a:b of no package", "by c:d of no package"),
+            id="watcher",
+        ),
+        pytest.param(
+            lambda: watcher_set(points(WATCHERS, WEBHOOK, "a:b")),
+            "watcher 'webhook'",
+            ("by slipway", "by a:b of no package"),
+            id="own watcher",
+        ),
+        pytest.param(
+            lambda: check_set(points(CHECKS, "racks", "a:b", "c:d")),
+            "check 'racks'",
+            ("by a:b of no package", "by c:d of no package"),
+            id="check of nodes",
+        ),
+        pytest.param(
+            lambda: check_set(points(CHECKS, AS_LEFT, "a:b")),
+            f"check '{AS_LEFT}'",
+            ("by slipway", "by a:b of no package"),
+            id="own check of nodes",
+        ),
+        pytest.param(
+            lambda: start_controller(Job("upkeep", 1.0, work), Job("upkeep", 1.0, work_too)),
+            "check 'upkeep'",
+            ("test_extensions.work (0)", "test_extensions.work_too (1)"),
+            id="check of the controller",
+        ),
+    ],
+)
+def test_rule_42_two_registrations_of_one_thing_name_both(
+    register: Callable[[], object], name: str, both: tuple[str, ...]
+) -> None:
+    with pytest.raises((ValueError, StrategyError, EngineError)) as refused:
+        register()
+    for words in (name, *both):
+        assert words in str(refused.value)
+
+
+def test_rule_42_two_jobs_of_one_check_are_refused_also_where_they_do_the_same() -> None:
+    with pytest.raises(StrategyError, match=r"check 'upkeep' is registered by .*work \(0\) and by .*work \(1\)"):
+        start_controller(Job("upkeep", 1.0, work), Job("upkeep", 1.0, work))

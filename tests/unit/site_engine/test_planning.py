@@ -1,19 +1,24 @@
-"""The plan of an action: order, members, what is already done."""
+"""The plan of an action: order, rounds (rule 8), members, what is already done, what is released first (rule 11)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from design_rendering.design import Design
 from design_rendering.kinds.objects import VERSION
+from provisioner_client.protocol import ListedNode
 from site_engine.admission import judge_named_nodes
 from site_engine.kinds import KINDS
 from site_engine.parameters import parse_parameters
 from site_engine.plans.differences import NOBODY, considered_differences
+from site_engine.plans.erasures import releases_of
 from site_engine.plans.planning import (
     Deployed,
     Known,
@@ -23,14 +28,17 @@ from site_engine.plans.planning import (
     make_plan,
     plan_action,
 )
+from site_engine.plans.schedules import WaitingGroup, rounds_of
 from site_engine.plans.site_rehearsals import simulate_plan
-from site_store import PlannedGroup
+from site_store import PlannedGroup, SiteStore
+from strategy_lib import simulate
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.parsing.configuration import DeploymentConfiguration
 from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
 from strategy_lib.phase import Reason
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.strategy import Group, SuccessCriteria
+from tests.unit.strategy_lib.test_simulation_against_the_rules import nodes, strategies
 
 NODES = nodes_from_inventory(
     [{"name": name, "tags": [], "labels": {}, "rack": rack} for name, rack in (("b", "r1"), ("a", "r1"), ("c", "r2"))]
@@ -229,3 +237,97 @@ def test_rule_56_a_request_for_a_node_of_somebody_else_is_refused_before_the_oth
         "others",
         False,
     )
+
+
+def test_the_first_that_are_ready_run_together() -> None:
+    groups = [
+        WaitingGroup("a"),
+        WaitingGroup("b"),
+        WaitingGroup("c", ["a"]),
+        WaitingGroup("d"),
+        WaitingGroup("e", ["c"]),
+    ]
+    assert rounds_of(groups, 1) == (("a",), ("b",), ("c",), ("d",), ("e",))
+    assert rounds_of(groups, 2) == (("a", "b"), ("c", "d"), ("e",))
+    assert rounds_of(groups, 16) == (("a", "b", "d"), ("c",), ("e",))
+
+
+def test_one_without_anything_to_submit_takes_no_place_and_one_behind_a_failed_one_neither() -> None:
+    groups = [
+        WaitingGroup("idle", submits=False),
+        WaitingGroup("fails", fails=True),
+        WaitingGroup("behind", ["fails"]),
+        WaitingGroup("far behind", ["behind"]),
+        WaitingGroup("after", after=["fails"]),
+        WaitingGroup("passed on", ["idle"]),
+    ]
+    assert rounds_of(groups, 2) == (("fails", "passed on"), ("after",))
+
+
+def test_what_waits_for_itself_is_in_no_round() -> None:
+    assert rounds_of([WaitingGroup("a", after=["b"]), WaitingGroup("b", after=["a"]), WaitingGroup("c")], 2) == (
+        ("c",),
+    )
+
+
+@pytest.mark.parametrize("number", [60, pytest.param(2000, marks=pytest.mark.soak)])
+def test_rounds_are_those_of_the_rehearsal(number: int) -> None:
+    @settings(max_examples=number, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(strategies(), nodes, st.integers(2, 5))
+    def check(strategy: dict[str, Any], site: list[dict[str, Any]], at_once: int) -> None:
+        rehearsed = simulate(strategy, site, None, max_parallel_groups=at_once)
+        failed = {name for name, group in rehearsed["groups"].items() if group["reason"]}
+        # By the document, as the rehearsal does.
+        groups = [
+            WaitingGroup(group["name"], group["depends_on"], fails=group["name"] in failed)
+            for group in strategy["groups"]
+        ]
+        assert [list(wave) for wave in rounds_of(groups, at_once)] == rehearsed["waves"]
+
+    check()
+
+
+ALLOCATED, FAILED = NodeCondition.ALLOCATED, NodeCondition.FAILED_DEPLOYMENT
+
+
+class Nodes:
+    """Notes what it is asked for."""
+
+    def __init__(self, **left: NodeCondition) -> None:
+        self.asked: list[list[str]] = []
+        self.left = left
+
+    def left_undeployed(self, _site: str, nodes: Collection[str]) -> dict[str, NodeCondition]:
+        self.asked.append(sorted(nodes))
+        return self.left
+
+
+def store_of(nodes: Nodes) -> SiteStore:
+    return cast(SiteStore, SimpleNamespace(nodes=nodes))
+
+
+def listed(**nodes: tuple[NodeCondition, str]) -> dict[str, ListedNode]:
+    return {name: ListedNode(name, condition, word, "on") for name, (condition, word) in nodes.items()}
+
+
+@pytest.mark.parametrize("release_failed", [True, False])
+@pytest.mark.parametrize(("condition", "word"), [(ALLOCATED, "Allocated"), (FAILED, "Failed deployment")])
+def test_rule_11_of_a_machine_that_another_has_it_is_said_who_must_release_it(
+    condition: NodeCondition, word: str, release_failed: bool
+) -> None:
+    nodes = listed(a=(condition, f"{word}, owned by alice"))
+    planned = PlannedGroup(Group("one", critical=True, release_failed=release_failed), ("a",))
+    plan = releases_of(store_of(Nodes(a=condition)), "alpha", [planned], nodes)["one"]
+    said = f"the node list says {word}, owned by alice: it is left alone until alice releases it"
+    assert (plan.release, plan.refused) == ((), {"a": said})
+
+
+def test_rule_11_all_groups_of_a_plan_are_looked_up_at_once() -> None:
+    nodes = listed(a=(ALLOCATED, "Allocated"), b=(FAILED, "Failed deployment"), c=(NodeCondition.READY, "Ready"))
+    known = Nodes(a=ALLOCATED)
+    groups = [PlannedGroup(Group(name, critical=True), (name, "a")) for name in "bc"]
+    plans = releases_of(store_of(known), "alpha", groups, nodes)
+    assert {name: plan.release for name, plan in plans.items()} == {"b": ("a", "b"), "c": ("a",)}
+    assert known.asked == [["a", "b"]]
+    assert releases_of(store_of(known), "alpha", groups, listed(c=(NodeCondition.READY, "Ready"))) == {}
+    assert known.asked == [["a", "b"]], "nothing is asked where no node stands so"

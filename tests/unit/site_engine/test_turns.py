@@ -1,15 +1,19 @@
-"""Whose turn it is, one at a time and side by side (rule 8), and what a paused action holds back (rule 26)."""
+"""Whose turn it is (rule 8), what a paused action holds back (26), whether a verdict stays, who is overtaken (23)."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from site_engine.groups.attempt import GroupRequest, GroupSubject, is_final
 from site_engine.groups.turns import (
     LOOK_AGAIN_BEHIND_OTHERS,
     LOOK_AGAIN_PAUSED,
@@ -21,8 +25,11 @@ from site_engine.groups.turns import (
     turn_by_store,
     turn_of,
 )
-from site_store import GroupStanding, GroupTurn
-from strategy_lib.phase import GroupState
+from site_engine.operations.run import OperationRun
+from site_engine.operations.wait import ONE_LOOK
+from site_store import GroupRecord, GroupStanding, GroupTurn, StoreError
+from strategy_lib.phase import GroupState, Phase
+from strategy_lib.strategy import Group
 from tests.unit.site_engine.records import AT, record
 
 PENDING, RUNNING, SUCCESS, FAILURE = GroupState
@@ -260,3 +267,40 @@ def test_rule_26_a_group_that_was_approved_during_a_pause_is_held_back_too() -> 
 def test_rule_26_a_step_on_nodes_is_held_back() -> None:
     assert hold_back(record(paused=AT)) == LOOK_AGAIN_PAUSED
     assert hold_back(record()) is None
+
+
+@dataclass
+class Record:
+    """What the store has of a group."""
+
+    attempt: int
+    name: str = "all"
+    action_id: str = "01J"
+    is_judged: bool = True
+
+
+def test_rule_23_who_was_overtaken_by_another_attempt_sends_nothing_and_gives_no_verdict() -> None:
+    records = [Record(1), Record(1), Record(2)]
+    groups = SimpleNamespace(get=lambda *_: records.pop(0))
+    operations = SimpleNamespace(store=SimpleNamespace(groups=groups), log=logging.getLogger("test"))
+    request = GroupRequest("01J", "alpha", "all", "7", "http://design", dict.fromkeys(Phase, ONE_LOOK), ONE_LOOK)
+    subject = GroupSubject(cast(OperationRun, operations), request)
+    assert cast(Any, subject.next()) == Record(1)
+    with pytest.raises(StoreError, match="attempt 1 is over, attempt 2 has begun; nothing is sent"):
+        subject.next()
+
+
+@pytest.mark.parametrize(
+    ("state", "key", "final"),
+    [
+        pytest.param(GroupState.SUCCESS, "6", True, id="a success, tried again by Airflow"),
+        pytest.param(GroupState.SUCCESS, "8", True, id="a success, cleared by a person"),
+        pytest.param(GroupState.FAILURE, "6", True, id="a failure, tried again by Airflow"),
+        pytest.param(GroupState.FAILURE, "8", False, id="a failure, cleared by a person"),
+        pytest.param(GroupState.RUNNING, "6", False, id="it is at work"),
+        pytest.param(GroupState.PENDING, "6", False, id="it has not begun"),
+    ],
+)
+def test_rule_23_a_verdict_stays_unless_a_person_clears_a_failure(state: GroupState, key: str, final: bool) -> None:
+    record = GroupRecord("01J", "all", 0, True, Group("all", True), ("a",), state, attempt=1, attempt_key="6")
+    assert is_final(record, key) is final

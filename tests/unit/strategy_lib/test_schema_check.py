@@ -1,4 +1,4 @@
-"""The JSON Schemas: valid, documented, and of one opinion with the code that reads."""
+"""The JSON Schemas: valid, documented, and of one opinion with the code that reads; JSON from outside has a bound."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategy_lib.errors import Problem, StrategyLibError
+from strategy_lib.parsing.bounded_json import DEEPEST, read_json
 from strategy_lib.parsing.configuration import DeploymentConfiguration, parse_configuration
 from strategy_lib.parsing.schema_check import check_data, schema
 from strategy_lib.parsing.strategy_parser import nodes_from_inventory, parse_strategy
@@ -213,3 +214,27 @@ def test_shipped_files_are_json_of_one_form() -> None:
     for entry in files("slipway_schemas").iterdir():
         if entry.name.endswith(".json"):
             assert json.loads(entry.read_text("utf-8"))["$id"] == f"urn:slipway:schemas:{entry.name[:-5]}"
+
+
+def test_what_is_meant_is_read() -> None:
+    deepest = "[" * DEEPEST + "]" * DEEPEST
+    assert read_json(deepest) is not None
+    assert read_json(b'{"a": ["[[[[", {"b": 1.5}], "c": null}') == {"a": ["[[[[", {"b": 1.5}], "c": None}
+    assert read_json("7") == 7
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 30_000,
+        '{"a":' * 30_000,
+        "[" * (DEEPEST + 1) + "]" * (DEEPEST + 1),
+        '{"a":' * 900 + "1" + "}" * 900,
+        "",
+        "{",
+        b"\xff",
+    ],
+)
+def test_all_else_is_one_kind_of_error(text: str | bytes) -> None:
+    with pytest.raises(ValueError):
+        read_json(text)

@@ -1,13 +1,23 @@
-"""Rule 30: who is expected to report, and what is shown while it is not there."""
+"""Rule 30: who is expected to report, also the controller and reporters, and what is shown while it is not there."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
+
+from site_engine.monitoring.owners import list_owners
 from site_engine.trees.nodes import node_history, site_nodes
-from site_store import StepState
+from site_engine.trees.status_trees import site_tree
+from site_store import NewLeaf, NodeQuery, StepState
+from site_store.status.leases import CONTROLLER
+from site_store.tables import node
 from strategy_lib.phase import GroupState, Phase
+from strategy_lib.status.site import WATCHING
 from tests.integration.site_engine.trees.tree_scenario import (
     AIRFLOW,
     PROVISIONER,
+    change,
     child,
     commit,
     destroying,
@@ -136,3 +146,78 @@ def test_rule_30_a_group_whose_task_only_waits_for_its_turn_is_pending(site: Sce
     assert shown == {"one": "processing", "two": "pending", "three": "pending"}
     site.store.steps.leave(action.id, "deploy_group", 1, StepState.RETRIED, "the store is away", group="two")
     assert group(tree(site, action), "two")["messages"] == ["the store is away"]
+
+
+def test_a_controller_was_seen_when_it_last_renewed_its_lease(site: Scenario) -> None:
+    commit(site, 1, {"n1": "a"}, one=["n1"])
+    held = site.store.leases.take(CONTROLLER, "first", 60)
+    assert held is not None
+    site.clock.move(20)
+    renewed = site.store.leases.renew(held, 60).expires_at - timedelta(seconds=60)
+    for seconds, alive in ((30, True), (40, False)):
+        site.clock.move(seconds)
+        page = list_owners(site.store)
+        (found,) = (one for one in page.owners if one.name == CONTROLLER)
+        assert (found.last_seen, found.interval, found.alive) == (renewed, 60, alive)
+
+
+def test_a_page_of_nodes_has_another_token_once_nobody_looks_at_them(site: Scenario) -> None:
+    commit(site, 1, {"n1": "a"}, one=["n1"])
+    before = site.store.site_nodes.page(SITE, NodeQuery()).token
+    assert before == site_tree(site.store, SITE).token
+    site.clock.move(300)
+    after = site.store.site_nodes.page(SITE, NodeQuery()).token
+    assert after != before
+    assert after == site_tree(site.store, SITE).token
+
+
+def done(site: Scenario) -> None:
+    """Commit a node, which is as wanted."""
+    commit(site, 1, {"n1": "a"}, one=["n1"])
+    change(site, node, node.c.site == SITE, done_digest="a", done_revision=1, owner=PROVISIONER)
+
+
+def report(site: Scenario, leaf: NewLeaf, interval: float) -> None:
+    made = site.store.reporters.create(SITE, "burn-in", "ann")
+    site.store.reporters.report(made.token, SITE, [leaf], interval=interval)
+
+
+def names(site: Scenario) -> list[str]:
+    return [child.name for child in site_tree(site.store, SITE).root.children if child.name != WATCHING]
+
+
+@pytest.mark.parametrize("status", ["success", "error", "processing", "pending"])
+def test_rule_30_a_silent_reporter_is_unresponsive_whatever_its_last_word_was(site: Scenario, status: str) -> None:
+    done(site)
+    report(site, NewLeaf("one", "burn", status), 60)
+    for seconds, shown, alive in ((59, status, True), (2, "unresponsive", False)):
+        site.clock.move(seconds)
+        (group,) = (child for child in site_tree(site.store, SITE).root.children if child.name == "one")
+        assert [leaf.status for leaf in group.children] == [shown]
+        assert reporter_is_alive(site) is alive
+
+
+def test_rule_30_a_reporter_that_never_started_is_in_the_tree_and_among_the_owners(site: Scenario) -> None:
+    done(site)
+    made = site.store.reporters.create(SITE, "burn-in", "ann")
+    for seconds, shown, alive in ((10, "pending", True), (120, "unresponsive", False)):
+        site.clock.move(seconds)
+        root = site_tree(site.store, SITE).root
+        (leaf,) = (child for child in root.children if child.name == "reporter:burn-in")
+        assert (leaf.status, root.status) == (shown, shown)
+        assert reporter_is_alive(site) is alive
+    site.store.reporters.report(made.token, SITE, [], interval=60)
+    assert names(site) == ["one"]
+
+
+def test_a_reporter_that_was_revoked_before_it_started_is_expected_no_more(site: Scenario) -> None:
+    done(site)
+    first, second = (site.store.reporters.create(SITE, "burn-in", "ann") for _ in range(2))
+    for made, left in ((first, ["one", "reporter:burn-in"]), (second, ["one"])):
+        site.store.reporters.revoke(SITE, made.record.id)
+        assert names(site) == left
+
+
+def reporter_is_alive(site: Scenario) -> bool:
+    (found,) = (one for one in list_owners(site.store).owners if one.name == f"reporter:burn-in@{SITE}")
+    return found.alive

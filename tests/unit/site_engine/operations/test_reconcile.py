@@ -1,8 +1,9 @@
-"""Older operations: whether their provisioner tasks are over, and what is kept with the nodes that they hold."""
+"""Older operations: whether their tasks are over, what is kept with the nodes that they hold, and who may submit."""
 
 from __future__ import annotations
 
 import logging
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ import pytest
 
 from provisioner_client.protocol import Provisioner, ProvisionerTask, TaskRef, TaskResult, TaskState
 from site_engine.errors import ConnectionLookupFailed, ConnectionMissing, EngineError, SettingsError
-from site_engine.operations import reconcile
+from site_engine.operations import reconcile, run
 from site_engine.operations.reconcile import OperationOwner, UnfinishedOperations, await_unfinished
 from site_engine.operations.run import OperationRun
 from site_engine.operations.wait import EndKind, OperationEnd, PhaseTimes, StillRunning
@@ -284,3 +285,27 @@ def test_an_outage_of_the_look_up_is_tried_again(monkeypatch: pytest.MonkeyPatch
     work = UnfinishedOperations(cast(OperationRun, runs), TIMES)
     with pytest.raises(ConnectionLookupFailed):
         work.wait(OperationOwner("02X", "alpha", "all", 1), Phase.PREPARE, ["a"], START)
+
+
+class Leases:
+    """Notes renewals."""
+
+    def __init__(self) -> None:
+        self.asked: set[tuple[int, str, float]] = set()
+        self.renewed = threading.Semaphore(0)
+
+    def acquire_lease(self, op: int, owner: str, seconds: float) -> bool:
+        """Note the question."""
+        self.asked.add((op, owner, seconds))
+        self.renewed.release()
+        return True
+
+
+def test_rule_12_a_long_submission_keeps_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "LEASE_SECONDS", 0.03)
+    leases = Leases()
+    with run.renewed_lease(cast(SiteStore, SimpleNamespace(operations=leases)), 7, "me"):
+        for _ in range(3):
+            assert leases.renewed.acquire(timeout=60), "it is renewed again and again"
+    assert leases.asked == {(7, "me", 0.03)}
+    assert "lease-7" not in {thread.name for thread in threading.enumerate()}, "it ends with the submission"

@@ -1,8 +1,9 @@
-"""Rules 39, 40 and 44: what may be submitted, what waits, what is held for another's failure, and removal."""
+"""The order of groups (rule 8) and of nodes: what may be submitted, waits or is held, and removal (39, 40, 44)."""
 
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 from hypothesis import given
@@ -14,10 +15,14 @@ from strategy_lib.groups.waves import (
     check_order,
     find_node_cycles,
     order_between_groups,
+    order_through,
     removal_waves,
     submittable,
+    used_edges,
     waves,
 )
+from strategy_lib.ordering import find_cycles, order_groups
+from strategy_lib.strategy import Group, Strategy
 
 CHAIN = {"c": ["b"], "b": ["a"]}
 
@@ -129,3 +134,95 @@ def test_a_long_chain_and_a_wide_fan_need_no_recursion() -> None:
     chain = {name: [before] for before, name in itertools.pairwise(names)}
     assert len(waves(names, names, chain)) == len(names)
     assert waves(names, names, dict.fromkeys(names[1:], names[:1])) == [names[:1], names[1:]]
+
+
+def order(**depends_on: str) -> list[str]:
+    groups = (Group(name, critical=True, depends_on=tuple(others.split())) for name, others in depends_on.items())
+    return order_groups(Strategy(tuple(groups)))
+
+
+@pytest.mark.parametrize(
+    ("depends_on", "expected"),
+    [
+        ({}, ""),
+        ({"c": "", "a": "", "b": ""}, "c a b"),
+        ({"a": "b", "b": ""}, "b a"),
+        # b becomes ready by a, and stands before d in the document
+        ({"b": "a", "a": "", "d": ""}, "a b d"),
+        ({"bottom": "left right", "right": "top", "left": "top", "top": ""}, "top right left bottom"),
+        ({"d": "c", "c": "b", "b": "a", "a": "", "z": ""}, "a b c d z"),
+    ],
+    ids=["none", "document order", "dependency first", "first ready in the document", "diamond", "chain before later"],
+)
+def test_rule_08_first_ready_group_in_document_order(depends_on: dict[str, str], expected: str) -> None:
+    assert order(**depends_on) == expected.split()
+
+
+def test_rule_08_a_chain_of_20000_groups_needs_no_recursion() -> None:
+    names = [f"g{i}" for i in range(20_000)]
+    groups = [Group(name, critical=False, depends_on=(names[i - 1],) if i else ()) for i, name in enumerate(names)]
+    assert order_groups(Strategy(tuple(reversed(groups)))) == names
+
+
+def test_rule_03_cycles_start_with_the_first_group_and_follow_the_dependencies() -> None:
+    found = find_cycles({"x": ["z"], "y": ["x"], "z": ["y"], "w": ["x", "unknown", "w"]})
+    assert found.paths == (("x", "z", "y", "x"),)
+    assert not found.cut
+
+
+def test_rule_03_cycles_are_bounded() -> None:
+    knot = {str(i): [str(j) for j in range(9) if j != i] for i in range(9)}
+    found = find_cycles(knot, most=7)
+    assert len(found.paths) == 7
+    assert found.cut
+    assert not find_cycles({"a": ["b"], "b": ["a"]}, most=1).cut
+
+
+@pytest.mark.parametrize(
+    ("depends_on", "doing", "expected"),
+    [
+        pytest.param({"a": ("b",), "b": ("c",)}, "ac", {"a": ("b", "c"), "b": ("c",)}, id="through one"),
+        pytest.param(
+            {"a": ("b",), "b": ("x",), "x": ("c",), "c": ("d",)},
+            "acd",
+            {"a": ("b", "c"), "b": ("x",), "x": ("c",), "c": ("d",)},
+            id="through two, and no further than the next that does something",
+        ),
+        pytest.param({"a": ("b",), "b": ("c",)}, "ab", {"a": ("b",), "b": ("c",)}, id="nothing is behind"),
+        pytest.param({"a": ("b",), "b": ("a",)}, "a", {"a": ("b",), "b": ("a",)}, id="no node waits for itself"),
+        pytest.param({"a": ("b",), "b": ("b",)}, "a", {"a": ("b",), "b": ("b",)}, id="a cycle passes nothing on"),
+        pytest.param({}, "ab", {}, id="no order"),
+    ],
+)
+def test_rule_39_an_order_leads_through_nodes_with_nothing_to_do(
+    depends_on: dict[str, tuple[str, ...]], doing: str, expected: dict[str, tuple[str, ...]]
+) -> None:
+    assert order_through(depends_on, doing) == expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_goes_when_all_it_waits_for_is_done_goes_in_the_waves_of_a_plan(seed: int) -> None:
+    dice = random.Random(seed)
+    names = [f"n{number}" for number in range(14)]
+    depends_on = {name: tuple(dice.sample(names[:place], min(place, 2))) for place, name in enumerate(names)}
+    doing = frozenset(dice.sample(names, 6))
+    through = order_through(depends_on, doing)
+    left, sent = set(doing), []
+    while left:
+        sent.append(sorted(name for name in left if left.isdisjoint(through[name])))
+        left -= set(sent[-1])
+    assert sent == waves(names, doing, depends_on)
+
+
+def test_edges_are_used_where_something_to_do_is_at_both_ends() -> None:
+    depends_on = {"a": ("b",), "b": ("c",), "x": ("c",), "c": ("d",)}
+    assert used_edges(depends_on, "ac") == [("a", "b"), ("b", "c")]
+    assert used_edges(depends_on, "ad") == [("a", "b"), ("b", "c"), ("c", "d")]
+    assert used_edges(depends_on, "ax") == []
+
+
+def test_a_cycle_of_groups_through_a_node_in_none_is_refused() -> None:
+    members = {"g1": ["a", "b"], "g2": ["c"]}
+    check_order({}, members, {"a": ("idle",), "idle": ("c",)}, ["idle"])
+    with pytest.raises(StrategyError, match="g1 -> g2 -> g1"):
+        check_order({}, members, {"a": ("idle",), "idle": ("c",), "c": ("b",)}, ["idle"])

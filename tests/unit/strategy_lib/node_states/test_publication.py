@@ -1,8 +1,9 @@
-"""Rule 55 and the publish conditions: changed x time x quiet, also with constant flapping."""
+"""Rule 55 and the publish conditions: changed x time x quiet, also with constant flapping; and what differs."""
 
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,9 @@ from strategy_lib.node_states.publication import (
     PublishSettings,
     Version,
     changed_states,
+    gone_keys,
+    other_objects,
+    other_values,
     publish_time,
     to_publish,
 )
@@ -111,3 +115,18 @@ def test_rule_55_states_and_their_reasons_make_a_version() -> None:
     assert changed_states({"a": DOWN, "b": UP}, {"a": DOWN, "b": PublishedState(NodeAvailability.UP)}) == {}
     assert changed_states({"a": DOWN, "b": UP}, {"a": worded, "b": UP}) == {"a": worded}
     assert changed_states({"a": DOWN, "gone": UP}, {"a": UP, "new": worded}) == {"a": UP, "gone": None, "new": worded}
+
+
+def test_what_differs_is_what_a_look_at_each_key_finds() -> None:
+    chance = random.Random(12)
+    for _ in range(300):
+        values = [[number % 2] for number in range(4)]
+        before, after = (
+            {name: chance.choice(values) for name in chance.sample("abcdefgh", chance.randrange(9))} for _ in range(2)
+        )
+        objects = other_objects(before, after)
+        assert objects == [name for name, value in after.items() if before.get(name) is not value]
+        others = other_values(before, after)
+        assert others == [name for name, value in after.items() if before.get(name) != value]
+        for other in (objects, others):
+            assert gone_keys(before, after, other) == before.keys() - after.keys()

@@ -1,24 +1,32 @@
-"""Rule 57: how a node is repaired, in all cells; only `redeploy` destroys what the provisioner shows deployed."""
+"""Rules 51, 56 and 57: what is a drift, how a node is repaired, in all cells, and after what delay (44)."""
 
 from __future__ import annotations
 
+import math
+from functools import reduce
 from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from strategy_lib import retry_delay
 from strategy_lib.node_states.repair import (
+    Drift,
     Patient,
     Remedy,
     Repair,
     RepairMode,
     Tries,
     decide_repair,
+    drift_status,
     powers_on,
     repair_run_id,
     repairs_due,
     why_unrepaired,
 )
 from strategy_lib.outcome import NodeCondition
+from strategy_lib.status.words import Status
 
 DEPLOYED, READY = NodeCondition.DEPLOYED, NodeCondition.READY
 FAILED_DEPLOYMENT = NodeCondition.FAILED_DEPLOYMENT
@@ -165,3 +173,58 @@ def test_rule_56_a_node_of_which_no_revision_is_known_is_left_to_the_next_update
     on = why_unrepaired(RepairMode.ON, stopped=False, wanted=True, grouped=True, user=None, known=False)
     off = why_unrepaired(RepairMode.OFF, stopped=False, wanted=True, grouped=True, user=None, known=False)
     assert (on, off) == (why, "repair is off on this site: the next update takes it up")
+
+
+def after(*looks: str) -> Drift:
+    return reduce(lambda drift, look: drift.looked(look[1], look[0]), enumerate(looks), Drift())
+
+
+@pytest.mark.parametrize(
+    ("looks", "confirmed", "since"),
+    [
+        pytest.param([""], False, None, id="all well"),
+        pytest.param(["off"], False, 0, id="one look is a blink"),
+        pytest.param(["off", ""], False, None, id="a blink that is over"),
+        pytest.param(["off", "", "off"], False, 2, id="two looks, not in a row"),
+        pytest.param(["off", "off"], True, 0, id="two in a row"),
+        pytest.param(["off", "Ready"], True, 0, id="two in a row, with another reason"),
+        pytest.param(["off", "off", ""], False, None, id="a drift that is over"),
+    ],
+)
+def test_rule_56_two_looks_in_a_row(looks: list[str], confirmed: bool, since: int | None) -> None:
+    drift = after(*looks)
+    assert (drift.confirmed, drift.since) == (confirmed, since)
+
+
+def test_rule_56_status() -> None:
+    assert drift_status(after("off"), "14:03") == (Status.SUCCESS, "")
+    drifted = after("off", "off")
+    assert drift_status(drifted, "14:03") == (Status.ERROR, "drifted: off, since 14:03")
+
+
+EIGHT_HOURS = 28_800.0
+
+
+@pytest.mark.parametrize(
+    ("failures", "jitter", "seconds"),
+    [
+        pytest.param(0, 1.0, 0.0, id="no failure, nothing to jitter"),
+        pytest.param(9, 0.0, 15_360.0, id="the last below the cap"),
+        pytest.param(10**9, 0.0, EIGHT_HOURS, id="no overflow"),
+    ],
+)
+def test_retry_delay(failures: int, jitter: float, seconds: float) -> None:
+    assert retry_delay(failures, jitter) == seconds
+
+
+@pytest.mark.parametrize(("failures", "jitter"), [(-1, 0.0), (1, 1.01), (1, -1.01), (0, 2.0), (1, math.nan)])
+def test_retry_delay_refuses(failures: int, jitter: float) -> None:
+    with pytest.raises(ValueError):
+        retry_delay(failures, jitter)
+
+
+@given(st.integers(1, 2000), st.floats(-1, 1))
+def test_retry_delay_agrees_with_exact_arithmetic(failures: int, jitter: float) -> None:
+    exact = min(28_800, 60 * 2 ** (failures - 1))
+    assert retry_delay(failures) == exact
+    assert retry_delay(failures, jitter) == pytest.approx(exact * (1 + 0.25 * jitter))

@@ -1,12 +1,29 @@
-"""What the provisioner's words mean for the state of a node."""
+"""What the words of a provisioner mean for a node, and after a phase (rules 13, 14), in code and in docs/rules.md."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from provisioner_client.maas.machine import STATUS_NAMES, Machine, Status
 from provisioner_client.simulator.machines import MachineStatus
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported, lower_of, reported_state
+from strategy_lib.outcome import (
+    LISTED,
+    OWNED_BY,
+    Evidence,
+    Lister,
+    NodeCondition,
+    Outcome,
+    Says,
+    condition_of,
+    judge,
+    listed_at_work,
+)
+from strategy_lib.phase import Phase
+from tests.conftest import ROOT
 
 UP, INITIALIZING = NodeAvailability.UP, NodeAvailability.INITIALIZING
 STOPPING, DOWN = NodeAvailability.STOPPING, NodeAvailability.DOWN
@@ -73,3 +90,122 @@ def test_what_somebody_else_has_does_not_serve_us_and_it_is_told_who_that_is() -
     assert reported_state("Deploying, owned by alice", "on", UP) == Reported(DOWN, "Deploying, owned by alice")
     assert reported_state("Melting, owned by bob", "on", UP).undefined
     assert reported_state("Broken, owned by bob", "on", UP) == Reported(DOWN, "Broken, owned by bob")
+
+
+RULES = ROOT / "docs" / "rules.md"
+COLUMNS = [(lister, phase) for lister in Lister for phase in (Phase.PREPARE, Phase.DEPLOY, Phase.DESTROY)]
+HALF_RELEASED = "deployed, half released"
+ANY_OTHER = "any other"
+
+
+def documented() -> dict[str, list[str]]:
+    """Read the table of docs/rules.md: what it says of each state, by its word in lower case."""
+    rows: dict[str, list[str]] = {}
+    lines = iter(RULES.read_text().splitlines())
+    next(line for line in lines if line.startswith("| in the list |"))
+    next(lines)
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        words, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        assert len(cells) == len(COLUMNS), line
+        for word in words.split("; "):
+            assert word.lower() not in rows, f"{word} stands there twice"
+            rows[word.lower()] = cells
+    return rows
+
+
+def listed_by_drydock(word: str) -> NodeCondition | None:
+    return None if word == HALF_RELEASED else condition_of(word)
+
+
+def listed_by_maas(word: str) -> NodeCondition:
+    if word == HALF_RELEASED:
+        return Machine("x", "x", Status.DEPLOYED, "Deployed").condition
+    return Machine("x", "x", STATUS_NAMES.get(word), word, osystem="ubuntu").condition
+
+
+READERS: dict[Lister, Callable[[str], NodeCondition | None]] = {
+    Lister.DRYDOCK: listed_by_drydock,
+    Lister.MAAS: listed_by_maas,
+}
+
+
+def test_rule_13_the_table_in_the_docs_is_the_one_in_the_code() -> None:
+    for word, cells in documented().items():
+        for (lister, phase), cell in zip(COLUMNS, cells, strict=True):
+            condition = READERS[lister](word)
+            said = "–" if condition is None else str(LISTED[lister][phase][condition])
+            assert cell == said, f"{word}, {phase} by {lister}"
+
+
+def test_rule_13_the_table_has_every_state_of_a_list() -> None:
+    words = {status.value.lower() for status in MachineStatus}
+    assert set(documented()) == words | {HALF_RELEASED, ANY_OTHER}
+    assert set(STATUS_NAMES) == words
+    assert set(STATUS_NAMES.values()) == set(Status)
+    listed = set(NodeCondition) - {NodeCondition.NOT_LISTED, NodeCondition.LISTED_TWICE}
+    assert {condition_of(word) for word in words} == listed - {NodeCondition.OTHER}
+    for lister, phase in COLUMNS:
+        assert set(LISTED[lister][phase]) == listed
+        assert LISTED[lister][phase][NodeCondition.OTHER] is not Says.PROVES
+
+
+def judged(lister: Lister, phase: Phase, condition: NodeCondition, *, by: str = "reported_success") -> Outcome:
+    said = {by: frozenset({"n1"})} if by else {}
+    seen = Evidence(over=True, condition={"n1": condition}, listed=True, lister=lister, **said)  # type: ignore[arg-type]
+    return judge(phase, ["n1"], seen)
+
+
+@pytest.mark.parametrize("by", ["reported_success", "child_success"])
+@pytest.mark.parametrize(("lister", "phase"), COLUMNS)
+def test_rule_13_what_is_reported_is_believed_where_the_list_proves_it(lister: Lister, phase: Phase, by: str) -> None:
+    for condition, says in LISTED[lister][phase].items():
+        outcome = judged(lister, phase, condition, by=by)
+        assert (outcome.succeeded == {"n1"}) is (says is Says.PROVES), condition
+        assert (outcome.failed == {"n1"}) is (says is Says.REFUTES), condition
+        assert (outcome.unknown == {"n1"}) is (says is Says.WAIT), condition
+        assert outcome.awaited == outcome.unknown
+        if says is not Says.PROVES:
+            assert f"but the node list says {condition}" in outcome.notes["n1"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "condition"),
+    [
+        (Phase.DEPLOY, NodeCondition.DEPLOYING),
+        (Phase.PREPARE, NodeCondition.COMMISSIONING),
+        (Phase.PREPARE, NodeCondition.TESTING),
+        (Phase.RELEASE, NodeCondition.RELEASING),
+    ],
+)
+@pytest.mark.parametrize("by", ["reported_success", "child_success", ""])
+def test_rule_13_what_the_list_shows_at_work_is_waited_for(phase: Phase, condition: NodeCondition, by: str) -> None:
+    outcome = judged(Lister.DRYDOCK, phase, condition, by=by)
+    assert outcome.unknown == outcome.awaited == {"n1"}
+
+
+def test_rule_13_a_reported_failure_is_not_waited_for() -> None:
+    outcome = judged(Lister.DRYDOCK, Phase.DEPLOY, NodeCondition.DEPLOYING, by="reported_failure")
+    assert outcome.failed == {"n1"}
+    assert not outcome.awaited
+
+
+@pytest.mark.parametrize("by", ["reported_success", "child_success", ""])
+@pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.DEPLOY, Phase.DESTROY, Phase.RELEASE])
+def test_rule_13_what_the_list_shows_as_somebody_else_s_is_not_waited_for(phase: Phase, by: str) -> None:
+    words = f"Deploying{OWNED_BY}carol"
+    said = {by: frozenset({"n1"})} if by else {}
+    seen = Evidence(
+        over=True,
+        condition={"n1": NodeCondition.OTHER},
+        status_names={"n1": words},
+        listed=True,
+        lister=Lister.MAAS,
+        **said,  # type: ignore[arg-type]
+    )
+    outcome = judge(phase, ["n1"], seen)
+    assert not outcome.awaited
+    assert not listed_at_work(phase, ["n1"], seen)
+    assert (outcome.failed == {"n1"}, outcome.unknown == {"n1"}) == (bool(by), not by)
+    assert f"the node list says {words}" in outcome.notes["n1"]
