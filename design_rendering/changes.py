@@ -119,9 +119,9 @@ def _change(
     places = list(_differences(_tree(old), _tree(new)))
     if not places:
         return None if moved_from is None else replace(found, change=Change.MOVED, moved_from=moved_from)
-    shown = _Shown(_tree(redacted(old, old_secrets)), _tree(redacted(new, new_secrets)))
+    before, after = _tree(redacted(old, old_secrets)), _tree(redacted(new, new_secrets))
     # Several fields of one secret are one change.
-    fields = {field.path: field for field in map(shown.field, places)}
+    fields = {field.path: field for field in (_field(before, after, place) for place in places)}
     return replace(found, moved_from=moved_from, fields=tuple(fields.values()))
 
 
@@ -137,29 +137,22 @@ class _Place:
     after: _Steps | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """Both states of a document as they may be shown."""
-
-    before: Any
-    after: Any
-
-    def field(self, place: _Place) -> FieldChange:
-        """Return the change at a place; at the nearest secret above it, where there is one."""
-        hidden = [
-            steps[:depth]
-            for tree, steps in ((self.before, place.before), (self.after, place.after))
-            if steps is not None and (depth := _secret_depth(tree, steps)) is not None
-        ]
-        steps = place.after if place.after is not None else place.before
-        assert steps is not None
-        if hidden:
-            # What is a secret in one of the two states is shown of neither.
-            steps = min((*hidden,), key=len)
-            return FieldChange(path_of(steps), _kind_of(place, len(steps)), PLACEHOLDER, PLACEHOLDER)
-        before = None if place.before is None else _value(self.before, place.before)
-        after = None if place.after is None else _value(self.after, place.after)
-        return FieldChange(path_of(steps), _kind_of(place, len(steps)), before, after)
+def _field(before: Any, after: Any, place: _Place) -> FieldChange:
+    """Return the change at a place of two states as they may be shown; at the nearest secret above it, if any."""
+    hidden = [
+        steps[:depth]
+        for tree, steps in ((before, place.before), (after, place.after))
+        if steps is not None and (depth := _secret_depth(tree, steps)) is not None
+    ]
+    steps = place.after if place.after is not None else place.before
+    assert steps is not None
+    if hidden:
+        # What is a secret in one of the two states is shown of neither.
+        steps = min(hidden, key=len)
+        return FieldChange(path_of(steps), _kind_of(place, len(steps)), PLACEHOLDER, PLACEHOLDER)
+    old = None if place.before is None else _value(before, place.before)
+    new = None if place.after is None else _value(after, place.after)
+    return FieldChange(path_of(steps), _kind_of(place, len(steps)), old, new)
 
 
 def _kind_of(place: _Place, depth: int) -> Change:

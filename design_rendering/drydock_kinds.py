@@ -18,6 +18,7 @@ LINK_SCHEMA = "drydock/NetworkLink/v1"
 REGION_SCHEMA = "drydock/Region/v1"
 BOOT_ACTION_SCHEMA = "drydock/BootAction/v1"
 NODE_MAKERS = (NODE_SCHEMA, PROFILE_SCHEMA)
+NODE_PARTS = (*NODE_MAKERS, HARDWARE_SCHEMA, NETWORK_SCHEMA, LINK_SCHEMA, BOOT_ACTION_SCHEMA)
 READ = (*NODE_MAKERS, HARDWARE_SCHEMA, NETWORK_SCHEMA, LINK_SCHEMA, REGION_SCHEMA)
 # Passed on without being read: near to the above, and not misspelt.
 PASSED_ON = ("drydock/Rack/v1", BOOT_ACTION_SCHEMA, "drydock/PromenadeJoin/v1")
@@ -48,12 +49,8 @@ def shaping_data(schema: str, data: Any) -> Any:
 def route_domains(data: object) -> frozenset[str]:
     """Return the route domains that a network has routes to: the provisioner routes to each network in them."""
     routes = data.get("routes") if isinstance(data, Mapping) else None
-    found = (route.get("routedomain") for route in (routes if isinstance(routes, list) else ()) if _is_mapping(route))
-    return frozenset(domain for domain in found if isinstance(domain, str))
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping)
+    known = [route for route in (routes if isinstance(routes, list) else ()) if isinstance(route, Mapping)]
+    return frozenset(domain for route in known if isinstance(domain := route.get("routedomain"), str))
 
 
 def part_names(data: object) -> Iterator[tuple[str, str]]:

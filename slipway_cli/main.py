@@ -63,7 +63,7 @@ class LazyGroup(click.Group):
             if error.errno not in UNWRITABLE:
                 raise
             _tell(error)
-            sys.exit(FAILURE_EXIT)
+            sys.exit(1)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what it cannot do is one message, and no traceback."""
@@ -110,7 +110,6 @@ class LazyGroup(click.Group):
         return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
-FAILURE_EXIT = 1
 # Errors of writing to an open file. A reader that has gone away (EPIPE) is not among them: click ends silently.
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EROFS}
 

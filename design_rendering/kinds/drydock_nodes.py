@@ -6,16 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from design_rendering.drydock_kinds import (
-    HARDWARE_SCHEMA,
-    LINK_SCHEMA,
-    NETWORK_SCHEMA,
-    NODE_MAKERS,
-    NODE_SCHEMA,
-    PROFILE_SCHEMA,
-    part_names,
-    placed_parts,
-)
+from design_rendering import drydock_kinds as drydock
 from design_rendering.reading.documents import Document, find_documents
 from strategy_lib.did_you_mean import Hints, suggestion
 from strategy_lib.errors import InventoryError, Problem, path_of
@@ -43,7 +34,7 @@ _REMOVAL = "!"
 # Tags, labels and rack.
 _Traits = tuple[frozenset[str], Mapping[str, str], str | None]
 
-_PARTS = (HARDWARE_SCHEMA, NETWORK_SCHEMA, LINK_SCHEMA)
+_PARTS = (drydock.HARDWARE_SCHEMA, drydock.NETWORK_SCHEMA, drydock.LINK_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +78,8 @@ def nodes_from_documents(documents: Iterable[Document]) -> list[Node]:
     or rack that has a wrong type.
     """
     all_documents = list(documents)
-    nodes = find_documents(all_documents, NODE_SCHEMA)
-    profiles = find_documents(all_documents, PROFILE_SCHEMA)
+    nodes = find_documents(all_documents, drydock.NODE_SCHEMA)
+    profiles = find_documents(all_documents, drydock.PROFILE_SCHEMA)
     problems: dict[Problem, None] = {}
     inherited: dict[str, _Traits | None] = {}
     result = []
@@ -110,9 +101,9 @@ def nodes_from_documents(documents: Iterable[Document]) -> list[Node]:
 def missing_profiles(documents: Iterable[Document]) -> list[Problem]:
     """Return a warning for each node whose host profile chain names a profile that is missing, or is a cycle."""
     all_documents = list(documents)
-    profiles = find_documents(all_documents, PROFILE_SCHEMA)
+    profiles = find_documents(all_documents, drydock.PROFILE_SCHEMA)
     warnings = []
-    for document in find_documents(all_documents, NODE_SCHEMA).values():
+    for document in find_documents(all_documents, drydock.NODE_SCHEMA).values():
         chain = profile_chain(document, profiles)
         if chain.missing is not None:
             hint = suggestion(chain.missing, list(profiles), most=1)
@@ -195,8 +186,8 @@ def missing_parts(documents: Sequence[Document]) -> list[Problem]:
     there = {(document.schema, document.name) for document in documents if document.schema in _PARTS}
     users: dict[tuple[str, str], list[Document]] = {}
     for document in documents:
-        if document.schema in NODE_MAKERS and not document.abstract:
-            for part in dict.fromkeys(part_names(document.data)):
+        if document.schema in drydock.NODE_MAKERS and not document.abstract:
+            for part in dict.fromkeys(drydock.part_names(document.data)):
                 if part not in there and not part[1].startswith("!"):
                     users.setdefault(part, []).append(document)
     hints = Hints(cutoff=0.6)
@@ -211,7 +202,7 @@ def _missing_part(schema: str, name: str, users: list[Document], hint: str) -> P
     more = f", and {len(others)} more documents refer to it" if len(others) > 1 else ""
     more = f", and {others[0].name} refers to it too" if len(others) == 1 else more
     message = f"there is no {schema} named {name!r}{more}{hint}"
-    named = placed_parts(first.data)
+    named = drydock.placed_parts(first.data)
     path = next(path_of(("data", *steps)) for kind, one, steps in named if (kind, one) == (schema, name))
     return first.problem(path, message, "warning")
 

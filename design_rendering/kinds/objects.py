@@ -14,20 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from design_rendering import drydock_kinds as drydock
 from design_rendering import slipway_kinds as own
-from design_rendering.drydock_kinds import (
-    BOOT_ACTION_SCHEMA,
-    HARDWARE_SCHEMA,
-    LINK_SCHEMA,
-    NETWORK_SCHEMA,
-    NODE_MAKERS,
-    NODE_SCHEMA,
-    PROFILE_SCHEMA,
-    REGION_SCHEMA,
-    part_names,
-    route_domains,
-    shaping_data,
-)
 from design_rendering.kinds.drydock_nodes import boot_actions_of_nodes, profile_chain
 from design_rendering.kinds.slipway_nodes import SlipwayNode, slipway_nodes
 from design_rendering.reading.documents import Document, find_documents
@@ -38,13 +26,13 @@ from strategy_lib.parsing.site_settings import SITE_SETTINGS_SCHEMA
 from strategy_lib.strategy import STRATEGY_SCHEMA
 
 OBJECT_KINDS = {
-    NODE_SCHEMA: "node",
-    PROFILE_SCHEMA: "host_profile",
-    HARDWARE_SCHEMA: "hardware_profile",
-    NETWORK_SCHEMA: "network",
-    LINK_SCHEMA: "network_link",
-    BOOT_ACTION_SCHEMA: "boot_action",
-    REGION_SCHEMA: "region",
+    drydock.NODE_SCHEMA: "node",
+    drydock.PROFILE_SCHEMA: "host_profile",
+    drydock.HARDWARE_SCHEMA: "hardware_profile",
+    drydock.NETWORK_SCHEMA: "network",
+    drydock.LINK_SCHEMA: "network_link",
+    drydock.BOOT_ACTION_SCHEMA: "boot_action",
+    drydock.REGION_SCHEMA: "region",
     "drydock/Rack/v1": "rack",
     own.NODE_SCHEMA: "node",
     own.NODE_SET_SCHEMA: "node_set",
@@ -92,9 +80,9 @@ def design_objects(documents: Iterable[Document], nodes: Iterable[Node]) -> tupl
     all_documents = list(documents)
     schemas = dict.fromkeys(document.schema for document in all_documents)
     by_schema = {schema: find_documents(all_documents, schema) for schema in schemas}
-    boot_actions = by_schema.get(BOOT_ACTION_SCHEMA, {})
+    boot_actions = by_schema.get(drydock.BOOT_ACTION_SCHEMA, {})
     booted = boot_actions_of_nodes(boot_actions.values(), list(nodes))
-    domains = _networks_by_domain(by_schema.get(NETWORK_SCHEMA, {}))
+    domains = _networks_by_domain(by_schema.get(drydock.NETWORK_SCHEMA, {}))
     sites = [ObjectKey(kind_of(own.SITE_SCHEMA), name) for name in by_schema.get(own.SITE_SCHEMA, {})]
     found = [
         DesignObject(ObjectKey(kind_of(schema), name), _hash(document.data), _uses(document, booted, domains, sites))
@@ -109,7 +97,7 @@ def parts_of_nodes(objects: Iterable[DesignObject]) -> dict[str, frozenset[Objec
     uses = {one.key: one.uses for one in objects}
     found = {}
     for key in uses:
-        if key.kind == kind_of(NODE_SCHEMA):
+        if key.kind == kind_of(drydock.NODE_SCHEMA):
             parts: set[ObjectKey] = set()
             left = [key]
             while left:
@@ -128,16 +116,16 @@ def _uses(
     sites: Sequence[ObjectKey],
 ) -> tuple[ObjectKey, ...]:
     used: set[ObjectKey] = set()
-    if document.schema in NODE_MAKERS and isinstance(document.data, Mapping):
+    if document.schema in drydock.NODE_MAKERS and isinstance(document.data, Mapping):
         parent = document.data.get("host_profile")
         if isinstance(parent, str) and parent:
-            used.add(ObjectKey(kind_of(PROFILE_SCHEMA), parent))
-        used.update(ObjectKey(kind_of(schema), name) for schema, name in part_names(document.data))
-    if document.schema == NODE_SCHEMA:
-        used.update(ObjectKey(kind_of(BOOT_ACTION_SCHEMA), name) for name in booted.get(document.name, ()))
-    if document.schema == NETWORK_SCHEMA:
-        routed = (name for domain in route_domains(document.data) for name in domains.get(domain, ()))
-        used.update(ObjectKey(kind_of(NETWORK_SCHEMA), name) for name in routed if name != document.name)
+            used.add(ObjectKey(kind_of(drydock.PROFILE_SCHEMA), parent))
+        used.update(ObjectKey(kind_of(schema), name) for schema, name in drydock.part_names(document.data))
+    if document.schema == drydock.NODE_SCHEMA:
+        used.update(ObjectKey(kind_of(drydock.BOOT_ACTION_SCHEMA), name) for name in booted.get(document.name, ()))
+    if document.schema == drydock.NETWORK_SCHEMA:
+        routed = (name for domain in drydock.route_domains(document.data) for name in domains.get(domain, ()))
+        used.update(ObjectKey(kind_of(drydock.NETWORK_SCHEMA), name) for name in routed if name != document.name)
     if document.schema in own.NODE_MAKERS:
         used.update(ObjectKey(kind_of(schema), name) for schema, name in own.part_names(document.schema, document.data))
     if document.schema == own.NODE_SCHEMA:
@@ -171,17 +159,14 @@ def node_digests(documents: Iterable[Document], nodes: Iterable[Node]) -> dict[s
     Raises `DocumentError` when two of these documents have the same schema, layer and name.
     """
     all_documents = list(documents)
-    parts = {
-        schema: find_documents(all_documents, schema)
-        for schema in (NODE_SCHEMA, PROFILE_SCHEMA, HARDWARE_SCHEMA, NETWORK_SCHEMA, LINK_SCHEMA, BOOT_ACTION_SCHEMA)
-    }
+    parts = {schema: find_documents(all_documents, schema) for schema in drydock.NODE_PARTS}
     known: dict[tuple[str, str], str] = {}
     listed = list(nodes)
     labels = {node.name: node.labels for node in listed}
-    booted = boot_actions_of_nodes(parts[BOOT_ACTION_SCHEMA].values(), listed)
+    booted = boot_actions_of_nodes(parts[drydock.BOOT_ACTION_SCHEMA].values(), listed)
     found = {
         name: _joined(_digest_of(document, parts, known, booted.get(name, ())), _hash(dict(labels.get(name, {}))))
-        for name, document in parts[NODE_SCHEMA].items()
+        for name, document in parts[drydock.NODE_SCHEMA].items()
     }
     return found | {name: _digest_of_own(node) for name, node in slipway_nodes(all_documents)[0].items()}
 
@@ -220,26 +205,26 @@ def _digest_of(
     known: dict[tuple[str, str], str],
     boot_actions: Sequence[str],
 ) -> str:
-    chain = profile_chain(node, parts[PROFILE_SCHEMA])
+    chain = profile_chain(node, parts[drydock.PROFILE_SCHEMA])
     makers = [node, *chain.profiles]
     used = {(document.schema, document.name) for document in makers}
     for document in makers:
-        used.update(part_names(document.data))
-    used.update((BOOT_ACTION_SCHEMA, name) for name in boot_actions)
+        used.update(drydock.part_names(document.data))
+    used.update((drydock.BOOT_ACTION_SCHEMA, name) for name in boot_actions)
     content = {}
     for schema, name in used:
         there = parts[schema].get(name)
         if (schema, name) not in known:
             # Profiles and networks serve many nodes: each is turned into text once.
-            known[schema, name] = _hash(None if there is None else _shaping(there, parts[NETWORK_SCHEMA]))
+            known[schema, name] = _hash(None if there is None else _shaping(there, parts[drydock.NETWORK_SCHEMA]))
         content[f"{schema} {name}"] = known[schema, name]
     return _hash([[document.name for document in makers], content])
 
 
 def _shaping(document: Document, networks: Mapping[str, Document]) -> object:
     """Return what of a document shapes the nodes that use it."""
-    data = shaping_data(document.schema, document.data)
-    domains = route_domains(data) if document.schema == NETWORK_SCHEMA else frozenset()
+    data = drydock.shaping_data(document.schema, document.data)
+    domains = drydock.route_domains(data) if document.schema == drydock.NETWORK_SCHEMA else frozenset()
     if not domains:
         return data
     others = [one.data for one in networks.values() if isinstance(one.data, Mapping)]

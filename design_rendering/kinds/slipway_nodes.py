@@ -8,15 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from design_rendering import slipway_kinds as own
 from design_rendering.reading.documents import Document, DocumentError, find_document, find_documents
-from design_rendering.slipway_kinds import (
-    NODE_MAKERS,
-    NODE_SCHEMA,
-    NODE_SET_SCHEMA,
-    SHAPES,
-    SITE_SCHEMA,
-    USER_DATA_SCHEMA,
-)
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.errors import InventoryError, Problem, extend
 from strategy_lib.node import NO_LABELS, NO_TAGS
@@ -101,22 +94,22 @@ def site_provisioner(documents: Sequence[Document]) -> str | None:
 
     Raises `DocumentError`: there are two such documents.
     """
-    document = find_document(documents, SITE_SCHEMA)
+    document = find_document(documents, own.SITE_SCHEMA)
     said = document.data.get("provisioner") if document is not None and isinstance(document.data, Mapping) else None
     return said if isinstance(said, str) else None
 
 
 def shape_problems(document: Document) -> list[Problem]:
     """Return what is wrong with a document of these kinds by itself; nothing for documents of other kinds."""
-    shape = SHAPES.get(document.schema)
+    shape = own.SHAPES.get(document.schema)
     if shape is None or document.abstract:
         return []
     problems = check_data(shape, document.data, document)
-    if document.schema == USER_DATA_SCHEMA:
+    if document.schema == own.USER_DATA_SCHEMA:
         # A sentence about a value may repeat it, and this is a secret.
         said = {} if isinstance(document.data, Mapping) and "content" not in document.data else _OF_USER_DATA
         problems = [replace(one, message=said.get(one.path, one.message)) for one in problems]
-    if document.schema == NODE_SCHEMA:
+    if document.schema == own.NODE_SCHEMA:
         if HOST_NAME.fullmatch(document.name) is None:
             message = "must be a host name: letters, digits and -, at most 63 of them, without the domain"
             problems.append(document.problem("$.metadata.name", message))
@@ -151,14 +144,14 @@ class _Layers:
     def __init__(self, documents: Sequence[Document]) -> None:
         """Raises `InventoryError` with what is wrong, `DocumentError` with names that are twice."""
         self.missing: list[Problem] = []
-        its = [document for document in documents if document.schema in NODE_MAKERS]
+        its = [document for document in documents if document.schema in own.NODE_MAKERS]
         problems = [problem for document in its for problem in shape_problems(document)]
         if problems:
             raise InventoryError(problems)
-        self.nodes = find_documents(its, NODE_SCHEMA)
-        self._site = find_document(its, SITE_SCHEMA)
-        self._sets = find_documents(its, NODE_SET_SCHEMA)
-        self._user_data = find_documents(its, USER_DATA_SCHEMA)
+        self.nodes = find_documents(its, own.NODE_SCHEMA)
+        self._site = find_document(its, own.SITE_SCHEMA)
+        self._sets = find_documents(its, own.NODE_SET_SCHEMA)
+        self._user_data = find_documents(its, own.USER_DATA_SCHEMA)
         # Thousands of nodes have the same sets: what these give together is put together once.
         self._inherited: dict[tuple[str, ...], tuple[Mapping[str, Any], frozenset[str], Mapping[str, str]]] = {}
         self._contents: dict[str, str | None] = {}
@@ -170,7 +163,7 @@ class _Layers:
             self._inherited[names] = self._of_sets(names)
         for name in names:
             if name not in self._sets:
-                self._miss(document, extend("$.data.sets", names.index(name)), NODE_SET_SCHEMA, name, self._sets)
+                self._miss(document, extend("$.data.sets", names.index(name)), own.NODE_SET_SCHEMA, name, self._sets)
         values, tags, labels = self._inherited[names]
         values = {**values, **_own(data)}
         tags = tags.union(data["tags"]) if data.get("tags") else tags
@@ -200,7 +193,7 @@ class _Layers:
             there = self._user_data.get(name)
             self._contents[name] = None if there is None else there.data["content"]
             if there is None:
-                self._miss(self._namer(document, name), "$.data.user_data", USER_DATA_SCHEMA, name, self._user_data)
+                self._miss(self._namer(document, name), "$.data.user_data", own.USER_DATA_SCHEMA, name, self._user_data)
         return self._contents[name]
 
     def _namer(self, node: Document, name: str) -> Document:
@@ -210,7 +203,7 @@ class _Layers:
         return next((one for one in makers if one.data.get("user_data") == name), self._site or node)
 
     def _miss(self, document: Document, path: str, schema: str, name: str, there: Mapping[str, Document]) -> None:
-        path = path if document.schema != SITE_SCHEMA else "$.data.defaults.user_data"
+        path = path if document.schema != own.SITE_SCHEMA else "$.data.defaults.user_data"
         hint = did_you_mean(name, list(there)) if there else "there is none at all"
         self.missing.append(document.problem(path, f"there is no {schema} named {name!r}; {hint}"))
 

@@ -5,15 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
-from yaml.events import (
-    AliasEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-    StreamEndEvent,
-)
 
 from strategy_lib.errors import Step
 
@@ -68,19 +59,19 @@ class LineMarks:
         # Each open list or mapping: its lines, the next position (-1 for a mapping), the key that waits for its value.
         stack: list[tuple[_Lines, list[Any]]] = []
         try:
-            while type(event := parser.get_event()) is not StreamEndEvent:
+            while type(event := parser.get_event()) is not yaml.StreamEndEvent:
                 kind = type(event)
-                if kind is MappingEndEvent or kind is SequenceEndEvent:
+                if kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
                     stack.pop()
-                elif kind in (ScalarEvent, AliasEvent, MappingStartEvent, SequenceStartEvent):
+                elif kind in (yaml.ScalarEvent, yaml.AliasEvent, yaml.MappingStartEvent, yaml.SequenceStartEvent):
                     below: _Lines = {}
-                    opens = kind is MappingStartEvent or kind is SequenceStartEvent
+                    opens = kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent
                     if not stack:
                         below = root
                     elif not self._place(stack[-1], event, below):
                         continue
                     if opens:
-                        stack.append((below, [-1 if kind is MappingStartEvent else 0, None]))
+                        stack.append((below, [-1 if kind is yaml.MappingStartEvent else 0, None]))
         except yaml.YAMLError:
             # The document was read once; only a %TAG directive above it can be missing now. Its own line will do.
             return root
@@ -98,7 +89,7 @@ class LineMarks:
             return True
         if state[1] is None:
             state[1] = (getattr(event, "value", ""), line)
-            return type(event) is not ScalarEvent and type(event) is not AliasEvent
+            return type(event) is not yaml.ScalarEvent and type(event) is not yaml.AliasEvent
         key, line = state[1]
         state[1] = None
         lines[key] = (line, below)

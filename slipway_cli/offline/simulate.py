@@ -33,7 +33,6 @@ from strategy_lib.simulation import NodeOutcome, rehearsal_to_dict, rehearse
 from strategy_lib.verdict import nothing_to_deploy
 from strategy_lib.warnings import strategy_warnings
 
-FAILURE_EXIT = 1
 STATE_STYLES = {GroupState.SUCCESS: "green", GroupState.FAILURE: "bold red"}
 Outcomes = dict[Phase, dict[str, NodeOutcome]]
 
@@ -97,7 +96,7 @@ def simulate(
         sizes = ((group, len(result["groups"][group.name]["nodes"])) for group in wanted.strategy.groups)
         _show(console(), wanted.name, result, outcomes, announcements(sizes, rehearsal.submissions))
     if result["verdict"] != Verdict.SUCCESS:
-        click.get_current_context().exit(FAILURE_EXIT)
+        raise SystemExit(1)
 
 
 def _outcomes(fails: Sequence[str], timeouts: Sequence[str], names: Collection[str]) -> Outcomes:

@@ -48,40 +48,33 @@ def print_by_policy(target: Console, by_policy: ByPolicy) -> None:
         target.print(Text(printable(f"{key} is changed by policy {', '.join(names)}")), soft_wrap=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Inventory:
-    """Nodes, and the rendered documents of the design that they are in; a plain list is in none."""
-
-    nodes: tuple[Node, ...]
-    documents: tuple[Document, ...] = ()
-
-
-def _inventory(paths: Sequence[str]) -> _Inventory:
+def _inventory(paths: Sequence[str]) -> tuple[tuple[Node, ...], tuple[Document, ...]]:
+    """Return nodes, and the rendered documents of the design that they are in; a plain list is in none."""
     sources = read_sources(paths)
     lists = [source for source in sources if LIST_START.match(source.content) and len(source.content) <= MAX_BYTES]
     if lists and len(sources) > 1:
         raise click.UsageError(f"{lists[0].name} is a plain list of nodes; give it alone, without other files.")
     if lists:
-        return _Inventory(_plain_list(lists[0]))
+        return _plain_list(lists[0]), ()
     documents, problems = load_sources(sources)
     if problems:
         raise Refused(problems)
     try:
         rendered = render_files(documents, installed_policies().policies).documents
-        return _Inventory(tuple(nodes_from_documents(rendered)), rendered)
+        return tuple(nodes_from_documents(rendered)), rendered
     except StrategyLibError as error:
         raise Refused(error.problems) from error
 
 
-def _with_nodes_of(strategies: RenderedFiles, inventory: _Inventory) -> RenderedFiles:
+def _with_nodes_of(strategies: RenderedFiles, inventory: Sequence[Document]) -> RenderedFiles:
     """Return the strategies of files as policies leave them in a design with these nodes; all other is the nodes'.
 
     Raises `PolicyError`: the policies cannot judge the two together.
     """
-    if not inventory.documents:
+    if not inventory:
         return strategies
     own = [one for one in strategies.documents if one.schema in _STRATEGIC]
-    others = [one for one in inventory.documents if one.schema not in _STRATEGIC]
+    others = [one for one in inventory if one.schema not in _STRATEGIC]
     policed = police(Rendering(tuple(map(RenderedDocument, [*own, *others]))), installed_policies().policies)
     documents = tuple(one.document for one in policed.rendering.documents if one.document.schema in _STRATEGIC)
     return RenderedFiles(documents, strategies.problems, {**strategies.by_policy, **policed.by_policy})
@@ -160,14 +153,14 @@ def load_strategy_input(
         raise Refused(problems)
     try:
         rendered = render_files(documents, installed_policies().policies)
-        inventory = _inventory(node_paths) if node_paths else _Inventory(())
-        rendered = _with_nodes_of(rendered, inventory)
+        nodes, around = _inventory(node_paths) if node_paths else ((), ())
+        rendered = _with_nodes_of(rendered, around)
         documents, by_policy = list(rendered.documents), rendered.by_policy
         name, strategy, document = _strategy(documents, strategy_name)
         unused = [found for found in unused_strategies(documents) if document and found.document == document.label]
         notes = (*rendered.problems, *unknown_kinds(documents), *unused)
         if node_paths:
-            return StrategyInput(name, strategy, document, inventory.nodes, notes, by_policy)
+            return StrategyInput(name, strategy, document, nodes, notes, by_policy)
         nodes = tuple(nodes_from_documents(documents))
         if document is None and not nodes and find_document(documents, CONFIGURATION_SCHEMA) is None:
             raise click.UsageError(f"There is no {STRATEGY_SCHEMA} document in {listed(paths)}.")

@@ -24,7 +24,6 @@ from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA
 from strategy_lib.parsing.site_settings import SITE_SETTINGS_SCHEMA
 from strategy_lib.strategy import STRATEGY_SCHEMA
 
-INVALID_EXIT = 1
 NOUNS = {
     STRATEGY_SCHEMA: "strategy",
     CONFIGURATION_SCHEMA: "configuration",
@@ -81,4 +80,4 @@ def validate(files: tuple[str, ...], directories: tuple[str, ...], strict: bool,
         }
         deliver(serialised(data, output), None)
     if not valid:
-        click.get_current_context().exit(INVALID_EXIT)
+        raise SystemExit(1)

@@ -17,7 +17,6 @@ from slipway_cli.online.actions.trees import ALL, DEPTH, describe_site, follow_t
 from slipway_cli.online.server.completion import ACTION, STEP
 from slipway_cli.online.server.online_command import (
     RAW,
-    Step,
     TargetGroup,
     action_id,
     format_duration,
@@ -110,7 +109,8 @@ def describe_revision(server: SiteServer, output: str, number: int) -> None:
 @online
 def describe_step(server: SiteServer, output: str, step: str, action: str | None) -> None:
     """Show a step of an action: `step/<action>/<step>`, or its name and --action."""
-    show_answer(server.get(_step_path(step_of(step, action))), output, _show_step)
+    of, name, _ = step_of(step, action)
+    show_answer(server.get(_step_path(of, name)), output, _show_step)
 
 
 @describe.command("validation", epilog=examples("slipway describe validation/01ARZ3NDEKTSV4RRFFQ69G5FAV/1"))
@@ -122,8 +122,8 @@ def describe_validation(server: SiteServer, output: str, validation: str, action
 
     None are kept so far: an action that fails its validation is not created.
     """
-    found = step_of(validation, action)
-    path = f"/actions/{found.action}/validations/{quote(found.step, safe='')}"
+    of, name, _ = step_of(validation, action)
+    path = f"/actions/{of}/validations/{quote(name, safe='')}"
     show_answer(server.get(path), output, lambda body: print_facts(console(), body.items()))
 
 
@@ -171,8 +171,8 @@ def logs() -> None:
 @online
 def logs_step(server: SiteServer, output: str, step: str, action: str | None, attempt: int | None) -> None:
     """Show the log of a step: `step/<action>/<step>[/<try>]`, or its name and --action."""
-    found = step_of(step, action, attempt)
-    answer = server.get(f"{_step_path(found)}/logs", **{"try": found.attempt})
+    of, name, number = step_of(step, action, attempt)
+    answer = server.get(f"{_step_path(of, name)}/logs", **{"try": number})
     show_answer(answer, output, lambda body: click.echo(str(body)))
 
 
@@ -205,8 +205,8 @@ def report_action(server: SiteServer, output: str, action: str, output_file: Pat
     deliver(text if text.endswith("\n") else f"{text}\n", output_file)
 
 
-def _step_path(step: Step) -> str:
-    return f"/actions/{step.action}/steps/{quote(step.step, safe='')}"
+def _step_path(action: str, step: str) -> str:
+    return f"/actions/{action}/steps/{quote(step, safe='')}"
 
 
 def _show_action(action: Any) -> None:

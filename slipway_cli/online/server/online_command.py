@@ -8,7 +8,6 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -167,15 +166,6 @@ class TargetGroup(click.Group):
         return [CompletionItem(f"{head}/{item.value}", item.type, item.help) for item in found]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of an action, and perhaps one try of it."""
-
-    action: str
-    step: str
-    attempt: int | None = None
-
-
 def action_id(text: str) -> str:
     """Return the id of an action, or that of its DAG run in Airflow; the server knows both.
 
@@ -190,20 +180,20 @@ def action_id(text: str) -> str:
     return found
 
 
-def step_of(text: str, action: str | None, attempt: int | None = None) -> Step:
-    """Return the step that is meant by `<action>/<step>[/<try>]`, or by `<step>` and the id of its action.
+def step_of(text: str, action: str | None, attempt: int | None = None) -> tuple[str, str, int | None]:
+    """Return what is meant by `<action>/<step>[/<try>]`, or by `<step>` and the id of its action: action, step and try.
 
     Raises `click.UsageError`: the action is not named, or cannot be one.
     """
     if action is not None:
-        return Step(action_id(action), text, attempt)
+        return action_id(action), text, attempt
     head, slash, rest = text.partition("/")
     if not slash or not rest:
         raise click.UsageError(f"which action's step? write step/<action>/{text}, or --action <action>")
     name, slash, number = rest.rpartition("/")
     if slash and number.isdigit() and attempt is None:
-        return Step(action_id(head), name, int(number))
-    return Step(action_id(head), rest, attempt)
+        return action_id(head), name, int(number)
+    return action_id(head), rest, attempt
 
 
 def node_names(targets: object) -> list[str]:
