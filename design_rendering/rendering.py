@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from design_rendering.deckhand.carrying_out import NotCarriedOut, carry_out, put, take
 from design_rendering.deckhand.directives import Directives, Substitution, labels_of, read_directives
-from design_rendering.deckhand.document_graph import DocumentGraph, DocumentGraphReader, dependency_order
-from design_rendering.deckhand.layering import LayeringError, carry_out, read_layers
+from design_rendering.deckhand.document_graph import DocumentGraph, DocumentGraphReader, dependency_order, read_layers
 from design_rendering.deckhand.secret_paths import SecretPaths
-from design_rendering.deckhand.substitution import SubstitutionError, put, take
 from design_rendering.reading.budget import Budget
 from design_rendering.reading.documents import Diagnostics, Document
 from design_rendering.reading.nested_data import CopyOnWrite
@@ -171,7 +170,7 @@ class _Renderer:
             for action in directives.actions:
                 try:
                     carry_out(action, document.data, result, secrets, self._budget)
-                except LayeringError as error:
+                except NotCarriedOut as error:
                     self._refuse(number, action.place, str(error))
                     break
         changed = parent is not None
@@ -206,7 +205,7 @@ class _Renderer:
                 warning = put(destination, taken, result, secrets, self._budget)
                 if warning is not None:
                     self._diagnostics.warning(self._documents[number], f"{path}.pattern", warning)
-        except SubstitutionError as error:
+        except NotCarriedOut as error:
             self._refuse(number, path + error.path, str(error))
         return True
 

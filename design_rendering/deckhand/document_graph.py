@@ -1,4 +1,4 @@
-"""Which document is made from which: parents, replacements, sources of substitutions, and the order of rendering.
+"""Layers, and which document is made from which: parents, replacements, sources, and the order of rendering.
 
 Documents are called by their position in the design here.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from design_rendering.deckhand.directives import Directives, Label
-from design_rendering.reading.documents import READ_KINDS, Diagnostics, Document
+from design_rendering.deckhand.directives import Directives, Label, is_control
+from design_rendering.reading.documents import DEFAULT_LAYERS, READ_KINDS, Diagnostics, Document
 
+POLICY_SCHEMA = "deckhand/LayeringPolicy/v1"
+_MOST_LAYERS = 1000
 _SELECTOR = "$.metadata.layeringDefinition.parentSelector"
 _REPLACEMENT = "$.metadata.replacement"
 # Below every rank of a layer.
@@ -18,6 +20,50 @@ _NO_LAYER = -1
 _OTHER_SCHEMA = -2
 
 _MOST_NAMED = 2000
+
+
+def read_layers(documents: Sequence[Document], diagnostics: Diagnostics) -> Mapping[str | None, int]:
+    """Return the rank of each layer, the most general first; note every document in one that the policy has not."""
+    policies = [document for document in documents if document.schema == POLICY_SCHEMA]
+    names = DEFAULT_LAYERS
+    if policies:
+        policy, *others = policies
+        for other in others:
+            place = f"{policy.source} line {policy.line}" if policy.line else policy.source
+            diagnostics.error(other, "$", f"there is already a {POLICY_SCHEMA} at {place}; keep one of them")
+        order = policy.data.get("layerOrder") if isinstance(policy.data, Mapping) else None
+        if not isinstance(order, list) or not _is_order(order):
+            message = "must be a list of layers, each once, the most general first: [global, type, site]"
+            diagnostics.error(policy, "$.data.layerOrder", message)
+            return {}
+        names = tuple(order)
+    ranks: dict[str | None, int] = {name: rank for rank, name in enumerate(names)}
+    for document in documents:
+        layer = document.layer
+        if layer is None or layer in ranks or is_control(document):
+            continue
+        if policies:
+            message = f"there is no layer {layer!r}; the layers are {_listed(names)}, by {policies[0].label}"
+            diagnostics.error(document, "$.metadata.layeringDefinition.layer", message)
+        elif "parentSelector" in document.metadata.get("layeringDefinition", {}):
+            message = (
+                f"there is no layer {layer!r}; without a {POLICY_SCHEMA} the layers are {_listed(names)}. "
+                "Add one with this layer in its data.layerOrder"
+            )
+            diagnostics.error(document, "$.metadata.layeringDefinition.layer", message)
+    return ranks
+
+
+def _is_order(order: list[object]) -> bool:
+    return (
+        0 < len(order) <= _MOST_LAYERS
+        and all(isinstance(name, str) and name for name in order)
+        and len(set(order)) == len(order)
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:20])
 
 
 @dataclass(frozen=True, slots=True)

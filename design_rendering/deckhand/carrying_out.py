@@ -1,11 +1,11 @@
-"""Putting values of one document into another: one substitution at a time, by Deckhand's rules."""
+"""Layering a document on its parent, and putting values of one into another: a step at a time, by Deckhand's rules."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from design_rendering.deckhand.directives import Destination, Source
+from design_rendering.deckhand.directives import Action, Destination, Method, Source
 from design_rendering.deckhand.patterns import Pattern, replaced_below
 from design_rendering.deckhand.secret_paths import SecretPaths
 from design_rendering.reading.budget import Budget
@@ -13,13 +13,71 @@ from design_rendering.reading.nested_data import CONTAINERS, MISSING, CopyOnWrit
 from design_rendering.redaction import is_secret_at
 from strategy_lib.errors import path_of
 
+# What a mapping costs, in keys, besides its keys.
+_PER_MAPPING = 10
 
-class SubstitutionError(Exception):
-    """A substitution cannot be carried out; `path` is below the substitution's own, the message says why."""
+
+class NotCarriedOut(Exception):
+    """An action or a substitution cannot be carried out; `path` is below its own, the message says why."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
         self.path = path
+
+
+def carry_out(action: Action, own: Any, result: CopyOnWrite, secrets: SecretPaths, budget: Budget) -> None:
+    """Carry out one action.
+
+    Parameters
+    ----------
+    own : the document's own data, as written. `merge` and `replace` take from it.
+    result : what is inherited from the parent, as the actions before have left it.
+
+    Raises
+    ------
+    NotCarriedOut : when there is nothing at the action's path.
+    """
+    steps = action.steps
+    shown = f".{path_of(steps).removeprefix('$').removeprefix('.')}"
+    if action.method is Method.DELETE:
+        if not steps:
+            result.data = {}
+            secrets.put((), None)
+            return
+        if found_at(result.data, steps) is MISSING:
+            raise NotCarriedOut("", f"there is no {shown} to delete in what is inherited from the parent")
+        result.remove(steps)
+        secrets.remove(steps)
+        return
+    value = found_at({} if own is None else own, steps)
+    if value is MISSING or value is None:
+        message = f"there is no {shown} in the document's own data, from where it is taken to {action.method}"
+        raise NotCarriedOut("", message)
+    inherited = found_at(result.data, steps)
+    if action.method is Method.MERGE and isinstance(value, dict) and isinstance(inherited, dict):
+        secrets.merge(steps, value, inherited)
+        _merge(result, result.container(steps), value, budget)
+        return
+    try:
+        result.place(steps, value)
+    except PlaceError as error:
+        raise NotCarriedOut("", f"cannot be put into what is inherited from the parent: {error}") from None
+    secrets.put(steps, None)
+
+
+def _merge(result: CopyOnWrite, target: dict[str, Any], own: dict[str, Any], budget: Budget) -> None:
+    """Merge a mapping over another, mappings in it too. All else, lists included, takes the place of what is there."""
+    waiting = [(target, own)]
+    while waiting:
+        below, over = waiting.pop()
+        budget.work(_PER_MAPPING + len(over) + len(below))
+        for key, value in over.items():
+            known = below.get(key)
+            if isinstance(value, dict) and isinstance(known, dict):
+                below[key] = known = result.own(known)
+                waiting.append((known, value))
+            else:
+                below[key] = value
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +95,7 @@ class Taken:
 def take(source: Source, data: Any, secrets: SecretPaths, budget: Budget) -> Taken:
     """Take the value of a substitution from the rendered data of its source.
 
-    Raises `SubstitutionError` when there is none.
+    Raises `NotCarriedOut` when there is none.
     """
     steps, warnings = source.steps, []
     if steps and data is not None and not isinstance(data, CONTAINERS):
@@ -47,7 +105,7 @@ def take(source: Source, data: Any, secrets: SecretPaths, budget: Budget) -> Tak
     value = found_at(data, steps)
     if value is MISSING or value is None:
         there = "no data" if not steps else f"no .{path_of(steps).removeprefix('$').removeprefix('.')}"
-        raise SubstitutionError(".path", f"there is {there} in {source.schema} {source.name}")
+        raise NotCarriedOut(".path", f"there is {there} in {source.schema} {source.name}")
     secret = secrets.below(steps)
     if is_secret_at(steps, value):
         secret = True
@@ -55,7 +113,7 @@ def take(source: Source, data: Any, secrets: SecretPaths, budget: Budget) -> Tak
         return Taken(value, secret, tuple(warnings))
     if not isinstance(value, str):
         message = f"a pattern takes a part of a text, and {path_of(steps)} of {source.name!r} is {kind_of(value)}"
-        raise SubstitutionError(".pattern", message)
+        raise NotCarriedOut(".pattern", message)
     found = source.pattern.extracted(value, source.group, budget)
     if found is None:
         warnings.append((".pattern", f"does not fit the text in {source.name!r}; the whole text is taken"))
@@ -67,7 +125,7 @@ def put(
 ) -> str | None:
     """Put a value where a substitution wants it; return a warning, or None.
 
-    Raises `SubstitutionError` when it cannot be put there.
+    Raises `NotCarriedOut` when it cannot be put there.
     """
     steps = destination.steps
     if destination.pattern is not None:
@@ -87,7 +145,7 @@ def _place(destination: Destination, value: Any, result: CopyOnWrite) -> None:
     try:
         result.place(destination.steps, value)
     except PlaceError as error:
-        raise SubstitutionError(".path", str(error)) from None
+        raise NotCarriedOut(".path", str(error)) from None
 
 
 def _put_for_pattern(
@@ -97,7 +155,7 @@ def _put_for_pattern(
     text = found_at(result.data, steps)
     if isinstance(taken.value, CONTAINERS):
         message = f"a pattern is replaced by text, and what the source has there is {kind_of(taken.value)}"
-        raise SubstitutionError(".pattern", message)
+        raise NotCarriedOut(".pattern", message)
     if destination.depth is not None and text is MISSING:
         _place(destination, {}, result)
         return f"there is nothing at {path_of(steps)}; an empty mapping is put there"
@@ -114,7 +172,7 @@ def _put_for_pattern(
         return None
     if text is MISSING or not isinstance(text, str):
         what = "nothing" if text is MISSING else kind_of(text)
-        raise SubstitutionError(".path", f"there is {what} at {path_of(steps)}; a pattern needs a text there")
+        raise NotCarriedOut(".path", f"there is {what} at {path_of(steps)}; a pattern needs a text there")
     changed, matches = pattern.replaced(text, str(taken.value), budget)
     if not matches:
         return f"fits nothing in the text at {path_of(steps)}, which stays as it is"
