@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from strategy_lib.did_you_mean import did_you_mean
 
+# Also functions that will be commands.
 Command = TypeVar("Command", bound=Callable[..., object])
 
 

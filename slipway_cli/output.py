@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import click
 import yaml
@@ -20,6 +20,7 @@ from rich.text import Text
 from slipway_cli import SlipwayCliError
 from slipway_cli.folding_table import FoldingTable, whole_lines
 from slipway_cli.folding_table import printable as printable
+from slipway_cli.options import Command
 from strategy_lib.errors import Problem
 
 
@@ -38,8 +39,6 @@ def counted(number: int, noun: str) -> str:
 
 
 UNFOLDED = 1000  # columns of a table in a pipe: wide enough that no name is folded
-
-Command = TypeVar("Command", bound=Callable[..., object])
 
 
 class OutputFormat(StrEnum):

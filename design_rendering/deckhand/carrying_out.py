@@ -160,15 +160,15 @@ def _put_for_pattern(
         _place(destination, {}, result)
         return f"there is nothing at {path_of(steps)}; an empty mapping is put there"
     if destination.depth is not None and isinstance(text, CONTAINERS):
-        found = replaced_below(text, destination.depth, pattern, str(taken.value), budget)
-        if not found.places:
+        made, places = replaced_below(text, destination.depth, pattern, str(taken.value), budget)
+        if not places:
             return (
                 f"fits nothing in the texts below {path_of(steps)}, which stay as they are: with recurse only texts "
                 "that hold the pattern as it is written are looked at"
             )
-        result.put(steps, found.value)
+        result.put(steps, made)
         if taken.secret:
-            secrets.add(steps, found.places, budget)
+            secrets.add(steps, places, budget)
         return None
     if text is MISSING or not isinstance(text, str):
         what = "nothing" if text is MISSING else kind_of(text)

@@ -7,7 +7,6 @@ pattern with them is refused. Plain words, which most patterns are, need no regu
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -99,24 +98,15 @@ def _compiled(text: str) -> Any:
         raise ValueError("holds half a character (a lone surrogate)") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Replaced:
-    """What became of a list or mapping.
-
-    Attributes
-    ----------
-    value : the very same where nothing fits; what was shared is still shared.
-    places : a tree of the steps to the texts that were changed, True for each; empty without any.
-    """
-
-    value: Any
-    places: dict[Any, Any]
+_Replaced = tuple[Any, dict[Any, Any]]
+"""What became of a list or mapping, and a tree of the steps to the texts that were changed, True for each."""
 
 
-def replaced_below(root: Any, depth: int, pattern: Pattern, value: str, budget: Budget) -> Replaced:
+def replaced_below(root: Any, depth: int, pattern: Pattern, value: str, budget: Budget) -> _Replaced:
     """Replace a pattern in the texts of a list or mapping, and of those in it.
 
-    Only texts that hold the pattern as it is written are looked at, as in Deckhand; keys never are.
+    Only texts that hold the pattern as it is written are looked at, as in Deckhand; keys never are. Where nothing fits,
+    the very same is returned, and an empty tree; what was shared is still shared.
 
     Parameters
     ----------
@@ -128,7 +118,7 @@ def replaced_below(root: Any, depth: int, pattern: Pattern, value: str, budget: 
     """
     # By identity and the levels left, so that what aliases repeat is looked at once; with the value itself, so that its
     # identity is not used again.
-    done: dict[tuple[int, int], tuple[Any, Replaced]] = {}
+    done: dict[tuple[int, int], tuple[Any, _Replaced]] = {}
     waiting = [(root, depth)]
     size = 0
     while waiting:
@@ -155,13 +145,13 @@ def replaced_below(root: Any, depth: int, pattern: Pattern, value: str, budget: 
                     budget.fits(size)
                     places.update({step: True} if matches else {})
             elif isinstance(one, CONTAINERS):
-                found = done[id(one), below][1]
-                if found.places:
-                    changed[step], places[step] = found.value, found.places
+                inside, inner_places = done[id(one), below][1]
+                if inner_places:
+                    changed[step], places[step] = inside, inner_places
         copy = container
         if places:
             copy = dict(container) if isinstance(container, dict) else list(container)
             for step, one in changed.items():
                 copy[step] = one
-        done[id(container), left] = (container, Replaced(copy, places))
+        done[id(container), left] = (container, (copy, places))
     return done[id(root), depth][1]

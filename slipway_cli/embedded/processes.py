@@ -208,19 +208,6 @@ def tied_program(number: int, user: tuple[int, int] | None, program: str, *argum
     return [*launcher, str(number), ids, program, *arguments]
 
 
-def preload(names: str) -> None:
-    """Import modules once, so that the processes forked from this one need not import them each.
-
-    Parameters
-    ----------
-    names : separated by commas. A module that cannot be imported is left out: the process that needs it then fails
-        with the reason, and this one lives on.
-    """
-    for name in filter(None, names.split(",")):
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
-
-
 def _run_module(parent: int, module: str, *arguments: str) -> None:
     if not die_with_parent(parent, signal.SIGKILL):
         sys.exit("the parent is gone")
@@ -228,7 +215,11 @@ def _run_module(parent: int, module: str, *arguments: str) -> None:
     gc.set_threshold(_COLLECT_EVERY)
     # Starlette warns in each of Airflow's processes about a test client that nobody here uses.
     warnings.filterwarnings("ignore", message=".*starlette.testclient.*")
-    preload(os.environ.pop(PRELOAD, ""))
+    # Once, so that the processes forked from this one need not import them each. What cannot be imported is left out:
+    # the process that needs it then fails with the reason, and this one lives on.
+    for name in filter(None, os.environ.pop(PRELOAD, "").split(",")):
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
     after = os.environ.pop(AFTER, "")
     while after and not Path(after).exists():
         time.sleep(_TICK)

@@ -22,7 +22,8 @@ from design_rendering.rendering import RenderedDocument, Rendering
 from design_rendering.validation import RenderedFiles, render_files, unknown_kinds
 from site_engine.extensions import installed_policies
 from slipway_cli.files import MAX_BYTES, Source, load_sources, read_sources
-from slipway_cli.output import Command, Refused, listed, printable
+from slipway_cli.options import Command
+from slipway_cli.output import Refused, listed, printable
 from strategy_lib.errors import InventoryError, Problem, StrategyLibError, split
 from strategy_lib.node import Node
 from strategy_lib.parsing.configuration import CONFIGURATION_SCHEMA, DEFAULT_STRATEGY_NAME

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -211,7 +211,7 @@ def _step_path(action: str, step: str) -> str:
 
 def _show_action(action: Any) -> None:
     target = console()
-    groups = action.get("groups") or []
+    groups, parameters = action.get("groups") or [], action.get("parameters") or {}
     for group in groups:
         if group.get("waits"):
             target.print(Text(printable(f"group {group['name']} {group['waits']}"), style="yellow"), soft_wrap=True)
@@ -222,7 +222,7 @@ def _show_action(action: Any) -> None:
         (
             ("Action", f"{action['id']}: {action['name']}"),
             ("Site", f"{action.get('site')}, revision {action.get('revision')}"),
-            ("Parameters", _listed(action.get("parameters") or {})),
+            ("Parameters", ", ".join(f"{name}={json.dumps(value)}" for name, value in parameters.items())),
             ("State", action["action_lifecycle"]),
             ("Verdict", action.get("verdict")),
             ("Created", f"{format_time(action.get('datetime'))} UTC by {action.get('user')}"),
@@ -274,10 +274,6 @@ def _show_steps(target: Console, action: Any) -> None:
     if any(step["id"] == REPORT and step["state"] == "success" for step in action["steps"]):
         text = f"The whole report: slipway report action/{action['id']}"
         target.print(Text(text, style="dim"), soft_wrap=True)
-
-
-def _listed(parameters: Mapping[str, Any]) -> str | None:
-    return ", ".join(f"{name}={json.dumps(value)}" for name, value in parameters.items()) or None
 
 
 def _coloured(state: str) -> Text:

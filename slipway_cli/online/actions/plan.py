@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.console import Console
@@ -15,7 +15,7 @@ from site_engine.kinds import Override
 from slipway_cli.online.server.completion import NODES
 from slipway_cli.online.server.online_command import node_names, online, show_answer
 from slipway_cli.online.server.server import SiteServer, print_messages
-from slipway_cli.options import REVISION, examples, site_state_option
+from slipway_cli.options import REVISION, Command, examples, site_state_option
 from slipway_cli.output import console, counted, listed, printable
 from slipway_cli.terminal.plan_table import (
     PLANNED_KINDS,
@@ -28,8 +28,6 @@ from slipway_cli.terminal.plan_table import (
 from strategy_lib.goals.update import fold_nodes
 from strategy_lib.phase import Verdict
 from strategy_lib.status.words import duration_words
-
-Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def _named(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> list[str]:

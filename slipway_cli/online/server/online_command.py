@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import requests
@@ -21,10 +21,9 @@ from rich.text import Text
 from slipway_cli.online.server.server import Failed, SiteServer
 from slipway_cli.online.server.server_config import server_config
 from slipway_cli.online.server.shared_options import shared_options
+from slipway_cli.options import Command
 from slipway_cli.output import Columns, OutputFormat, console, print_list, serialised
 from strategy_lib.status.words import duration_words
-
-Command = TypeVar("Command", bound=Callable[..., object])
 
 RAW, FORMAT = "raw", "format"
 _OF_SHIPYARD = {"cli": OutputFormat.TABLE.value, RAW: RAW, FORMAT: FORMAT}

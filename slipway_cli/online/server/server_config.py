@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,7 @@ class Login:
 
     url: str
     user: str
-    token: str
-
-    def __repr__(self) -> str:
-        return f"Login(url={self.url!r}, user={self.user!r})"
+    token: str = field(repr=False)
 
     def at(self, url: str, user: str | None) -> bool:
         """Whether it is for this server, and for this user if one is named."""
@@ -191,7 +188,7 @@ class ServerConfig:
     url: str
     site: str
     user: str | None = None
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
     profile: str | None = None
     login: str = "slipway login"
     advice: str = ""
@@ -201,9 +198,6 @@ class ServerConfig:
     def site_option(self) -> list[str]:
         """The words by which a command that is shown means this site too: none where no site was named."""
         return ["--site", self.site] if self.site_named else []
-
-    def __repr__(self) -> str:
-        return f"Installation(url={self.url!r}, site={self.site!r})"
 
 
 def server_config(

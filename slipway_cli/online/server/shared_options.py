@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from typing import TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-# Also functions that will be commands.
-Command = TypeVar("Command", bound=Callable[..., object])
+from slipway_cli.options import Command
 
 FORMATS = ("cli", "raw", "format")
 """Shipyard's words for the forms of a result."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 import click
@@ -32,11 +31,9 @@ from slipway_cli.online.sites.lists import (
     status_text,
 )
 from slipway_cli.online.sites.node_states import get_node_state, get_site_state
-from slipway_cli.options import VERSION, examples
+from slipway_cli.options import VERSION, Command, examples
 from slipway_cli.output import Columns, print_list, printable
 from slipway_cli.terminal.tree_header import verdict_style
-
-Command = TypeVar("Command", bound=Callable[..., object])
 
 STATUS_TYPES = ("nodes-provision-status", "machines-power-state")
 _MOST_WITH_STATUS = 100

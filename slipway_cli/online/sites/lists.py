@@ -150,11 +150,8 @@ def _require_group(server: SiteServer, name: str) -> None:
     root = server.get(server.of_site("tree"), depth=1).json()["root"]
     known = [str(group["name"]) for group in root["children"]]
     if name not in (*known, NO_GROUP, TO_BE_REMOVED):
-        raise Failed(f"site {site} has no group {name!r}; {did_you_mean(name, known, _few(known))}")
-
-
-def _few(known: Sequence[str]) -> str:
-    return f"it has {listed(known, 12)}" if known else "it has none"
+        there = f"it has {listed(known)}" if known else "it has none"
+        raise Failed(f"site {site} has no group {name!r}; {did_you_mean(name, known, there)}")
 
 
 def _show_nodes(found: Mapping[str, Any]) -> None:
