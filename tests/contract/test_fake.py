@@ -3,6 +3,7 @@
 It is reached as any backend is: by one row in the factory.
 """
 
+# ruff: noqa: F401 (the tests of the contract are for pytest to find here)
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -37,26 +38,6 @@ from tests.contract.test_tasks import (
 )
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_provisioner import FakeProvisioner
-
-__all__ = [
-    "deployed",
-    "test_a_node_whose_ipmi_does_not_answer_is_in_no_list",
-    "test_a_partial_failure_names_the_node_and_says_why",
-    "test_a_task_of_one_node",
-    "test_a_task_of_the_whole_site_is_found_again_too",
-    "test_an_unknown_reference",
-    "test_an_unknown_task",
-    "test_destroyed_nodes_are_no_longer_deployed_and_can_be_deployed_again",
-    "test_nodes_are_prepared_and_then_deployed",
-    "test_relabelled_nodes_stay_as_they_are",
-    "test_rule_14_a_task_behind_another_is_queued_and_proves_nothing",
-    "test_rule_14_late_truth_is_told",
-    "test_rule_25_a_destroy_that_is_under_way_proves_nothing",
-    "test_rule_25_what_becomes_of_a_node",
-    "test_the_tree_of_a_task_is_that_of_one_node",
-    "test_the_tree_of_a_task_that_is_gone",
-    "test_what_becomes_of_a_node",
-]
 
 
 @pytest.fixture

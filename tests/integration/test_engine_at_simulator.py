@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import requests
 
 from provisioner_client.designs import DesignSource
 from site_engine.actions.reports import reported_node
 from site_engine.operations.wait import StillRunning
-from site_store import ActionState, GroupRecord, OperationStatus
+from site_store import ActionState, OperationStatus
 from strategy_lib.phase import GroupState, Phase
 from tests.conftest import ROOT
 from tests.support.driving import Begin, Driving, verdict
@@ -21,32 +19,6 @@ from tests.support.sites import group, node, site
 from tests.support.stores import done_digests
 
 ABC = [node("a"), node("b"), node("c")]
-
-
-def test_rule_12_an_answer_lost_after_the_submission_does_not_submit_twice(begin: Begin, simulator: Simulator) -> None:
-    simulator.post("faults", {"method": "POST", "path": "/api/v1.0/tasks", "kind": "reset_after"})
-    driving = begin(site(ABC, [group("all", percent_successful_nodes=100)]))
-    driving.group("all")
-    assert len(simulator.submissions()) == 2
-    assert simulator.double() == {}
-
-
-@pytest.mark.endurance
-def test_rule_59_never_more_nodes_are_under_way_than_the_group_allows(begin: Begin, simulator: Simulator) -> None:
-    names = [f"n{number}" for number in range(7)]
-    simulator.script("n3", "deploy", "fail")
-    batched = {**group("all", percent_successful_nodes=80), "max_in_flight": 2, "canary": 1}
-    driving = begin(site([node(name) for name in names], [batched]))
-    record = driving.group("all")
-    assert isinstance(record, GroupRecord)
-    assert record.state is GroupState.SUCCESS
-    sent = [nodes for _, nodes in simulator.submissions()]
-    assert sent == [nodes for nodes in (["n0"], ["n1", "n2"], ["n3", "n4"], ["n5", "n6"]) for _ in range(2)]
-    # By the provisioner's own times: from the beginning of a node's first task to the end of its last.
-    tasks = [[task for task in simulator.get("tasks") if name in task["nodes"]] for name in names]
-    spans = [(min(one["created"] for one in mine), max(one["ended"] for one in mine)) for mine in tasks]
-    assert max(sum(first <= at < last for first, last in spans) for at, _ in spans) == 2
-    assert simulator.double() == {}
 
 
 @pytest.mark.endurance
@@ -67,9 +39,7 @@ def test_rule_24_a_task_whose_provisioner_was_killed_holds_nothing_behind_a_newe
     second = begin(text, "run-2")
     second.outlive(waiting.provisioner_task)
     second.timeout = 3600.0
-    record = second.group("all")
-    assert isinstance(record, GroupRecord)
-    assert record.state is GroupState.SUCCESS
+    assert second.finish().state is GroupState.SUCCESS
     (dead, *_) = simulator.get("tasks")
     assert (dead["task_id"], dead["status"]) == (waiting.provisioner_task, "running")
     assert driving.store.operations.unfinished("alpha") == []
@@ -89,9 +59,7 @@ def test_rule_12_an_answer_that_is_lost_before_its_request_takes_effect_sends_no
     simulator.fault("POST", "tasks", "reset_after", effect_after=0.5)
     driving = begin(site(ABC, [group("all", percent_successful_nodes=100)]))
     driving.settle = 5.0
-    record = driving.group("all")
-    assert isinstance(record, GroupRecord)
-    assert record.state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert len(simulator.submissions()) == 2
     assert simulator.double() == {}
 
@@ -99,36 +67,13 @@ def test_rule_12_an_answer_that_is_lost_before_its_request_takes_effect_sends_no
 AB = [node("a"), node("b")]
 ALL = group("all", percent_successful_nodes=100)
 DESIGN = site(AB, [ALL])
-FAILED = "Failed deployment"
-
-Listed = Callable[..., Driving]
-
-
-@pytest.fixture
-def listed(begin: Begin, simulator: Simulator) -> Listed:
-    """Begin an action on a site whose machine a stands in a status that nobody here brought about."""
-
-    def listed(status: str, text: str = DESIGN) -> Driving:
-        driving = begin(text)
-        requests.post(f"{simulator.url}/api/v1.0/validatedesign", json={"href": driving.design_ref}, timeout=10)
-        simulator.post("nodes/a", {"status": status})
-        return driving
-
-    return listed
-
-
-def finished(driving: Driving, key: str = "6") -> GroupRecord:
-    """Drive the group to its verdict."""
-    record = driving.group("all", key)
-    assert isinstance(record, GroupRecord)
-    return record
 
 
 def test_rule_11_machines_that_our_own_deploy_left_allocated_are_released(
     begin: Begin, simulator: Simulator, tmp_path: Path
 ) -> None:
     driving = begin(site(AB, [ALL], boot_actions=[]))
-    assert finished(driving).state is GroupState.FAILURE
+    assert driving.finish().state is GroupState.FAILURE
     assert {one["name"]: one["status"] for one in simulator.get("nodes")} == {"a": "Allocated", "b": "Allocated"}
     for tasks in driving.store.tasks.of_nodes(driving.action.id):
         said = reported_node(tasks).message or ""
@@ -137,21 +82,13 @@ def test_rule_11_machines_that_our_own_deploy_left_allocated_are_released(
     mended = tmp_path / "mended.yaml"
     mended.write_text(DESIGN)
     driving.design_ref = mended.as_uri()
-    assert finished(driving, "8").state is GroupState.SUCCESS
+    assert driving.finish(key="8").state is GroupState.SUCCESS
     assert simulator.submissions()[2:] == [
         ("destroy_nodes", ["a", "b"]),
         ("prepare_nodes", ["a", "b"]),
         ("deploy_nodes", ["a", "b"]),
     ]
     assert driving.store.nodes.left_undeployed("alpha", ["a", "b"]) == {}, "what is deployed was not left so"
-
-
-def test_rule_12_an_answer_that_is_lost_releases_once(listed: Listed, simulator: Simulator) -> None:
-    driving = listed(FAILED)
-    simulator.post("faults", {"method": "POST", "path": "/api/v1.0/tasks", "kind": "reset_after"})
-    assert finished(driving).state is GroupState.SUCCESS
-    assert [action for action, _ in simulator.submissions()] == ["destroy_nodes", "prepare_nodes", "deploy_nodes"]
-    assert simulator.double() == {}
 
 
 DESTROY, RELABEL = Phase.DESTROY, Phase.RELABEL
@@ -188,9 +125,7 @@ def test_rule_44_a_node_whose_boot_action_failed_is_destroyed_and_tried_again(
 ) -> None:
     simulator.script("b", "deploy", "fail", stage="bootaction_report", attempt=1)
     retried = {**group("all", percent_successful_nodes=100), "retries": {"deploy": 1}}
-    record = begin(site(ABC, [retried])).group("all")
-    assert isinstance(record, GroupRecord)
-    assert record.state is GroupState.SUCCESS
+    assert begin(site(ABC, [retried])).finish().state is GroupState.SUCCESS
     assert simulator.submissions()[2:] == [(f"{action}_nodes", ["b"]) for action in ("destroy", "prepare", "deploy")]
     assert simulator.double() == {}
 
@@ -202,7 +137,5 @@ def test_the_site_of_the_page_about_strategies_deploys(begin: Begin, simulator: 
     found = driving.connect().validate_design(DesignSource(driving.design_ref))
     assert (found.valid, [one for one in found.messages if one.level in ("Error", "Warning")]) == (True, [])
     for name in ("ntp-node", "all-nodes"):
-        record = driving.group(name)
-        assert isinstance(record, GroupRecord)
-        assert record.state is GroupState.SUCCESS
+        assert driving.finish(name).state is GroupState.SUCCESS
     assert {one["name"]: one["status"] for one in simulator.get("nodes")} == {"ntp01": "Deployed"}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
@@ -16,7 +14,7 @@ from design_rendering.reading.documents import load_documents
 from site_engine.actions.node_steps import NodeStepVerdict
 from site_engine.operations import run as operation_run
 from site_engine.operations.readiness import Answer
-from site_store import ActionState, GroupRecord
+from site_store import ActionState
 from site_store.operations.operations import Operations
 from strategy_lib.goals.node_errors import ErrorCode, ReportState, Standing
 from strategy_lib.node_states.generated import NodeAvailability
@@ -24,17 +22,13 @@ from strategy_lib.node_states.reported import Reported
 from strategy_lib.phase import GroupState, Phase
 from strategy_lib.status.words import Status
 from tests.support.driving import Begin
+from tests.support.processes import die, do_and_be_killed
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
 from tests.support.stores import node_of
 
 SITE = "alpha"
 TEXT = site([node("a"), node("b"), node("c")], [group("all", maximum_failed_nodes=1)])
-
-
-def die(*_arguments: object, **_more: object) -> NoReturn:
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError("unreachable")
 
 
 def before(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
@@ -71,20 +65,15 @@ def _short_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operation_run, "LEASE_SECONDS", 3.0)
 
 
-def drive_and_be_killed(
-    drive: Callable[[], object], how: Callable[[pytest.MonkeyPatch, Any, str], None], *where: Any
-) -> None:
+def drive_and_be_killed(drive: Callable[[], object], moment: str) -> None:
     """Drive something in a process that is killed at this moment."""
-    child = os.fork()
-    if child == 0:
-        try:
-            how(pytest.MonkeyPatch(), *where)
-            drive()
-        finally:
-            os._exit(3)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status), f"it came past that moment: {os.waitstatus_to_exitcode(status)}"
-    assert os.WTERMSIG(status) == signal.SIGKILL
+    how, *where = MOMENTS[moment]
+
+    def work() -> None:
+        how(pytest.MonkeyPatch(), *where)
+        drive()
+
+    do_and_be_killed(work)
 
 
 @pytest.mark.parametrize("moment", EACH)
@@ -94,10 +83,8 @@ def test_rule_12_kill_9_of_the_worker_leaves_one_submission_and_the_right_record
     simulator.script("b", "prepare", "fail", message="no answer to PXE")
     driving = begin(TEXT)
     driving.settle = 0.2
-    drive_and_be_killed(lambda: driving.group("all"), *MOMENTS[moment])
-    record = driving.group("all")
-    assert isinstance(record, GroupRecord)
-    assert record.state is GroupState.SUCCESS
+    drive_and_be_killed(lambda: driving.group("all"), moment)
+    assert driving.finish().state is GroupState.SUCCESS
     assert simulator.submissions() == [("prepare_nodes", ["a", "b", "c"]), ("deploy_nodes", ["a", "c"])]
     assert simulator.double() == {}
     assert driving.states() == {"a": "success", "b": "failure", "c": "success"}
@@ -138,7 +125,7 @@ def test_rule_25_kill_9_within_what_an_update_does_in_place_leaves_one_submissio
     def drive() -> object:
         return driving.node_step(step, nodes, digests=digests, design_refs=refs)
 
-    drive_and_be_killed(drive, *MOMENTS[moment])
+    drive_and_be_killed(drive, moment)
     ended = drive()
     assert isinstance(ended, NodeStepVerdict)
     assert ended.failure == ""
@@ -181,11 +168,9 @@ def test_rule_58_kill_9_while_nodes_are_asked_deploys_nothing_again(
         return await answers(_, urls, __)
 
     driving.ask = killed
-    drive_and_be_killed(lambda: driving.group("all"), lambda *_: None)
+    do_and_be_killed(lambda: driving.group("all"))
     driving.ask = answers
-    record = driving.group("all")
-    assert isinstance(record, GroupRecord)
-    assert record.state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert driving.states() == {"a": "success", "b": "success", "c": "failure"}
     assert simulator.submissions() == [("prepare_nodes", ["a", "b", "c"]), ("deploy_nodes", ["a", "b", "c"])]
     assert asked[0] == (("b", "c") if moment == "after the result" else ("a", "b", "c"))

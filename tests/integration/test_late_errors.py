@@ -14,7 +14,7 @@ from provisioner_client.protocol import Provisioner
 from site_engine.controller.follow import LONGEST_FOLLOWED, NOT_FOLLOWED, Followed, follow_site
 from site_engine.errors import ConnectionMissing
 from site_engine.operations.wait import StillRunning
-from site_store import ActionState, GroupRecord, SiteStore
+from site_store import ActionState, SiteStore
 from strategy_lib.goals.node_errors import ErrorCode, Standing
 from strategy_lib.outcome import Outcome
 from strategy_lib.phase import GroupState
@@ -23,17 +23,11 @@ from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
 from tests.support.stores import node_of
 
-LOG = logging.getLogger("late")
 SITE = "alpha"
 
 
 def config(tag: str) -> str:
     return site([node("a", tags=[tag]), node("b", tags=[tag])], [group("all")])
-
-
-def look(driving: Driving) -> Followed:
-    """Look at what nobody waits for, as the controller has it done."""
-    return follow_site(driving.store, SITE, lambda _: driving.connect(), LOG)
 
 
 def left_at_work(begin: Begin, simulator: Simulator, text: str = config("one")) -> Driving:
@@ -115,22 +109,20 @@ def test_rule_45_the_error_of_an_older_configuration_comes_late(
     simulator.release_stuck()
     until_over(simulator)
     if learnt == "while the newer one is at work":
-        assert look(second) == Followed(1, 1)
+        assert second.follow() == Followed(1, 1)
         assert [record.standing for record in store.node_errors.of_node(SITE, "a")] == [Standing.SUPERSEDED]
         assert store.node_reports.of_site(SITE) == []
         assert standing(store, "a") == "processing"
         assert (tracker.says_failed("a"), says_failed(store, "a")) == (True, False)
     # 4. Configuration 2 is applied without an error.
     second.patience = 60.0
-    record = second.group("all", ignore_older_tasks=True)
-    assert isinstance(record, GroupRecord)
-    assert record.state is GroupState.SUCCESS
+    assert second.finish(ignore_older_tasks=True).state is GroupState.SUCCESS
     assert not says_failed(store, "a")
     if learnt == "while the newer one is at work":
         assert tracker.says_failed("a")
     else:
         # The newer action may have looked itself, when it went on.
-        assert look(second) in (Followed(), Followed(1, 1))
+        assert second.follow() in (Followed(), Followed(1, 1))
     # 5. Nothing is reported of the stale operation, and its error is kept with it.
     assert (tracker.says_failed("a"), says_failed(store, "a")) == (True, False)
     assert store.node_reports.of_site(SITE) == []
@@ -148,17 +140,17 @@ def test_rule_14_what_became_of_unknown_nodes_is_learnt_without_a_later_action(
     store = first.store
     assert first.states() == {"a": "unknown", "b": "unknown"}
     assert [record.error.code for record in store.node_errors.of_node(SITE, "a")] == [ErrorCode.LOST]
-    assert look(first) == Followed(1, 0), "it is still at work"
+    assert first.follow() == Followed(1, 0), "it is still at work"
     assert store.orphans.sites(LONGEST_FOLLOWED) == [SITE]
     simulator.release_stuck()
     until_over(simulator)
-    assert look(first) == Followed(1, 1)
+    assert first.follow() == Followed(1, 1)
     assert first.states() == {"a": "failure", "b": "prepared"}
     (error,) = store.node_errors.of_node(SITE, "a")
     assert (error.error.code, error.standing) == (ErrorCode.PROVISIONER, Standing.SHOWN)
     assert [report.node for report in store.node_reports.of_site(SITE)] == ["a"]
     assert store.orphans.sites(LONGEST_FOLLOWED) == []
-    assert look(first) == Followed()
+    assert first.follow() == Followed()
 
 
 def test_a_connection_that_was_deleted_is_named_once_and_what_it_led_to_is_followed_when_it_is_back(
@@ -171,7 +163,7 @@ def test_a_connection_that_was_deleted_is_named_once_and_what_it_led_to_is_follo
         raise ConnectionMissing("the Airflow connection 'old_drydock' is not there any more")
 
     for _ in range(3):
-        assert follow_site(first.store, SITE, gone, LOG) == Followed(), "it is no problem of each look"
+        assert follow_site(first.store, SITE, gone, logging.getLogger()) == Followed(), "it is no problem of each look"
     noted = [event for event in first.store.events.of_action(first.action.id) if event.kind == NOT_FOLLOWED]
     assert [(event.data, event.message) for event in noted] == [
         (
@@ -183,7 +175,7 @@ def test_a_connection_that_was_deleted_is_named_once_and_what_it_led_to_is_follo
     assert first.store.operations.unfinished(SITE, ["a"]), "nobody submits its nodes meanwhile"
     simulator.release_stuck()
     until_over(simulator)
-    assert look(first) == Followed(1, 1)
+    assert first.follow() == Followed(1, 1)
     assert first.states() == {"a": "failure", "b": "prepared"}
 
 
@@ -192,5 +184,5 @@ def test_a_site_says_for_how_long_they_are_followed(begin: Begin, simulator: Sim
     first = left_at_work(begin, simulator, config("one") + yaml.safe_dump_all([settings], explicit_start=True))
     simulator.release_stuck()
     until_over(simulator)
-    assert look(first) == Followed()
+    assert first.follow() == Followed()
     assert first.states() == {"a": "unknown", "b": "unknown"}

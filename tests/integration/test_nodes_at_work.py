@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import signal
-from typing import NoReturn
-
 import pytest
 
 from site_engine.actions.reports import make_report
-from site_engine.controller.follow import Followed, follow_site
+from site_engine.controller.follow import Followed
 from site_engine.kinds import DEPLOY_GROUP, kind_of
 from site_engine.operations.wait import StillRunning
-from site_store import ActionState, GroupRecord, OperationStatus
+from site_store import ActionState, OperationStatus
 from site_store.operations.tasks import Tasks
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.phase import GroupState, Phase, Reason, Verdict
 from strategy_lib.reports.report import Report
 from tests.support.driving import Begin, Driving
+from tests.support.processes import die, do_and_be_killed
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
-LOG = logging.getLogger("at-work")
 SITE = "alpha"
 TEXT = site([node("a"), node("b")], [group("all", percent_successful_nodes=100)])
 NEVER = 100_000.0
@@ -34,22 +29,10 @@ PHASES = pytest.mark.parametrize(
 )
 
 
-def judged(driving: Driving) -> GroupRecord:
-    """Drive the group to its verdict."""
-    record = driving.group("all")
-    assert isinstance(record, GroupRecord)
-    return record
-
-
 def report(driving: Driving) -> Report:
     """Make the action's report."""
     states = {step: "failed" if step == DEPLOY_GROUP else "success" for step in kind_of("deploy_site").steps}
     return make_report(driving.store.reports.facts(driving.action.id), states, driving.store.now())
-
-
-def look(driving: Driving) -> Followed:
-    """Look at what nobody waits for, as the controller has it done."""
-    return follow_site(driving.store, SITE, lambda _: driving.connect(), LOG)
 
 
 def until_at_work(driving: Driving, simulator: Simulator, status: str) -> StillRunning:
@@ -76,7 +59,7 @@ def test_rule_13_what_drydock_s_retry_takes_for_done_is_waited_for(
     assert driving.store.operations.get(waiting.op).status is OperationStatus.SUBMITTED
     assert simulator.submissions() == sent
     simulator.post("nodes/a", {"status": done})
-    assert judged(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert simulator.submissions() == SENT, "nothing is sent twice"
 
 
@@ -95,7 +78,7 @@ def test_rule_14_what_is_at_work_until_the_timeout_is_unknown_and_followed(
     simulator.script("a", phase, "taken_for_done", factor=NEVER)
     driving = begin(TEXT)
     driving.timeout = 3.0
-    record = judged(driving)
+    record = driving.finish()
     assert (record.state, simulator.submissions()) == (GroupState.FAILURE, sent)
     assert record.reason is (Reason.PREPARE_CRITERIA if phase == "prepare" else Reason.DEPLOY_CRITERIA)
     assert driving.states() == {"a": "unknown", "b": "prepared" if phase == "prepare" else "success"}
@@ -106,12 +89,12 @@ def test_rule_14_what_is_at_work_until_the_timeout_is_unknown_and_followed(
     (left,) = driving.store.operations.unfinished(SITE, ["a"])
     assert left.status is OperationStatus.TIMED_OUT
     driving.store.actions.close(driving.action.id, ActionState.FAILED, made.verdict_text)
-    assert look(driving) == Followed(1, 0), "it is still at work"
+    assert driving.follow() == Followed(1, 0), "it is still at work"
     assert driving.states()["a"] == "unknown"
     simulator.post(
         "nodes/a", {"status": done if well else f"Failed {'commissioning' if done == 'Ready' else 'deployment'}"}
     )
-    assert look(driving) == Followed(1, 1)
+    assert driving.follow() == Followed(1, 1)
     good = "prepared" if phase == "prepare" else "success"
     assert driving.states()["a"] == (good if well else "failure")
     assert driving.store.operations.unfinished(SITE) == []
@@ -126,16 +109,16 @@ def test_rule_14_of_two_that_are_at_work_each_is_known_as_soon_as_it_settles(
     simulator.script("*", "deploy", "taken_for_done", factor=NEVER)
     driving = begin(TEXT)
     driving.timeout = 3.0
-    assert judged(driving).state is GroupState.FAILURE
+    assert driving.finish().state is GroupState.FAILURE
     driving.store.actions.close(driving.action.id, ActionState.FAILED, "late")
     simulator.post("nodes/a", {"status": "Deployed"})
-    assert look(driving) == Followed(1, 0)
+    assert driving.follow() == Followed(1, 0)
     assert driving.states() == {"a": "success", "b": "unknown"}
     events = len(driving.store.events.of_action(driving.action.id))
-    assert look(driving) == Followed(1, 0)
+    assert driving.follow() == Followed(1, 0)
     assert len(driving.store.events.of_action(driving.action.id)) == events, "it is said once"
     simulator.post("nodes/b", {"status": "Failed deployment"})
-    assert look(driving) == Followed(1, 1)
+    assert driving.follow() == Followed(1, 1)
     assert driving.states() == {"a": "success", "b": "failure"}
 
 
@@ -143,7 +126,7 @@ def test_rule_24_the_next_action_waits_for_what_is_still_at_work(begin: Begin, s
     simulator.script("a", "deploy", "taken_for_done", factor=NEVER)
     first = begin(TEXT)
     first.timeout = 3.0
-    judged(first)
+    first.finish()
     first.store.actions.close(first.action.id, ActionState.FAILED, "late")
     second = begin(TEXT, "run-2")
     second.patience = 0.0
@@ -153,14 +136,20 @@ def test_rule_24_the_next_action_waits_for_what_is_still_at_work(begin: Begin, s
     assert len(simulator.submissions()) == 2, "nothing is sent meanwhile"
     simulator.post("nodes/a", {"status": "Deployed"})
     second.patience = 60.0
-    assert judged(second).state is GroupState.SUCCESS
+    assert second.finish().state is GroupState.SUCCESS
     assert first.states()["a"] == "success"
     assert len(simulator.submissions()) == 2, "both are as wanted"
 
 
-def die(*_arguments: object, **_more: object) -> NoReturn:
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError("unreachable")
+def killed_at_looks(driving: Driving, number: int) -> None:
+    """Drive the group in a process that is killed when it has seen so often that a is at work."""
+    looks = iter([Tasks.unsettled] * (number - 1))
+
+    def work() -> None:
+        pytest.MonkeyPatch().setattr(Tasks, "unsettled", lambda *given: next(looks, die)(*given))
+        driving.group("all")
+
+    do_and_be_killed(work)
 
 
 def test_rule_14_kill_9_while_nodes_are_at_work_waits_on_until_the_same_deadline(
@@ -168,21 +157,13 @@ def test_rule_14_kill_9_while_nodes_are_at_work_waits_on_until_the_same_deadline
 ) -> None:
     simulator.script("a", "deploy", "taken_for_done", factor=NEVER)
     driving = begin(TEXT)
-    child = os.fork()
-    if child == 0:
-        try:
-            pytest.MonkeyPatch().setattr(Tasks, "unsettled", die)
-            driving.group("all")
-        finally:
-            os._exit(3)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status), "it was killed when it had seen that a is at work"
+    killed_at_looks(driving, 1)
     assert driving.states()["a"] == "deploying"
     until_at_work(driving, simulator, "Deploying")
     begun = driving.store.operations.of_action(driving.action.id, "all")[-1]
     assert begun.running_since is not None, "the clock of the dead process goes on"
     simulator.post("nodes/a", {"status": "Deployed"})
-    assert judged(driving).state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert simulator.submissions() == SENT
     assert simulator.double() == {}
 
@@ -195,20 +176,11 @@ def test_rule_11_what_was_seen_at_work_and_is_allocated_later_was_not_left_so_by
     driving = begin(TEXT)
     driving.timeout = 20.0
     if killed:
-        child = os.fork()
-        if child == 0:
-            looks = iter([Tasks.unsettled])
-            try:
-                pytest.MonkeyPatch().setattr(Tasks, "unsettled", lambda *given: next(looks, die)(*given))
-                driving.group("all")
-            finally:
-                os._exit(3)
-        _, status = os.waitpid(child, 0)
-        assert os.WIFSIGNALED(status), "it was killed at its second look at a"
+        killed_at_looks(driving, 2)
     else:
         until_at_work(driving, simulator, "Deploying")
     simulator.post("nodes/a", {"status": "Allocated"})
-    assert judged(driving).state is GroupState.FAILURE
+    assert driving.finish().state is GroupState.FAILURE
     assert {one.name: one.condition for one in driving.store.nodes.of_site(SITE)}["a"] == NodeCondition.ALLOCATED
     assert driving.store.nodes.left_undeployed(SITE, ["a"]) == {}, "a stranger may have allocated it"
 
@@ -223,7 +195,7 @@ def test_rule_24_a_node_that_is_done_is_not_held_by_one_of_its_operation_that_is
         until_at_work(first, simulator, "Deploying")
     else:
         first.timeout = 3.0
-        judged(first)
+        first.finish()
         assert first.states() == {"a": "unknown", "b": "success"}
     first.store.actions.close(first.action.id, ActionState.FAILED, "late")
     second = begin(TEXT, "run-2")

@@ -14,7 +14,6 @@ import requests
 
 from site_engine.operations import wait
 from site_engine.operations.wait import StillRunning
-from site_store import GroupRecord
 from slipway_airflow import trigger_waits
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 from strategy_lib.phase import GroupState
@@ -110,9 +109,7 @@ def test_a_run_that_an_earlier_version_deferred_resumes_and_ends_well(
     event = asyncio.run(first_event(made))
     assert (event["how"], event["provisioner_task"]) == ("complete", still.provisioner_task)
     driving.patience = 60.0
-    ended = driving.group("all")
-    assert isinstance(ended, GroupRecord)
-    assert ended.state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
     assert len(simulator.get("tasks")) == 2, "nothing was submitted twice"
 
 
@@ -137,9 +134,7 @@ def test_rule_14_it_fires_when_no_node_is_at_work_any_more(
 
     assert asyncio.run(run())["how"] == "complete"
     driving.patience = 60.0
-    ended = driving.group("all")
-    assert isinstance(ended, GroupRecord)
-    assert ended.state is GroupState.SUCCESS
+    assert driving.finish().state is GroupState.SUCCESS
 
 
 def test_rule_14_it_fires_at_the_timeout(waiting: tuple[Driving, StillRunning]) -> None:

@@ -15,6 +15,7 @@ from provisioner_client.drydock.provisioner import DrydockProvisioner
 from provisioner_client.drydock.submission import SubmissionPolicy
 from provisioner_client.protocol import Provisioner, TaskRef, TaskState
 from site_engine.actions.node_steps import NodeStepRequest, NodeStepSubject, NodeStepVerdict
+from site_engine.controller.follow import Followed, follow_site
 from site_engine.groups.attempt import GroupRequest, GroupSubject, StillBeside
 from site_engine.kinds import kind_of
 from site_engine.operations.readiness import Answer, AskNodes, ReadyRun, StillAsking
@@ -105,6 +106,10 @@ class Driving:
         record = self.group(name, key, **more)
         assert isinstance(record, GroupRecord), record
         return record
+
+    def follow(self) -> Followed:
+        """Look at what nobody waits for, as the controller has it done."""
+        return follow_site(self.store, self.action.site, lambda _: self.connect(), LOG, self.clock)
 
     def node_step(
         self, step: Phase, nodes: Collection[str], attempt: int = 20, **more: Any

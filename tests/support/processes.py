@@ -1,4 +1,4 @@
-"""Processes of tests that end with the test process, however it ends."""
+"""Processes of tests that end with the test process, however it ends, or that are to be killed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from slipway_cli.embedded.processes import tied_program
 
@@ -35,3 +36,22 @@ def guarded(group: int) -> Iterator[None]:
             yield
         finally:
             guard.kill()
+
+
+def die(*_arguments: object, **_more: object) -> NoReturn:
+    """End this process as kill -9 does, in place of any function."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("unreachable")
+
+
+def do_and_be_killed(work: Callable[[], object]) -> None:
+    """Do something in a process of its own, which has to be killed within it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(3)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status), f"it came past that moment: {os.waitstatus_to_exitcode(status)}"
+    assert os.WTERMSIG(status) == signal.SIGKILL

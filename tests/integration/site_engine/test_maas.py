@@ -22,7 +22,6 @@ from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.tasks.driver import TaskSettings
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from provisioner_client.simulator.maas.simulation import MaasSimulation
-from site_engine.controller.follow import follow_site
 from site_engine.operations.reconcile import record_late_results
 from site_engine.operations.run import OperationRun
 from site_store import ActionState, SiteStore
@@ -147,7 +146,7 @@ def test_rule_24_what_had_not_its_turn_when_the_action_ended_is_not_deployed(
     driving.clock.sleep(120.0)
     for _ in range(2):
         if how == "follow":
-            follow_site(store, action.site, lambda _: driving.connect(), LOG, driving.clock)
+            driving.follow()
         else:
             operations = OperationRun(store, driving.connect(), driving.clock, 0.0, LOG)
             record_late_results(store, operations, action.id, LOG)
