@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from io import BytesIO
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
@@ -18,6 +18,7 @@ from provisioner_client.maas.api_key import ApiKey
 from provisioner_client.maas.provisioner import MaasProvisioner
 from provisioner_client.maas.tasks.driver import TaskSettings
 from provisioner_client.shared_lists import Shared
+from provisioner_client.simulator.http.answer import Answer
 from provisioner_client.simulator.http.request import Request
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from provisioner_client.simulator.maas.simulation import MaasSimulation
@@ -48,25 +49,30 @@ class Wire:
     Attributes
     ----------
     seen : method and path of each request since the beginning, as far as it reached MAAS.
+    forms : path of each request that was sent, and what stands in its body, or else in its query.
     cut : given method, path and how many were seen, it says whether the client is killed `before` or `after` it takes
-        effect, or its answer is `lost`, or `nonsense`.
+        effect, or its answer is `lost`, or `nonsense`; or it gives the answer, and the request never reaches MAAS.
     """
 
     simulation: MaasSimulation
     seen: list[tuple[str, str]] = field(default_factory=list)
-    cut: Callable[[str, str, int], str] = lambda method, path, number: ""
+    forms: list[tuple[str, dict[str, list[str]]]] = field(default_factory=list)
+    cut: Callable[[str, str, int], str | Answer] = lambda method, path, number: ""
 
     def send(self, request: requests.PreparedRequest) -> requests.Response:
         """Have MAAS answer a request."""
         parts = urlsplit(request.url or "")
-        method, path = str(request.method), str(parts.path)
+        method, path, query = str(request.method), str(parts.path), str(parts.query)
+        self.forms.append((path, parse_qs(body_of(request) or query, keep_blank_values=True)))
         how = self.cut(method, path, len(self.seen) + 1)
         if how == "before":
             raise Killed
-        self.seen.append((method, path))
-        given = body_of(request).encode()
-        headers = {name.lower(): str(value) for name, value in request.headers.items()}
-        answer = self.simulation.handle(Request(method, path, str(parts.query), headers, given))
+        if isinstance(how, Answer):
+            answer = how
+        else:
+            self.seen.append((method, path))
+            headers = {name.lower(): str(value) for name, value in request.headers.items()}
+            answer = self.simulation.handle(Request(method, path, query, headers, body_of(request).encode()))
         if how == "after":
             raise Killed
         if how == "lost":
@@ -79,6 +85,30 @@ class Wire:
         response.raw = HTTPResponse(BytesIO(answer.body), preload_content=False)
         response.request, response.url = request, str(request.url)
         return response
+
+    def before(self, operation: str, what: Callable[[], object], *, once: bool = True) -> None:
+        """Do something right before MAAS gets a request."""
+
+        def cut(_method: str, path: str, _number: int) -> str:
+            if path.endswith(operation):
+                if once:
+                    self.heal()
+                what()
+            return ""
+
+        self.cut = cut
+
+    def kill(self, when: str, operation: str) -> None:
+        """Have clients killed at this request, from now on."""
+        self.cut = lambda method, path, number: when if path.endswith(operation) else ""
+
+    def kill_after(self, change: int) -> None:
+        """Have a client killed when so many requests have changed something."""
+        self.cut = lambda method, path, number: "after" if method != "GET" and len(self.changes) + 1 == change else ""
+
+    def heal(self) -> None:
+        """Cut nothing any more."""
+        self.cut = lambda method, path, number: ""
 
     @property
     def changes(self) -> list[str]:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError
+from typing import NoReturn
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -84,6 +85,11 @@ def submit(worker: MaasProvisioner, names: list[str], reference: str) -> str:
     return worker.submit(Phase.DEPLOY, DESIGN, names, reference, sent_ago=None)
 
 
+def no_answer() -> NoReturn:
+    """Lose a request on its way there."""
+    raise requests.ReadTimeout("no answer")
+
+
 @pytest.mark.parametrize(
     ("share", "begun"),
     [
@@ -143,10 +149,10 @@ def test_all_have_their_turn_and_never_more_at_once(admin: Admin, store: SiteSto
 def test_what_a_killed_process_has_sent_is_waited_for_and_then_others_deploy(
     admin: Admin, wire: Wire, store: SiteStore, clock: FakeClock
 ) -> None:
-    wire.cut = lambda method, path, number: "after" if path.endswith("op-deploy") else ""
+    wire.kill("after", "op-deploy")
     with pytest.raises(Killed):
         submit(client(locks=store_locks(store)), NAMES[:1], "slipway-a-2")
-    wire.cut = lambda method, path, number: ""
+    wire.heal()
     second = client(locks=store_locks(store), sleep=lambda seconds: None)
     submit(second, NAMES[1:2], "slipway-a-3")
     assert second.task(TaskRef("slipway-a-3", design=DESIGN)).state is TaskState.QUEUED
@@ -159,18 +165,10 @@ def test_what_a_killed_process_has_sent_is_waited_for_and_then_others_deploy(
 
 
 def test_a_lost_deploy_that_never_began_waits_for_a_place_like_any_other(
-    admin: Admin, wire: Wire, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    admin: Admin, wire: Wire, clock: FakeClock
 ) -> None:
     """The submission ends: it does not ask MAAS again and again, without a pause, until there is a place."""
-    lost, send = [True], wire.send
-
-    def lose(request: requests.PreparedRequest) -> requests.Response:
-        if str(request.url).endswith("op-deploy") and lost:
-            lost.clear()
-            raise requests.ReadTimeout("no answer")
-        return send(request)
-
-    monkeypatch.setattr(wire, "send", lose)
+    wire.before("op-deploy", no_answer)
     # Somebody with the same key, who takes no turn.
     clock.after(30.0, lambda: submit(client(parallel=1), NAMES[1:2], "slipway-a-3"))
     worker = client(parallel=1, settle=60.0, sleep=clock.sleep, clock=lambda: clock.now().timestamp())
@@ -183,17 +181,11 @@ def test_a_lost_deploy_that_never_began_waits_for_a_place_like_any_other(
     assert [node["deploys"] for node in admin("GET", "nodes")] == [1, 1, 0, 0]
 
 
-def test_a_maas_that_is_away_keeps_nobody_from_the_turn(
-    admin: Admin, wire: Wire, store: SiteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    send = wire.send
+def test_a_maas_that_is_away_keeps_nobody_from_the_turn(admin: Admin, wire: Wire, store: SiteStore) -> None:
+    def nobody() -> NoReturn:
+        raise requests.ConnectTimeout("nobody there")
 
-    def away(request: requests.PreparedRequest) -> requests.Response:
-        if str(request.url).endswith("op-allocate"):
-            raise requests.ConnectTimeout("nobody there")
-        return send(request)
-
-    monkeypatch.setattr(wire, "send", away)
+    wire.before("op-allocate", nobody, once=False)
     with pytest.raises(ProvisionerUnavailable):
         submit(client(locks=store_locks(store)), NAMES[:1], "slipway-a-2")
     left = store.leases.get(LOCK)
@@ -202,23 +194,15 @@ def test_a_maas_that_is_away_keeps_nobody_from_the_turn(
 
 
 def test_while_it_is_not_known_whether_a_deploy_begins_no_other_process_counts(
-    admin: Admin, wire: Wire, store: SiteStore, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    admin: Admin, wire: Wire, store: SiteStore, clock: FakeClock
 ) -> None:
-    lost, send = [True], wire.send
     others: list[int] = []
-
-    def lose(request: requests.PreparedRequest) -> requests.Response:
-        """Lose the first deploy on its way there."""
-        if str(request.url).endswith("op-deploy") and lost:
-            lost.clear()
-            raise requests.ReadTimeout("no answer")
-        return send(request)
 
     def another() -> None:
         submit(client(parallel=1, locks=store_locks(store), sleep=lambda _: None), NAMES[1:2], "slipway-a-3")
         others.append(deploys(admin))
 
-    monkeypatch.setattr(wire, "send", lose)
+    wire.before("op-deploy", no_answer)
     clock.after(30.0, another)
     patient = client(
         parallel=1,
@@ -237,14 +221,12 @@ def test_who_has_lost_his_turn_on_the_way_sends_nothing_more(
 ) -> None:
     taken = []
 
-    def steal(method: str, path: str, number: int) -> str:
+    def steal() -> None:
         """Stand still for a day between two requests; meanwhile another process has begun its turn."""
-        if path.endswith("op-allocate"):
-            clock.sleep(86_400)
-            taken.append(store.leases.take(LOCK, "another", 60))
-        return ""
+        clock.sleep(86_400)
+        taken.append(store.leases.take(LOCK, "another", 60))
 
-    wire.cut = steal
+    wire.before("op-allocate", steal, once=False)
     worker = client(locks=store_locks(store), sleep=lambda _: None)
     submit(worker, NAMES[:2], "slipway-a-2")
     assert deploys(admin) == 0
@@ -252,7 +234,7 @@ def test_who_has_lost_his_turn_on_the_way_sends_nothing_more(
     assert other is not None
     assert store.leases.get(LOCK) == other, "and the other's turn is left alone"
     store.leases.give_up(other)
-    wire.cut = lambda method, path, number: ""
+    wire.heal()
     worker.task(TaskRef("slipway-a-2", design=DESIGN))
     assert deploys(admin) == 2
 

@@ -74,7 +74,7 @@ def begun(wire: Wire, admin: Admin, tmp_path: Path) -> Iterator[Begun]:
     opened: list[Any] = []
 
     def begin(text: str = SITE) -> Driving:
-        wire.cut = lambda method, path, number: ""
+        wire.heal()
         admin("POST", "reset")
         made = new_store()
         opened.append(made)
@@ -172,12 +172,10 @@ def test_rule_23_a_group_that_is_killed_at_any_request_acts_on_each_machine_once
     assert changes > 4 * len(NAMES)
     for last in range(1, changes + 1):
         driving = begun()
-        wire.cut = lambda method, path, number, last=last: (  # type: ignore[misc]
-            "after" if method != "GET" and len(wire.changes) + 1 == last else ""
-        )
+        wire.kill_after(last)
         with pytest.raises(Killed):
             driving.group("all")
-        wire.cut = lambda method, path, number: ""
+        wire.heal()
         driving.group("all")
         assert driving.states() == dict.fromkeys(NAMES, "success"), last
         assert done(admin) == [(1, 1), (1, 1)], last

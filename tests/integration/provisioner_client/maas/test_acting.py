@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs
-
 import pytest
-import requests
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.errors import (
@@ -15,7 +12,7 @@ from provisioner_client.protocol import TaskRef, TaskState
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
 from tests.integration.provisioner_client.maas.conftest import BOB, NAMES, Admin, Finish, Outcome, acts
-from tests.support.maas_clients import Wire, body_of, client
+from tests.support.maas_clients import Wire, client
 
 pytestmark = pytest.mark.usefixtures("wire")
 
@@ -65,14 +62,7 @@ def test_a_machine_is_looked_at_right_before_it_is_powered_on(run: Outcome, admi
     run(Phase.DEPLOY, "slipway-a-2", NAMES[:2])
     for name in NAMES[:2]:
         admin("POST", f"nodes/{name}", {"power_state": "off"})
-
-    def give_away(method: str, path: str, number: int) -> str:
-        if path.endswith("op-power_on"):
-            wire.cut = lambda method, path, number: ""
-            admin("POST", "nodes/m0002", {"owner": "bob"})
-        return ""
-
-    wire.cut = give_away
+    wire.before("op-power_on", lambda: admin("POST", "nodes/m0002", {"owner": "bob"}))
     assert client().power_on(NAMES[:2]) == {"m0002": "it is bob's in MAAS"}
 
 
@@ -81,13 +71,7 @@ def test_a_machine_that_is_locked_right_before_it_is_powered_on_says_so(run: Out
     run(Phase.PREPARE, "slipway-a-1")
     run(Phase.DEPLOY, "slipway-a-2", NAMES[:1])
     admin("POST", "nodes/m0001", {"power_state": "off"})
-
-    def lock(method: str, path: str, number: int) -> str:
-        if path.endswith("op-power_on"):
-            admin("POST", "nodes/m0001", {"locked": True})
-        return ""
-
-    wire.cut = lock
+    wire.before("op-power_on", lambda: admin("POST", "nodes/m0001", {"locked": True}), once=False)
     said = "MAAS refuses to power on m0001: it is locked there, or somebody else has it by now: unlock it in MAAS"
     assert client().power_on(NAMES[:1]) == {"m0001": said}
 
@@ -107,20 +91,14 @@ def test_ready_machines_can_be_left_alone(run: Outcome, admin: Admin) -> None:
     assert [acts(admin, name)[0] for name in NAMES] == [1, 1, 1]
 
 
-def test_what_a_person_has_set_up_stays_when_a_machine_is_commissioned_again(
-    run: Outcome, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    send, forms = wire.send, []
-
-    def note(request: requests.PreparedRequest) -> requests.Response:
-        if str(request.url).endswith("op-commission"):
-            forms.append(parse_qs(body_of(request)))
-        return send(request)
-
-    monkeypatch.setattr(wire, "send", note)
+def test_what_a_person_has_set_up_stays_when_a_machine_is_commissioned_again(run: Outcome, wire: Wire) -> None:
     for number in range(2):
         run(Phase.PREPARE, f"slipway-a-{number}", ["m0001"])
-    assert forms == [{}, {"skip_networking": ["1"], "skip_storage": ["1"]}]
+    forms = [form for path, form in wire.forms if path.endswith("op-commission")]
+    assert forms == [
+        {},
+        {"skip_networking": ["1"], "skip_storage": ["1"]},
+    ]
 
 
 def test_tags_of_earlier_tasks_are_deleted_when_the_next_is_submitted(run: Outcome) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from io import BytesIO
 
 import pytest
 import requests
@@ -13,6 +12,7 @@ from provisioner_client.errors import (
     ProvisionerUnavailable,
 )
 from provisioner_client.protocol import TaskRef
+from provisioner_client.simulator.http.answer import Answer
 from provisioner_client.simulator.maas.machines.lifecycle import BMC_TROUBLE
 from strategy_lib.outcome import judge
 from strategy_lib.phase import Phase
@@ -128,10 +128,10 @@ def test_a_machine_that_is_ready_as_before_is_not_prepared_though_no_event_says_
 ) -> None:
     run(Phase.PREPARE, "slipway-a-1")
     admin("POST", "scripts", {"node": "m0002", "phase": "prepare", "behaviour": "power"})
-    wire.cut = lambda method, path, number: "after" if path.endswith("op-commission") else ""
+    wire.kill("after", "op-commission")
     with pytest.raises(Killed):
         client().submit(Phase.PREPARE, three, ["m0002"], "slipway-a-2")
-    wire.cut = lambda method, path, number: ""
+    wire.heal()
     worker = client()
     send, revert = wire.send, b"Aborting COMMISSIONING and reverting"
 
@@ -153,21 +153,15 @@ def test_a_machine_that_is_ready_as_before_is_not_prepared_though_no_event_says_
 
 @pytest.mark.parametrize(("retry_after", "prepared"), [("0", True), (None, False)])
 def test_a_conflict_of_transactions_is_repeated_and_a_wrong_state_is_the_answer(
-    run: Outcome, wire: Wire, monkeypatch: pytest.MonkeyPatch, retry_after: str | None, prepared: bool
+    run: Outcome, wire: Wire, retry_after: str | None, prepared: bool
 ) -> None:
-    send = wire.send
-    refused: list[str] = []
+    def conflict(_method: str, path: str, _number: int) -> str | Answer:
+        if not path.endswith("op-commission"):
+            return ""
+        wire.heal()
+        return Answer(409, b"Conflict.", headers=(() if retry_after is None else (("Retry-After", retry_after),)))
 
-    def conflict(request: requests.PreparedRequest) -> requests.Response:
-        answer = None
-        if str(request.url).endswith("op-commission") and not refused:
-            refused.append(str(request.url))
-            answer = requests.Response()
-            answer.status_code, answer.raw = 409, BytesIO(b"Conflict.")
-            answer.headers.update({} if retry_after is None else {"Retry-After": retry_after})
-        return send(request) if answer is None else answer
-
-    monkeypatch.setattr(wire, "send", conflict)
+    wire.cut = conflict
     judged, _ = run(Phase.PREPARE, "slipway-a-1", ["m0001"])
     assert judged.succeeded == ({"m0001"} if prepared else set())
     assert prepared or "MAAS refuses to commission m0001: Conflict." in judged.notes["m0001"]
@@ -198,27 +192,20 @@ def test_what_slipway_asks_costs_maas_less_than_what_it_does(three: DesignSource
 
 
 def test_while_maas_does_not_answer_no_further_machine_is_tried(
-    run: Outcome, wire: Wire, admin: Admin, three: DesignSource, finish: Finish, monkeypatch: pytest.MonkeyPatch
+    wire: Wire, admin: Admin, three: DesignSource, finish: Finish
 ) -> None:
     """Else each machine of a group would fail for a restart of MAAS."""
-    send, away, tried = wire.send, [False], []
+    tried: list[str] = []
 
-    def restart(request: requests.PreparedRequest) -> requests.Response:
-        if str(request.url).endswith("op-commission"):
-            tried.append(request.url)
-            away[0] = away[0] or len(tried) == 1
-        if not away[0]:
-            return send(request)
-        answer = requests.Response()
-        answer.status_code, answer.raw = 503, BytesIO(b"<html><title>starting</title></html>")
-        return answer
+    def restart(_method: str, path: str, _number: int) -> str | Answer:
+        tried.extend([path] if path.endswith("op-commission") else [])
+        return Answer(503, b"<html><title>starting</title></html>") if tried else ""
 
-    monkeypatch.setattr(wire, "send", restart)
+    wire.cut = restart
     with pytest.raises(ProvisionerUnavailable):
         client().submit(Phase.PREPARE, three, NAMES, "slipway-a-1")
     assert len(tried) == 1
-    away[0] = False
-    tried.append("it is back")
+    wire.heal()
     client().submit(Phase.PREPARE, three, NAMES, "slipway-a-1")
     assert finish(client(), "slipway-a-1", Phase.PREPARE).successes == set(NAMES)
     assert [acts(admin, name)[0] for name in NAMES] == [1, 1, 1]

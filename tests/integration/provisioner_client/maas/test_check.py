@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from io import BytesIO
 
 import pytest
 import requests
 from airflow.sdk import Connection
 
 from provisioner_client.errors import AuthenticationFailed, ProvisionerProtocolError, ProvisionerRefused
+from provisioner_client.simulator.http.answer import Answer
 from provisioner_client.simulator.maas.http.auth import DEFAULT_KEY
 from slipway_airflow.hook import MaasHook
 from tests.integration.provisioner_client.maas.conftest import CLERK
@@ -33,15 +33,8 @@ def test_the_forms_test_says_whether_a_connection_can_be_used() -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 404])
-def test_a_url_without_maas_says_how_it_ends(monkeypatch: pytest.MonkeyPatch, wire: Wire, status: int) -> None:
-    def elsewhere(request: requests.PreparedRequest) -> requests.Response:
-        answer = requests.Response()
-        answer.status_code, answer.raw = status, BytesIO(b"")
-        answer.headers["Location"] = "/MAAS/r/"
-        answer.url = str(request.url)
-        return answer
-
-    monkeypatch.setattr(wire, "send", elsewhere)
+def test_a_url_without_maas_says_how_it_ends(wire: Wire, status: int) -> None:
+    wire.cut = lambda *_: Answer(status, b"", headers=(("Location", "/MAAS/r/"),))
     with pytest.raises(ProvisionerProtocolError, match="its URL ends with /MAAS, as in"):
         client().check()
 

@@ -22,7 +22,7 @@ def ready(wire: Wire, admin: Admin, three: DesignSource, finish: Finish) -> Call
     """Bring new machines to where a phase begins."""
 
     def bring(phase: Phase) -> None:
-        wire.cut = lambda method, path, number: ""
+        wire.heal()
         admin("POST", "reset")
         helper = client()
         for number, each in enumerate(BEFORE[phase]):
@@ -55,12 +55,10 @@ def test_whatever_request_it_is_killed_at(
     assert requests > 1 + len(NAMES), "a tag, its machines, and each of them"
     for last in range(1, requests + 1):
         ready(phase)
-        wire.cut = lambda method, path, number, last=last: (  # type: ignore[misc]
-            "after" if method != "GET" and len(wire.changes) + 1 == last else ""
-        )
+        wire.kill_after(last)
         with pytest.raises(Killed):
             client().submit(phase, three, NAMES, REFERENCE, sent_ago=None)
-        wire.cut = lambda method, path, number: ""
+        wire.heal()
         second = client()
         assert second.submit(phase, three, NAMES, REFERENCE, sent_ago=0.0) == REFERENCE
         task = finish(second, REFERENCE, phase)
@@ -79,13 +77,11 @@ def test_a_relabelling_that_is_killed_at_any_request_is_finished(
     while True:
         ready(Phase.DEPLOY)
         cuts += 1
-        wire.cut = lambda method, path, number, cuts=cuts: (  # type: ignore[misc]
-            "after" if method != "GET" and len(wire.changes) + 1 == cuts else ""
-        )
+        wire.kill_after(cuts)
         try:
             client().submit(Phase.RELABEL, source, names, REFERENCE, sent_ago=None)
         except Killed:
-            wire.cut = lambda method, path, number: ""
+            wire.heal()
             second = client()
             assert second.find(REFERENCE) is not None
             assert finish(second, REFERENCE, Phase.RELABEL, source).successes == set(names), cuts
@@ -108,7 +104,7 @@ def test_who_only_asks_goes_on_with_it_too(
         )
         with pytest.raises(Killed):
             client().submit(phase, three, NAMES, REFERENCE, sent_ago=None)
-        wire.cut = lambda method, path, number: ""
+        wire.heal()
         assert sum(acted(admin, phase)) == sent
         second = client()
         found = second.find(REFERENCE)

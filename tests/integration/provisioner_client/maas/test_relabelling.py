@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-from urllib.parse import parse_qs
-
 import pytest
-import requests
 
 from provisioner_client.maas.selection import LabelWords
+from provisioner_client.simulator.http.answer import Answer
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Label, Selector
 from tests.integration.provisioner_client.maas.conftest import NAMES, Admin, Finish, Outcome
-from tests.support.maas_clients import Wire, body_of, client, design
+from tests.support.maas_clients import Wire, client, design
 
 pytestmark = pytest.mark.usefixtures("wire")
 
@@ -77,24 +74,16 @@ def test_a_relabelling_leaves_the_tag_that_limits_the_site(run: Outcome, finish:
     assert {"site__north", "site__south", task} <= machine.tags
 
 
-def test_a_label_that_maas_does_not_take_fails_its_machine_alone(
-    run: Outcome, wire: Wire, finish: Finish, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_label_that_maas_does_not_take_fails_its_machine_alone(run: Outcome, wire: Wire, finish: Finish) -> None:
     run(Phase.PREPARE, "slipway-a-1")
     run(Phase.DEPLOY, "slipway-a-2")
-    send, sent = wire.send, []
     ids = {one.name: one.system_id for one in client()._api.machines()}
 
-    def refuse(request: requests.PreparedRequest) -> requests.Response:
-        path = str(request.url)
-        answer = requests.Response()
-        answer.status_code, answer.raw = 403, BytesIO(b"no")
-        if path.endswith("op-set_workload_annotations"):
-            sent.append(parse_qs(body_of(request)))
-            return answer if ids["m0002"] in path else send(request)
-        return answer if path.endswith("tags/bad/op-update_nodes") else send(request)
+    def refuse(_method: str, path: str, _number: int) -> str | Answer:
+        refused = (f"{ids['m0002']}/op-set_workload_annotations", "tags/bad/op-update_nodes")
+        return Answer(403, b"no") if path.endswith(refused) else ""
 
-    monkeypatch.setattr(wire, "send", refuse)
+    wire.cut = refuse
     labels = "{labels: {role: compute, op: release}}"
     source = design({"m0001": labels, "m0002": labels, "m0003": "{tags: [bad]}"})
     worker = client()
@@ -105,4 +94,5 @@ def test_a_label_that_maas_does_not_take_fails_its_machine_alone(
         "m0002": "MAAS refuses to relabel m0002: no",
         "m0003": "MAAS refuses the tag bad: no",
     }
+    sent = [form for path, form in wire.forms if path.endswith("op-set_workload_annotations")]
     assert sent == [{"role": ["compute"]}] * 2, "`op` would be an operation"

@@ -30,19 +30,6 @@ def one(admin: Admin, name: str = "m0001") -> dict[str, object]:
     return next(dict(node) for node in admin("GET", "nodes") if node["name"] == name)
 
 
-def during(wire: Wire, operation: str, what: object, *, once: bool = True) -> None:
-    """Do something right before MAAS gets a request."""
-
-    def cut(method: str, path: str, number: int) -> str:
-        if path.endswith(operation):
-            if once:
-                wire.cut = lambda method, path, number: ""
-            what()  # type: ignore[operator]
-        return ""
-
-    wire.cut = cut
-
-
 def test_a_node_with_storage_and_network_is_deployed(
     laid_out: DesignSource, run: Outcome, wire: Wire, admin: Admin
 ) -> None:
@@ -66,7 +53,7 @@ def test_a_node_with_storage_and_network_is_deployed(
 def test_a_machine_that_was_changed_before_it_was_ours_is_released_and_not_deployed(
     laid_out: DesignSource, run: Outcome, wire: Wire, admin: Admin, change: dict[str, str], named: str
 ) -> None:
-    during(wire, "op-allocate", lambda: admin("POST", "nodes/m0001", change))
+    wire.before("op-allocate", lambda: admin("POST", "nodes/m0001", change))
     judged, _ = run(Phase.DEPLOY, "slipway-a-2", source=laid_out)
     assert set(judged.failed) == {"m0001"}
     assert judged.succeeded == {"m0002", "m0003"}
@@ -82,7 +69,7 @@ def test_a_machine_that_another_has_allocated_in_between_is_left_alone_and_it_is
 ) -> None:
     bob = MaasCaller(in_process(simulation), BOB)
     system_id = bob.machine("m0001")["system_id"]
-    during(wire, operation, lambda: bob.post("machines/", "allocate", system_id=system_id))
+    wire.before(operation, lambda: bob.post("machines/", "allocate", system_id=system_id))
     judged, _ = run(Phase.DEPLOY, "slipway-a-2", ["m0001"], laid_out)
     assert judged.failed == {"m0001"}
     said = judged.notes["m0001"]
@@ -95,11 +82,11 @@ def test_a_machine_that_another_has_allocated_in_between_is_left_alone_and_it_is
 def test_a_process_that_goes_on_compares_with_what_the_first_one_set(
     laid_out: DesignSource, wire: Wire, admin: Admin, finish: Finish
 ) -> None:
-    wire.cut = lambda method, path, number: "before" if path.endswith("op-deploy") else ""
+    wire.kill("before", "op-deploy")
     for name, reference in (("m0001", "slipway-a-2"), ("m0002", "slipway-a-3")):
         with pytest.raises(Killed):
             client().submit(Phase.DEPLOY, laid_out, [name], reference)
-    wire.cut = lambda method, path, number: ""
+    wire.heal()
     admin("POST", "nodes/m0002", {"storage_layout": "flat"})
     assert finish(client(), "slipway-a-2", Phase.DEPLOY, laid_out).successes == {"m0001"}
     task = finish(client(), "slipway-a-3", Phase.DEPLOY, laid_out)
@@ -111,10 +98,10 @@ def test_a_process_that_goes_on_compares_with_what_the_first_one_set(
 def test_what_was_allocated_for_this_task_is_released_if_nobody_knows_any_more_how_it_was_set_up(
     laid_out: DesignSource, wire: Wire, admin: Admin, finish: Finish, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wire.cut = lambda method, path, number: "before" if path.endswith("op-deploy") else ""
+    wire.kill("before", "op-deploy")
     with pytest.raises(Killed):
         client().submit(Phase.DEPLOY, laid_out, ["m0001"], "slipway-a-2")
-    wire.cut = lambda method, path, number: ""
+    wire.heal()
     monkeypatch.setattr("provisioner_client.maas.tasks.progress.find_set_up", lambda comment: None)
     task = finish(client(), "slipway-a-2", Phase.DEPLOY, laid_out)
     assert task.failures == {"m0001"}

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-from io import BytesIO
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import requests
 
 from provisioner_client.designs import DesignSource
 from provisioner_client.errors import (
@@ -16,6 +13,7 @@ from provisioner_client.errors import (
     ProvisionerRefused,
 )
 from provisioner_client.protocol import TaskRef, TaskState
+from provisioner_client.simulator.http.answer import Answer
 from provisioner_client.simulator.maas.simulation import MaasSimulation
 from strategy_lib.outcome import NodeCondition, judge
 from strategy_lib.phase import Phase
@@ -99,23 +97,11 @@ def test_nothing_outside_the_pool_is_shown_or_touched(run: Outcome, wire: Wire, 
     assert acts(admin, "m0001") == (0, 0, 0)
 
 
-def test_every_list_of_machines_is_limited_and_no_filter_is_empty(
-    run: Outcome, wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-    send = wire.send
-
-    def note(request: requests.PreparedRequest) -> requests.Response:
-        asked.append(f"{request.method} {request.url}")
-        return send(request)
-
-    monkeypatch.setattr(wire, "send", note)
+def test_every_list_of_machines_is_limited_and_no_filter_is_empty(run: Outcome, wire: Wire) -> None:
     for number, phase in enumerate((Phase.PREPARE, Phase.DEPLOY, Phase.RELABEL, Phase.DESTROY)):
         run(phase, f"slipway-a-{number}", image="jammy")
     client().nodes()
-    lists = [
-        parse_qs(urlsplit(one).query, keep_blank_values=True) for one in asked if "GET" in one and "/machines/?" in one
-    ]
+    lists = [query for path, query in wire.forms if path.endswith("/machines/")]
     assert len(lists) > 5
     for query in lists:
         assert query.get("pool") == ["default"] or (query["status"], query["owner"]) == (["deploying"], ["slipway"])
@@ -164,19 +150,17 @@ def test_the_tree_of_a_task_says_nothing_of_what_others_do_later(run: Outcome) -
 
 
 def test_a_key_that_is_revoked_in_the_middle_stops_all_and_with_it_back_all_goes_on(
-    run: Outcome, wire: Wire, admin: Admin, three: DesignSource, finish: Finish, monkeypatch: pytest.MonkeyPatch
+    run: Outcome, wire: Wire, admin: Admin, three: DesignSource, finish: Finish
 ) -> None:
-    send, revoked = wire.send, [False]
+    revoked = [False]
 
-    def revoke(request: requests.PreparedRequest) -> requests.Response:
+    def revoke(_method: str, path: str, _number: int) -> str | Answer:
         if revoked[0]:
-            answer = requests.Response()
-            answer.status_code, answer.raw = 401, BytesIO(b"Invalid API key: simulator")
-            return answer
-        revoked[0] = str(request.url).endswith("op-commission")
-        return send(request)
+            return Answer(401, b"Invalid API key: simulator")
+        revoked[0] = path.endswith("op-commission")
+        return ""
 
-    monkeypatch.setattr(wire, "send", revoke)
+    wire.cut = revoke
     worker = client()
     with pytest.raises(AuthenticationFailed):
         worker.submit(Phase.PREPARE, three, NAMES, "slipway-a-1", sent_ago=None)
@@ -184,7 +168,7 @@ def test_a_key_that_is_revoked_in_the_middle_stops_all_and_with_it_back_all_goes
         worker.task(TaskRef("slipway-a-1"))
     with pytest.raises(AuthenticationFailed):
         client().find("slipway-a-1")
-    monkeypatch.setattr(wire, "send", send)
+    wire.heal()
     client().submit(Phase.PREPARE, three, NAMES, "slipway-a-1", sent_ago=0.0)
     assert finish(client(), "slipway-a-1", Phase.PREPARE).successes == set(NAMES)
     assert [acts(admin, name)[0] for name in NAMES] == [1, 1, 1]
