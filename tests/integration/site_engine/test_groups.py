@@ -33,14 +33,6 @@ def intended(
     return operation
 
 
-def test_rule_11_a_shared_node_is_sent_once_by_the_first_group(begin: Begin, fake: FakeProvisioner) -> None:
-    driving = begin(site(ABC, [group("one", ["a", "b"]), group("two", ["b", "c"], minimum_successful_nodes=2)]))
-    driving.group("one")
-    record = driving.finish("two")
-    assert record.state is GroupState.SUCCESS
-    assert [nodes for _, nodes in fake.submissions()] == [["a", "b"], ["a", "b"], ["c"], ["c"]]
-
-
 def test_rule_13_a_node_that_nobody_mentions_is_unknown(begin: Begin, fake: FakeProvisioner) -> None:
     fake.script("b", "prepare", "unreported")
     driving = begin(site(ABC, [group("all", critical=False, maximum_failed_nodes=0)]))

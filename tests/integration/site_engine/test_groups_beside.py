@@ -98,22 +98,6 @@ def test_rule_11_a_shared_node_is_sent_by_one_and_counted_by_the_other(
     assert fake.double() == []
 
 
-def test_rule_15_a_shared_node_that_fails_counts_for_both(
-    begin: Begin, clock: FakeClock, fake: FakeProvisioner
-) -> None:
-    fake.script("b", "deploy", "fail")
-    groups = [group("one", ["a", "b"], percent_successful_nodes=100)]
-    groups += [group("two", ["b", "c"], percent_successful_nodes=100)]
-    tasks = Tasks(begin(site(ABC, groups)))
-    results: dict[str, object] = {}
-    for _ in range(12):
-        results = {name: tasks.go_on(name) for name in ("two", "one")}
-        clock.sleep(1)
-    for name in ("one", "two"):
-        assert record(results[name]).reason is Reason.DEPLOY_CRITERIA
-    assert [nodes for action, nodes in fake.submissions() if "b" in nodes] == [["b", "c"]] * 2, "two came first"
-
-
 def test_rule_23_who_waits_for_a_group_that_was_interrupted_goes_on_without_it(begin: Begin, clock: FakeClock) -> None:
     driving = begin(site(ABC, [group("one", ["a", "b"]), group("two", ["b", "c"], maximum_failed_nodes=1)]))
     tasks = Tasks(driving)

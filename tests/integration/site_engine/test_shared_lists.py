@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +23,6 @@ from site_engine.provisioners import ProvisionerConnection
 from site_engine.shared_lists import ALIVE_SECONDS, PAUSES, StoreLists, shared_by
 from site_store import SiteStore, StoreUnavailable
 from tests.integration.site_store.scenario import FakeClock
-from tests.support.postgres import running_server
 from tests.support.simulators import MaasSimulator, Simulator, SimulatorProcess
 from tests.support.stores import new_store
 
@@ -305,50 +303,3 @@ def test_while_the_store_is_away_a_list_is_asked_for_at_once(
 
     monkeypatch.setattr(shared._database, "write", away)
     assert lists(shared, ticking).read("list", server.ask, 20.0) == "1"
-
-
-@pytest.mark.soak
-def test_a_drydock_that_takes_40_seconds_is_asked_by_one_at_a_time_and_has_threads_for_others(tmp_path: Path) -> None:
-    """Readers of several processes want both lists again and again, with a read timeout that is too short at first."""
-    slow, began = 40.0, time.monotonic()
-    drydock = Simulator(tmp_path, "--threads", str(THREADS))
-    for path in LOOKS:
-        drydock.fault("GET", path, "latency", seconds=slow, count=1000)
-    with ExitStack() as stack:
-        stack.callback(drydock.stop)
-        cluster, _ = stack.enter_context(running_server(tmp_path))
-        SiteStore.upgrade(cluster.url("slipway"))
-        connection = ProvisionerConnection(
-            ConnectionValues("drydock", "c", drydock.url, extra={"read_timeout": slow / 2})
-        )
-        answered: list[tuple[str, float]] = []
-
-        def read(path: str) -> None:
-            with SiteStore.open(cluster.url("slipway")) as store:
-                while time.monotonic() - began < 5 * slow:
-                    with closing(connection.connect(nothing_is_secret, shared=shared_by(store))) as client:
-                        try:
-                            LOOKS[path](client)
-                        except ProvisionerUnavailable as error:
-                            time.sleep(error.retry_after or 1.0)
-                        else:
-                            answered.append((path, time.monotonic() - began))
-
-        with ThreadPoolExecutor(READERS) as pool:
-            readers = [pool.submit(read, path) for _ in range(READERS // 2) for path in LOOKS]
-            longest = 0.0
-            while time.monotonic() - began < 5 * slow:
-                asked = time.monotonic()
-                with closing(connection.connect(nothing_is_secret)) as client:
-                    client.check()
-                longest = max(longest, time.monotonic() - asked)
-                time.sleep(1)
-            for one in readers:
-                one.result()
-        requests = [one["path"].rpartition("/")[2] for one in drydock.get("journal", method="GET")]
-    counts = {path: requests.count(path) for path in LOOKS}
-    print(f"\n{counts} requests, {len(answered)} answers; what is no list took {longest:.1f} s at most")
-    # One that ran out of time after 20 s, and then one after the other.
-    assert all(3 <= count <= 7 for count in counts.values())
-    assert len(answered) >= READERS
-    assert longest < slow / 4, "of four threads one was free"

@@ -9,77 +9,81 @@ from design_rendering.design import read_design
 from site_engine.designs import read_revision
 from site_engine.plans.differences import node_difference, node_differences
 from site_engine.trees.nodes import node_history, site_nodes
-from site_store import SiteStore
 from site_store.node_table.node_facts import NodeQuery
 from site_store.nodes.ailing import RepairResult
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.words import Status
-from tests.integration.site_engine.node_states.drifting import NODES, OFF, ON, READY, carry_out, deploy
-from tests.integration.site_engine.node_states.repairing import Scene, shown
-from tests.integration.site_store.scenario import SITE, FakeClock
+from tests.integration.site_engine.node_states.drifting import (
+    NODES,
+    OFF,
+    ON,
+    READY,
+    Scene,
+    Scenes,
+    carry_out,
+    deploy,
+    shown,
+)
+from tests.integration.site_store.scenario import SITE
 
 
 @pytest.mark.parametrize("after", ["commit", "rollback", "touch"])
-def test_rule_56_no_commit_touch_or_rollback_ends_a_drift(store: SiteStore, clock: FakeClock, after: str) -> None:
-    scene = Scene(store, clock)
+def test_rule_56_no_commit_touch_or_rollback_ends_a_drift(scene_of: Scenes, after: str) -> None:
+    scene = scene_of()
     scene.see(n1=READY, n2=ON)
-    before = {one.name: one.error for one in store.nodes.of_site(SITE)}["n1"]
+    before = {one.name: one.error for one in scene.store.nodes.of_site(SITE)}["n1"]
     if after == "touch":
-        store.wishes.touch(SITE, ["n1"], "ann")
+        scene.store.wishes.touch(SITE, ["n1"], "ann")
     else:
         scene.commit(profile="other")
     if after == "rollback":
         scene.commit(profile="compute")
     scene.see(n1=READY, n2=ON)
-    assert shown(store)["n1"] == "error"
-    (n1,) = site_nodes(store, SITE, NodeQuery(standing=Status.ERROR))["nodes"]
+    assert shown(scene.store)["n1"] == "error"
+    (n1,) = site_nodes(scene.store, SITE, NodeQuery(standing=Status.ERROR))["nodes"]
     assert (n1["node"], n1["message"], n1["error"]) == ("n1", before, before)
-    assert store.drifts.counts() == {SITE: (1, 1)}
-    assert store.counts.verify().differences == ()
+    assert scene.store.drifts.counts() == {SITE: (1, 1)}
+    assert scene.store.counts.verify().differences == ()
 
 
-def test_rule_56_a_drift_is_seen_after_a_commit_too_and_ends_when_the_machine_is_right(
-    store: SiteStore, clock: FakeClock
-) -> None:
-    scene = Scene(store, clock)
+def test_rule_56_a_drift_is_seen_after_a_commit_too_and_ends_when_the_machine_is_right(scene_of: Scenes) -> None:
+    scene = scene_of()
     scene.commit(profile="other")
     scene.see(n1=OFF, n2=ON)
-    assert shown(store) == {"n1": "error", "n2": "pending"}
+    assert shown(scene.store) == {"n1": "error", "n2": "pending"}
     scene.see(n1=ON, n2=ON)
-    assert shown(store) == {"n1": "pending", "n2": "pending"}
-    assert store.drifts.counts() == {SITE: (0, 1)}
-    (n1, _) = site_nodes(store, SITE)["nodes"]
+    assert shown(scene.store) == {"n1": "pending", "n2": "pending"}
+    assert scene.store.drifts.counts() == {SITE: (0, 1)}
+    (n1, _) = site_nodes(scene.store, SITE)["nodes"]
     assert n1["message"] == "done for revision 1, wanted is revision 2"
 
 
-def test_rule_56_a_node_that_was_never_done_or_is_between_two_phases_does_not_drift(
-    store: SiteStore, clock: FakeClock
-) -> None:
-    scene = Scene(store, clock)
+def test_rule_56_a_node_that_was_never_done_or_is_between_two_phases_does_not_drift(scene_of: Scenes) -> None:
+    scene = scene_of()
     scene.commit(profile="other")
-    deploy(store, "n1", failed=("n1",))
+    deploy(scene.store, "n1", failed=("n1",))
     scene.see(n1=READY, n2=ON)
-    assert store.drifts.counts() == {}
+    assert scene.store.drifts.counts() == {}
 
 
-def test_rule_56_a_drifted_node_is_not_as_wanted_in_a_plan_after_a_rollback(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock)
+def test_rule_56_a_drifted_node_is_not_as_wanted_in_a_plan_after_a_rollback(scene_of: Scenes) -> None:
+    scene = scene_of()
     scene.see(n1=OFF, n2=ON)
     scene.commit(profile="other")
     scene.commit(profile="compute")
-    records = store.nodes.of_site(SITE)
+    records = scene.store.nodes.of_site(SITE)
     digests = {one.name: one.wanted_digest or "" for one in records}
     found = node_differences(digests, records, dict.fromkeys(NODES, NodeCondition.DEPLOYED))
     assert (found["n1"].change, found["n2"].change) == ("redo", "none")
     assert found["n1"].reason.startswith("drifted: power is off, since ")
 
 
-def test_rule_56_adopt_ends_a_drift(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock)
+def test_rule_56_adopt_ends_a_drift(scene_of: Scenes) -> None:
+    scene = scene_of()
     scene.see(n1=OFF, n2=ON)
     scene.commit(profile="other")
-    store.wishes.adopt(SITE, ["n1"], "ann")
-    assert shown(store) == {"n1": "success", "n2": "pending"}
+    scene.store.wishes.adopt(SITE, ["n1"], "ann")
+    assert shown(scene.store) == {"n1": "success", "n2": "pending"}
 
 
 def repaired(scene: Scene, revision: int, *, good: bool) -> None:
@@ -91,17 +95,15 @@ def repaired(scene: Scene, revision: int, *, good: bool) -> None:
     carry_out(scene.store, begun.action_id, begun.nodes, digests, () if good else begun.nodes, repairs=True)
 
 
-def test_rule_56_a_repair_brings_a_node_back_to_the_revision_that_it_was_done_for(
-    store: SiteStore, clock: FakeClock
-) -> None:
-    scene = Scene(store, clock, repair="redeploy")
+def test_rule_56_a_repair_brings_a_node_back_to_the_revision_that_it_was_done_for(scene_of: Scenes) -> None:
+    scene = scene_of(repair="redeploy")
     scene.see(n1=READY, n2=ON)
     scene.commit(profile="other")
     assert scene.look() == [(("n1",), False)]
     assert scene.start.revisions == [1]
     repaired(scene, 1, good=True)
     assert scene.look() == []
-    (n1, n2) = site_nodes(store, SITE)["nodes"]
+    (n1, n2) = site_nodes(scene.store, SITE)["nodes"]
     assert (n1["done_revision"], n1["done_version"], n1["wanted_version"]) == (1, 1, 2)
     assert (
         (n1["status"], n1["message"])
@@ -112,21 +114,21 @@ def test_rule_56_a_repair_brings_a_node_back_to_the_revision_that_it_was_done_fo
         )
     )
     assert n1["fixed"].startswith("drifted: the provisioner says Ready, since ")
-    assert store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
+    assert scene.store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
     assert scene.said("n1")[0].endswith(", for revision 1")
     scene.see(n1=ON, n2=ON)
     assert scene.look() == [], "it serves, and the next update brings it to what is wanted"
-    deploy(store, "n1", "n2")
-    assert shown(store) == {"n1": "success", "n2": "success"}
-    assert store.counts.verify().differences == ()
+    deploy(scene.store, "n1", "n2")
+    assert shown(scene.store) == {"n1": "success", "n2": "success"}
+    assert scene.store.counts.verify().differences == ()
 
 
 def test_rule_56_nodes_that_were_done_for_different_revisions_are_repaired_one_after_the_other(
-    store: SiteStore, clock: FakeClock
+    scene_of: Scenes,
 ) -> None:
-    scene = Scene(store, clock, repair="on")
+    scene = scene_of(repair="on")
     scene.commit(profile="other")
-    deploy(store, "n2")
+    deploy(scene.store, "n2")
     scene.see(n1=READY, n2=READY)
     assert scene.look() == [(("n1",), False)]
     assert scene.look() == []
@@ -135,53 +137,49 @@ def test_rule_56_nodes_that_were_done_for_different_revisions_are_repaired_one_a
     assert scene.start.revisions == [1, 2]
 
 
-def test_rule_46_a_repair_for_an_older_revision_that_fails_stays_an_error_and_is_tried_again(
-    store: SiteStore, clock: FakeClock
-) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_rule_46_a_repair_for_an_older_revision_that_fails_stays_an_error_and_is_tried_again(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=ON)
     scene.commit(profile="other")
     scene.look()
     repaired(scene, 1, good=False)
     assert scene.look() == []
-    (n1, _) = site_nodes(store, SITE)["nodes"]
+    (n1, _) = site_nodes(scene.store, SITE)["nodes"]
     assert (n1["status"], n1["message"], n1["error_revision"]) == ("error", "deploy failed", 1)
-    past = node_history(store, SITE, "n1")
+    past = node_history(scene.store, SITE, "n1")
     assert past is not None
     assert past["retry"] == {"by": "repair", "is_due": False, "why_not": None}
     assert past["errors"][0]["standing"] == "shown"
-    assert store.repairs.counts() == {(SITE, RepairResult.FAILURE): 1}
-    clock.move(80)
+    assert scene.store.repairs.counts() == {(SITE, RepairResult.FAILURE): 1}
+    scene.clock.move(80)
     scene.see(n1=READY, n2=ON)
     assert scene.look() == [(("n1",), False)]
     assert scene.start.revisions == [1, 1]
 
 
-def test_rule_56_a_node_for_which_an_update_has_begun_is_the_updates(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_rule_56_a_node_for_which_an_update_has_begun_is_the_updates(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=ON)
     scene.commit(profile="other")
-    deploy(store, "n1", failed=("n1",))
-    clock.move(80)
+    deploy(scene.store, "n1", failed=("n1",))
+    scene.clock.move(80)
     scene.see(n1=READY, n2=ON)
     assert scene.look() == [(("n1",), False)]
     assert scene.start.revisions == [2]
 
 
-def test_rule_57_where_the_revision_is_not_known_a_drifted_node_is_left_to_the_next_update(
-    store: SiteStore, clock: FakeClock
-) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_rule_57_where_the_revision_is_not_known_a_drifted_node_is_left_to_the_next_update(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=ON)
-    with store._database.engine.begin() as tx:
+    with scene.store._database.engine.begin() as tx:
         tx.execute(sql("UPDATE node SET done_revision = NULL WHERE name = 'n1'"))
     scene.commit(profile="other")
     assert scene.look() == []
-    assert shown(store)["n1"] == "error"
+    assert shown(scene.store)["n1"] == "error"
 
 
-def test_rule_57_observe_says_for_which_revision(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock)
+def test_rule_57_observe_says_for_which_revision(scene_of: Scenes) -> None:
+    scene = scene_of()
     scene.see(n1=READY, n2=ON)
     scene.commit(profile="other")
     scene.look()
@@ -190,24 +188,24 @@ def test_rule_57_observe_says_for_which_revision(store: SiteStore, clock: FakeCl
     )
 
 
-def test_rule_56_a_node_of_an_older_revision_that_is_powered_on_is_repaired(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_rule_56_a_node_of_an_older_revision_that_is_powered_on_is_repaired(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.goes_dark("n1")
     scene.commit(profile="other")
     scene.look()
     assert scene.power.asked == [("n1",)]
     scene.see(n1=ON, n2=ON)
     scene.look()
-    assert store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
+    assert scene.store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
 
 
-def test_the_plan_and_the_site_name_the_same_revisions_of_a_node(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock)
-    store.wishes.touch(SITE, ["n1"], "ann")
+def test_the_plan_and_the_site_name_the_same_revisions_of_a_node(scene_of: Scenes) -> None:
+    scene = scene_of()
+    scene.store.wishes.touch(SITE, ["n1"], "ann")
     scene.commit(profile="other")
     scene.see(n1=ON, n2=ON)
-    (n1, _) = site_nodes(store, SITE)["nodes"]
-    record = next(one for one in store.nodes.of_site(SITE) if one.name == "n1")
+    (n1, _) = site_nodes(scene.store, SITE)["nodes"]
+    record = next(one for one in scene.store.nodes.of_site(SITE) if one.name == "n1")
     assert record.wanted_version != record.wanted_revision, "a touch is a version, and no revision"
     found = node_difference("n1", record.wanted_digest, record, NodeCondition.DEPLOYED)
     assert n1["message"] == "done for revision 1, wanted is revision 2"

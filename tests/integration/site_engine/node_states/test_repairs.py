@@ -22,18 +22,21 @@ from tests.integration.site_engine.node_states.drifting import (
     OFF,
     ON,
     READY,
+    Scene,
+    Scenes,
+    Starter,
     deploy,
     lists,
+    shown,
     standings,
 )
-from tests.integration.site_engine.node_states.repairing import Scene, Starter, shown
 from tests.integration.site_store.scenario import SITE, FakeClock
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
 
 
-def test_rule_57_observe_only_says_what_it_would_do_once(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock)
+def test_rule_57_observe_only_says_what_it_would_do_once(scene_of: Scenes) -> None:
+    scene = scene_of()
     scene.see(n1=READY, n2=OFF)
     assert [scene.look(), scene.look()] == [[], []]
     since = "since 2026-11-21 12:00:10 UTC"
@@ -43,137 +46,120 @@ def test_rule_57_observe_only_says_what_it_would_do_once(store: SiteStore, clock
     assert scene.said("n2") == [
         f"repair only observes: it would be destroyed and deployed anew, as it drifted: power is off, {since}"
     ]
-    assert store.repairs.counts() == {(SITE, RepairResult.OBSERVED): 2}
-    assert {status for status, _ in standings(store).values()} == {Status.ERROR}, "error stays (rule 56)"
+    assert scene.store.repairs.counts() == {(SITE, RepairResult.OBSERVED): 2}
+    assert {status for status, _ in standings(scene.store).values()} == {Status.ERROR}, "error stays (rule 56)"
 
 
-def test_rule_57_off_says_nothing(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock, repair=False)
-    scene.see(n1=READY, n2=ON)
-    assert scene.look() == []
-    assert scene.said("n1") == []
-
-
-def test_rule_56_a_wiped_node_is_repaired_once_and_has_a_warning(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_rule_56_a_wiped_node_is_repaired_once_and_has_a_warning(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=OFF)
     assert scene.look() == [(("n1",), False)], "on leaves a deployed node alone"
     assert scene.look() == [], "the repair is under way"
     scene.end(good=True)
     assert scene.look() == []
-    fixed = {one.name: one.fixed for one in store.nodes.of_site(SITE)}["n1"]
+    fixed = {one.name: one.fixed for one in scene.store.nodes.of_site(SITE)}["n1"]
     assert fixed is not None
     assert fixed.startswith("drifted: the provisioner says Ready, since")
-    assert store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
+    assert scene.store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
     scene.see(n1=ON, n2=OFF)
     assert scene.look() == []
-    assert store.counts.verify().differences == ()
+    assert scene.store.counts.verify().differences == ()
     assert scene.said("n1")[1:] == ["its repair ended: success"]
 
 
-def test_rule_57_only_redeploy_takes_a_deployed_node_down(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock, repair="redeploy")
-    scene.see(n1=OFF, n2=ON)
-    assert scene.look() == [(("n1",), True)]
-
-
 @pytest.mark.parametrize("mode", ["on", "redeploy"])
-def test_rule_57_what_a_stranger_redeployed_is_never_repaired(store: SiteStore, clock: FakeClock, mode: str) -> None:
-    scene = Scene(store, clock, repair=mode)
+def test_rule_57_what_a_stranger_redeployed_is_never_repaired(scene_of: Scenes, mode: str) -> None:
+    scene = scene_of(repair=mode)
     for one in (ALICES, ("Deployed, owned by alice", "off"), ("Failed deployment, owned by alice", "off")):
         scene.see(n1=one, n2=ON)
         assert scene.look() == []
         assert scene.power.asked == []
-    assert shown(store)["n1"] == "error"
+    assert shown(scene.store)["n1"] == "error"
 
 
-def test_a_failed_repair_waits_for_its_delay_and_is_another_attempt(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_a_failed_repair_waits_for_its_delay_and_is_another_attempt(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=ON)
     for attempt, (early, late) in enumerate([(44, 32), (89, 62)], start=1):
         assert scene.look() == [(("n1",), False)]
         scene.end(good=False)
         scene.look()
-        clock.move(early)
+        scene.clock.move(early)
         assert scene.look() == [], attempt
-        clock.move(late)
+        scene.clock.move(late)
     assert scene.look() == [(("n1",), False)]
-    assert store.repairs.counts() == {(SITE, RepairResult.FAILURE): 2}
+    assert scene.store.repairs.counts() == {(SITE, RepairResult.FAILURE): 2}
 
 
-def test_a_repair_that_is_refused_waits_too(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_a_repair_that_is_refused_waits_too(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=ON)
     scene.start.refusal = "repair is off"
     with pytest.raises(AirflowApiError):
         scene.look()
     assert scene.look() == []
     scene.start.refusal = None
-    clock.move(76)
+    scene.clock.move(76)
     assert scene.look() == [(("n1",), False)]
     assert scene.said("n1")[0] == "its repair was refused: repair is off"
 
 
-def test_a_repair_whose_answer_was_lost_is_found_by_its_own_key(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_a_repair_whose_answer_was_lost_is_found_by_its_own_key(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=ON)
     scene.start.lost = True
     assert scene.look() == [(("n1",), False)]
-    (begun,) = store.repairs.under_way(SITE)
+    (begun,) = scene.store.repairs.under_way(SITE)
     assert begun.action_id is not None
     assert scene.said("n1") == [f"is repaired by action {begun.action_id}, for revision 1"]
     assert scene.look() == []
     scene.end(good=True)
     scene.look()
-    assert store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
+    assert scene.store.repairs.counts() == {(SITE, RepairResult.SUCCESS): 1}
 
 
-def test_a_repair_of_which_nothing_is_known_is_asked_for_again_as_the_same_and_is_not_refused(
-    store: SiteStore, clock: FakeClock
-) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_a_repair_of_which_nothing_is_known_is_asked_for_again_as_the_same_and_is_not_refused(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=ON)
     scene.start.late = True
     for _ in range(2):
         with pytest.raises(AirflowApiError):
             scene.look()
-        assert [begun.action_id for begun in store.repairs.under_way(SITE)] == [None]
-    (run_id,) = [begun.run_id for begun in store.repairs.under_way(SITE)]
+        assert [begun.action_id for begun in scene.store.repairs.under_way(SITE)] == [None]
+    (run_id,) = [begun.run_id for begun in scene.store.repairs.under_way(SITE)]
     # The first request was only slow.
     scene.start.late = False
     made = scene.start(SITE, run_id, ["n1"], redeploy=False, revision=1, held=scene.lease)
     assert scene.look() == [], "it is there"
-    assert [begun.action_id for begun in store.repairs.under_way(SITE)] == [made]
-    assert store.repairs.counts() == {}
+    assert [begun.action_id for begun in scene.store.repairs.under_way(SITE)] == [made]
+    assert scene.store.repairs.counts() == {}
 
 
-def test_a_repair_that_is_refused_because_its_own_action_is_at_work_is_not_refused(
-    store: SiteStore, clock: FakeClock
-) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_a_repair_that_is_refused_because_its_own_action_is_at_work_is_not_refused(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=ON)
 
     def busy(site: str, run_id: str, nodes: Sequence[str], **more: Any) -> str:
-        Starter(store)(site, run_id, nodes, **more)
+        Starter(scene.store)(site, run_id, nodes, **more)
         raise AirflowRefused(409, "an action is on the site")
 
-    repair_site(store, SITE, Remedies(busy), lambda: scene.lease)
-    assert [begun.action_id is not None for begun in store.repairs.under_way(SITE)] == [True]
+    repair_site(scene.store, SITE, Remedies(busy), lambda: scene.lease)
+    assert [begun.action_id is not None for begun in scene.store.repairs.under_way(SITE)] == [True]
 
 
-def test_no_more_than_the_settings_allow_in_an_hour(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock, repair="on", max_repairs_per_hour=1)
+def test_no_more_than_the_settings_allow_in_an_hour(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on", max_repairs_per_hour=1)
     scene.see(n1=READY, n2=READY)
     assert scene.look() == [(("n1",), False)]
     scene.end(good=True)
     assert scene.look() == []
-    clock.move(3601)
+    scene.clock.move(3601)
     assert scene.look() == [(("n2",), False)]
 
 
-def test_one_remediation_per_drift_also_with_two_controllers(store: SiteStore, clock: FakeClock) -> None:
+def test_one_remediation_per_drift_also_with_two_controllers(scene_of: Scenes) -> None:
     """One begins, and ends before it has asked; the next one starts the same run, which is there once."""
-    scene = Scene(store, clock, repair="on")
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=ON)
     asked = []
 
@@ -181,38 +167,40 @@ def test_one_remediation_per_drift_also_with_two_controllers(store: SiteStore, c
         pass
 
     def killed(site: str, run_id: str, nodes: Sequence[str], **more: Any) -> str:
-        asked.append(Starter(store)(site, run_id, nodes, **more))
+        asked.append(Starter(scene.store)(site, run_id, nodes, **more))
         raise Killed
 
     with pytest.raises(Killed):
-        repair_site(store, SITE, Remedies(killed), lambda: scene.lease)
+        repair_site(scene.store, SITE, Remedies(killed), lambda: scene.lease)
     assert scene.look() == [], "it is there, and found by its run"
-    (begun,) = store.repairs.under_way(SITE)
+    (begun,) = scene.store.repairs.under_way(SITE)
     assert begun.action_id == asked[0]
-    (one,) = store.repairs.ailing(SITE)
-    assert not store.repairs.begin(scene.lease, SITE, "other", [replace(one, attempts=0)], redeploy=False)
+    (one,) = scene.store.repairs.ailing(SITE)
+    assert not scene.store.repairs.begin(scene.lease, SITE, "other", [replace(one, attempts=0)], redeploy=False)
 
 
-def test_rule_51_nodes_that_are_not_to_be_up_are_not_repaired(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_rule_51_nodes_that_are_not_to_be_up_are_not_repaired(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=ON)
-    store.user_states.change(SITE, ["n1"], AskedState(NodeAvailability.MAINTENANCE, "disk", force=True), "ann")
+    scene.store.user_states.change(SITE, ["n1"], AskedState(NodeAvailability.MAINTENANCE, "disk", force=True), "ann")
     assert scene.look() == []
 
 
-def test_a_switch_stops_all_repair(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_a_switch_stops_all_repair(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=ON)
-    store.repair_switches.stop(SITE, "ann", "the power is worked on")
+    scene.store.repair_switches.stop(SITE, "ann", "the power is worked on")
     assert scene.look() == []
-    switch = store.repair_switches.of_site(SITE)
+    switch = scene.store.repair_switches.of_site(SITE)
     assert switch is not None
     assert (switch.by, switch.reason) == ("ann", "the power is worked on")
-    ailing = store.repairs.ailing(SITE)
-    assert not store.repairs.begin(scene.lease, SITE, "late", ailing, redeploy=False), "also one that was just decided"
-    store.repair_switches.resume(SITE, "ann", "")
+    ailing = scene.store.repairs.ailing(SITE)
+    assert not scene.store.repairs.begin(scene.lease, SITE, "late", ailing, redeploy=False), (
+        "also one that was just decided"
+    )
+    scene.store.repair_switches.resume(SITE, "ann", "")
     assert scene.look() == [(("n1",), False)]
-    assert [one.command for one in store.wishes.audit(SITE)][:2] == ["start repair", "stop repair"]
+    assert [one.command for one in scene.store.wishes.audit(SITE)][:2] == ["start repair", "stop repair"]
 
 
 def test_one_switch_stops_the_repair_of_all_sites_also_of_one_that_comes_later(
@@ -240,31 +228,29 @@ def test_one_switch_stops_the_repair_of_all_sites_also_of_one_that_comes_later(
     assert (oldest.command, oldest.detail) == ("stop repair", "for all sites: a storm")
 
 
-def test_a_node_that_says_so_is_not_repaired(store: SiteStore, clock: FakeClock) -> None:
-    scene = Scene(store, clock, repair="on")
-    deploy(store, "n1", "n2", failed=("n1", "n2"))
-    lists(store, clock, n1=("Failed deployment", "on"), n2=("Failed deployment", "on"))
+def test_a_node_that_says_so_is_not_repaired(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
+    deploy(scene.store, "n1", "n2", failed=("n1", "n2"))
+    lists(scene.store, scene.clock, n1=("Failed deployment", "on"), n2=("Failed deployment", "on"))
     quiet = node("n2")
     quiet["metadata"]["monitor"] = False
     text = site([node("n1"), quiet], [group("g", list(NODES))], region=SITE)
     text += yaml.safe_dump(document("slipway/SiteSettings/v1", "settings", {"repair": "on"}), explicit_start=True)
-    commit_design(store, SITE, text)
-    clock.move(76)
+    commit_design(scene.store, SITE, text)
+    scene.clock.move(76)
     assert scene.look() == [(("n1",), False)]
 
 
-def test_a_repair_of_which_nothing_is_known_keeps_no_other_of_the_site_from_being_settled(
-    store: SiteStore, clock: FakeClock
-) -> None:
-    scene = Scene(store, clock, repair="on")
+def test_a_repair_of_which_nothing_is_known_keeps_no_other_of_the_site_from_being_settled(scene_of: Scenes) -> None:
+    scene = scene_of(repair="on")
     scene.see(n1=READY, n2=READY)
-    first, second = store.repairs.ailing(SITE)
-    assert store.repairs.begin(scene.lease, SITE, "a-first", [first], redeploy=False)
-    assert store.repairs.begin(scene.lease, SITE, "b-second", [second], redeploy=False)
+    first, second = scene.store.repairs.ailing(SITE)
+    assert scene.store.repairs.begin(scene.lease, SITE, "a-first", [first], redeploy=False)
+    assert scene.store.repairs.begin(scene.lease, SITE, "b-second", [second], redeploy=False)
     made = scene.start(SITE, "b-second", ["n2"], redeploy=False, revision=1, held=scene.lease)
-    store.repairs.started(scene.lease, SITE, "b-second", made)
-    store.actions.close(made, ActionState.SUCCESS, "done")
+    scene.store.repairs.started(scene.lease, SITE, "b-second", made)
+    scene.store.actions.close(made, ActionState.SUCCESS, "done")
     scene.start.late = True
     with pytest.raises(AirflowApiError):
         scene.look()
-    assert [begun.run_id for begun in store.repairs.under_way(SITE)] == ["a-first"]
+    assert [begun.run_id for begun in scene.store.repairs.under_way(SITE)] == ["a-first"]

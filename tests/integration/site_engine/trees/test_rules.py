@@ -6,8 +6,6 @@ import ast
 from datetime import datetime
 from pathlib import Path
 
-import pytest
-
 import site_engine.trees
 from site_engine.trees.status_trees import action_tree, site_tree
 from site_store import ActionState, NewPlan, OperationStatus, PlannedGroup, StepState
@@ -28,29 +26,6 @@ from tests.integration.site_engine.trees.tree_scenario import (
     tree,
 )
 from tests.integration.site_store.scenario import SITE, Scenario, outcome
-
-
-@pytest.mark.parametrize("word", ["success", "processing", "pending", "error", "never heard of"])
-@pytest.mark.parametrize("alive", [True, False])
-def test_rule_27_what_a_stored_word_shows(site: Scenario, word: str, alive: bool) -> None:
-    action = site.running({"one": ["n1"]})
-    owned(site, action)
-    site.open(action, "one")
-    for owner in (AIRFLOW, PROVISIONER):
-        site.store.owners.check_in(owner, 30)
-    change(site, task, task.c.action_id == action.id, status=word)
-    site.clock.move(0 if alive else 31)
-    shown = group(tree(site, action), "one")["children"][1]["children"][0]["status"]
-    # An owner that has nothing left to do is not missed (rule 30).
-    missed = "unresponsive" if word in ("processing", "pending") else word
-    known = word if alive else missed
-    if word == "pending":
-        # Its deploy waits for its prepare: the provisioner is not at it yet.
-        known = "pending"
-    assert shown == ("undefined" if word == "never heard of" else known)
-    for owner in (AIRFLOW, PROVISIONER):
-        site.store.owners.check_in(owner, 30)
-    assert group(tree(site, action), "one")["children"][1]["children"][0]["status"] != "unresponsive"
 
 
 def test_rule_27_done_in_another_version_is_pending_and_with_a_dead_owner_unresponsive(site: Scenario) -> None:
