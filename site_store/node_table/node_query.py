@@ -6,13 +6,14 @@ In order they are ranges of indexes, one after the other.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Integer,
-    Row,
     Select,
     String,
     and_,
@@ -120,6 +121,12 @@ def _stands(site: str, status: str, *, narrowed: bool) -> ColumnElement[bool]:
     return and_(standing.in_(_OWING), gone) if status == Status.UNRESPONSIVE else and_(standing == status, ~gone)
 
 
+def is_in_group(site: str, group: str) -> ColumnElement[bool]:
+    """Whether a node is in this group of the committed strategy."""
+    members = site_group_node.c
+    return node.c.name.in_(select(members.node).where(members.site == site, members.group_name == group))
+
+
 def filtered(site: str, query: NodeQuery) -> Select[Any]:
     """Select the nodes that a query means, in no order."""
     found = select(node.c.name).where(node.c.site == site)
@@ -136,13 +143,7 @@ def filtered(site: str, query: NodeQuery) -> Select[Any]:
     elif query.group == SitePart.TO_BE_REMOVED:
         found = found.where(node.c.wanted_digest.is_(None))
     elif query.group is not None:
-        found = found.where(
-            node.c.name.in_(
-                select(site_group_node.c.node).where(
-                    site_group_node.c.site == site, site_group_node.c.group_name == query.group
-                )
-            )
-        )
+        found = found.where(is_in_group(site, query.group))
     narrowed = query.group is not None
     for name, value in wanted:
         if name == "standing":
@@ -166,73 +167,92 @@ SORTED_BY = (*NODE_COLUMNS, GROUP)
 """What nodes can be sorted by."""
 
 
-def first_keys(found: Select[Any], query: NodeQuery, most: int) -> Select[Any]:
-    """Select `site`, `name` and `sorted_by` of the first nodes behind the place that the query names, in order.
+def first_of(parts: Sequence[Select[Any]], most: int) -> Select[Any]:
+    """Select the first rows of parts that follow one another, each in its order; so many at most."""
+    limited = [part.limit(most) for part in parts]
+    if len(limited) == 1:
+        return limited[0]
+    # A part is looked at only where those before it have too few.
+    return select(*union_all(*(select(*part.subquery().c) for part in limited)).subquery().c).limit(most)
+
+
+def in_order(
+    found: Select[Any], columns: Sequence[ColumnElement[Any]], *, descending: bool, behind: Sequence[Any] | None = None
+) -> Select[Any]:
+    """Return a selection in an order, behind a place in it; rows without a value come last, or first if descending.
+
+    Parameters
+    ----------
+    columns : what is sorted by, the name at last.
+    behind : the value of each of them at the place; None: from the beginning.
+    """
+    if behind is not None:
+        this = tuple_(*columns)
+        that = tuple_(*(literal(value, column.type) for value, column in zip(behind, columns, strict=True)))
+        found = found.where(this < that if descending else this > that)
+    *values, name = columns
+    if descending:
+        return found.order_by(*(column.desc().nulls_first() for column in values), name.desc())
+    return found.order_by(*(column.asc().nulls_last() for column in values), name)
+
+
+def place_behind(value: Any, name: str) -> str:
+    """Return where the page behind this node begins, which has this value in the column that is sorted by."""
+    return json.dumps([value.isoformat() if isinstance(value, datetime) else value, name])
+
+
+def place_in(after: str, read: Callable[[Any], Any]) -> tuple[Any, str]:
+    """Return the value and the name that `after` was made of. Raises `ValueRefused`: no page of a table said it.
+
+    Parameters
+    ----------
+    read : returns the value as its column has it. Raises `TypeError` or `ValueError`: that has no such value.
+    """
+    try:
+        value, name = read_json(after)
+        if not isinstance(name, str):
+            raise TypeError("no node has such a place")
+        for text in (name, value) if isinstance(value, str) else (name,):
+            require_text("the place", text)
+        return read(value), name
+    except (TypeError, ValueError, ValueRefused) as error:
+        raise ValueRefused(f"{after!r} is not from a page of this table: leave it out to begin anew") from error
+
+
+def ranges_of(found: Select[Any], query: NodeQuery) -> list[Select[Any]]:
+    """Return what selects `site`, `name` and `sorted_by` of nodes behind the place that the query names, in order.
 
     Parameters
     ----------
     found : selects the nodes that the query means.
-    most : how many.
 
     Raises
     ------
     ValueRefused : `after` of the query is not from a page of it.
     """
-    parts = [part.limit(most) for part in _ranges(found, query)]
-    if len(parts) == 1:
-        return parts[0]
-    # A part is looked at only where those before it have too few.
-    return select(*union_all(*(select(*part.subquery().c) for part in parts)).subquery().c).limit(most)
-
-
-def in_order(found: Select[Any], query: NodeQuery, *columns: ColumnElement[Any]) -> Select[Any]:
-    """Return a selection in the order of a query; nodes without a value come last, or first where it is descending.
-
-    Parameters
-    ----------
-    columns : what is sorted by, the name at last.
-    """
-    *values, name = columns
-    if query.descending:
-        return found.order_by(*(column.desc().nulls_first() for column in values), name.desc())
-    return found.order_by(*(column.asc().nulls_last() for column in values), name)
-
-
-def place_behind(last: Row[*tuple[Any, ...]], query: NodeQuery) -> str:
-    """Return where the page behind this node begins."""
-    value = None if query.sort == "node" else last.sorted_by
-    place: str = json.dumps([value.isoformat() if isinstance(value, datetime) else value, last.name])
-    return place
-
-
-def _ranges(found: Select[Any], query: NodeQuery) -> list[Select[Any]]:
-    place = None if query.after is None else _place(query)
+    column, name = NODE_COLUMNS.get(query.sort, site_group_node.c.group_name), node.c.name
+    place = None if query.after is None else place_in(query.after, partial(_value, column.type))
+    ordered = partial(in_order, descending=query.descending)
     if query.sort == "node":
         keys = found.with_only_columns(node.c.site, node.c.name, null().label("sorted_by"))
-        if place is not None:
-            keys = keys.where(_behind(query, node.c.name, place[1]))
-        return [in_order(keys, query, node.c.name)]
-    column, name = _column(query), node.c.name
+        return [ordered(keys, (name,), behind=None if place is None else place[1:])]
     if query.sort == GROUP:
         # The index on members leads to them in their order.
-        column, name = site_group_node.c.group_name, site_group_node.c.node
+        name = site_group_node.c.node
         valued, others = _by_group(found)
     else:
         keys = found.with_only_columns(node.c.site, node.c.name, column.label("sorted_by"))
         if place is None and query.sort != "error":
-            return [in_order(keys, query, column, name)]
+            return [ordered(keys, (column, name))]
         # Nodes with an error are few, and have an index of their own.
         valued, others = keys.where(column.is_not(None)), keys.where(column.is_(None))
-    valued, others = in_order(valued, query, column, name), in_order(others, query, node.c.name)
-    if place is None:
-        return [others, valued] if query.descending else [valued, others]
-    value, after = place
-    if value is None:
-        rest = others.where(_behind(query, node.c.name, after))
-        return [rest, valued] if query.descending else [rest]
-    this, that = tuple_(column, name), tuple_(literal(value, column.type), literal(after))
-    rest = valued.where(_behind(query, this, that))
-    return [rest] if query.descending else [rest, others]
+    without = ordered(others, (node.c.name,), behind=place[1:] if place is not None and place[0] is None else None)
+    if place is not None and place[0] is None:
+        return [without, ordered(valued, (column, name))] if query.descending else [without]
+    rest = ordered(valued, (column, name), behind=place)
+    if query.descending:
+        return [rest] if place is not None else [without, rest]
+    return [rest, without]
 
 
 def _by_group(found: Select[Any]) -> tuple[Select[Any], Select[Any]]:
@@ -255,37 +275,17 @@ def _by_group(found: Select[Any]) -> tuple[Select[Any], Select[Any]]:
     return valued, others.with_only_columns(node.c.site, node.c.name, cast(null(), String).label("sorted_by"))
 
 
-def _behind(query: NodeQuery, this: Any, that: Any) -> ColumnElement[bool]:
-    behind: ColumnElement[bool] = this < that if query.descending else this > that
-    return behind
-
-
-def _column(query: NodeQuery) -> ColumnElement[Any]:
-    column: ColumnElement[Any] = NODE_COLUMNS.get(query.sort, site_group_node.c.group_name)
-    return column
-
-
-def _place(query: NodeQuery) -> tuple[Any, str]:
-    """Return the value and the name that `after` was made of."""
-    try:
-        value, name = read_json(query.after or "")
-        kind = _column(query).type
-        number = isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_NUMBER
-        if not isinstance(name, str) or not (
-            value is None or (number if isinstance(kind, Integer) else _is_text(value))
-        ):
-            raise ValueError("no node has such a place")
-        require_text("the place", name)
-        if isinstance(kind, UtcDateTime) and value is not None:
-            value = datetime.fromisoformat(value)
-            if value.tzinfo is None:
-                raise ValueError("a time without its zone")
-    except (TypeError, ValueError, ValueRefused) as error:
-        raise ValueRefused(f"{query.after!r} is not from a page of this table: leave it out to begin anew") from error
-    return value, name
-
-
-def _is_text(value: Any) -> bool:
-    if isinstance(value, str):
-        require_text("the place", value)
-    return isinstance(value, str)
+def _value(kind: Any, value: Any) -> Any:
+    """Return a value of a place as a column of this type has it."""
+    if value is None:
+        return None
+    wanted = int if isinstance(kind, Integer) else str
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise TypeError("no node has such a place")
+    if isinstance(value, int) and abs(value) > LARGEST_NUMBER:
+        raise ValueError("no number of a node is as large")
+    if isinstance(kind, UtcDateTime):
+        value = datetime.fromisoformat(str(value))
+        if value.tzinfo is None:
+            raise ValueError("a time without its zone")
+    return value

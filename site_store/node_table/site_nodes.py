@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Integer, Row, Select, and_, bindparam, func, null, select
 
 from site_store.node_table.node_facts import NodePage, NodePastFacts, NodeQuery, NodeStates
 from site_store.node_table.node_past import groups_in, groups_of_node, read_past
-from site_store.node_table.node_query import SORTED_BY, filtered, first_keys, in_order, place_behind, require_sound
+from site_store.node_table.node_query import (
+    SORTED_BY,
+    filtered,
+    first_of,
+    in_order,
+    place_behind,
+    ranges_of,
+    require_sound,
+)
 from site_store.nodes.nodes import node_row, read_versions
 from site_store.sql.database import Repository
 from site_store.sql.errors import ValueRefused
@@ -77,7 +85,7 @@ class SiteNodes(Repository):
                 read_at=now,
                 nodes=[node_row(row, groups_in(row.groups)) for row in rows[:limit]],
                 total=int(about.total),
-                after=place_behind(rows[limit - 1], query) if len(rows) > limit else None,
+                after=place_behind(rows[limit - 1].sorted_by, rows[limit - 1].name) if len(rows) > limit else None,
                 owners=owners,
                 default_owner=about.default_owner or "",
                 dag_id=about.dag_id,
@@ -132,8 +140,10 @@ def _facts(site: str, query: NodeQuery) -> Select[Any]:
     """Select the nodes of a page, with their groups."""
     found = filtered(site, query)
     counted = _is_counted(query)
-    keys = first_keys(found, query, max(query.limit, MOST_COUNTED) + 1 if counted else query.limit + 1).cte("keys")
-    page = in_order(select(*keys.c), query, keys.c.sorted_by, keys.c.name).limit(query.limit + 1).subquery()
+    most = max(query.limit, MOST_COUNTED) if counted else query.limit
+    keys = first_of(ranges_of(found, query), most + 1).cte("keys")
+    ordered = partial(in_order, descending=query.descending)
+    page = ordered(select(*keys.c), (keys.c.sorted_by, keys.c.name)).limit(query.limit + 1).subquery()
     same = and_(page.c.site == node.c.site, page.c.name == node.c.name)
     number = select(func.count()).select_from(keys).scalar_subquery() if counted else null()
     columns = (*node.c, page.c.sorted_by, groups_of_node(), number.label("total"))
@@ -145,7 +155,7 @@ def _facts(site: str, query: NodeQuery) -> Select[Any]:
         joined = joined.outerjoin(user_state, and_(*is_set, is_not_up(clock())))
         published = (node_view.c.state.label("published"), node_view.c.reason.label("published_why"))
         columns = (*columns, *published, user_state.c.state.label("user"), user_state.c.reason.label("user_why"))
-    return in_order(select(*columns).select_from(joined), query, page.c.sorted_by, node.c.name)
+    return ordered(select(*columns).select_from(joined), (page.c.sorted_by, node.c.name))
 
 
 def _states(row: Row[*tuple[Any, ...]]) -> NodeStates:

@@ -17,7 +17,6 @@ from site_store.status.events import EventKind
 from site_store.status.status_records import SitePart
 from site_store.tables import event, node, node_view, status_count, user_state
 from strategy_lib.node_states.generated import NodeAvailability
-from strategy_lib.parsing.bounded_json import read_json
 from strategy_lib.status.words import Status
 
 STATE_COLUMNS: Final = ("node", "state", "reported", "user", "rack", "crashes", "since")
@@ -70,22 +69,13 @@ def require_sound(query: StateQuery) -> None:
             raise ValueRefused(f"crashes must be a number, such as 3, and not {value[:40]!r}")
 
 
-def place_of(query: StateQuery) -> tuple[Any, str] | None:
-    """Return the value and the name that `after` was made of."""
-    if query.after is None:
-        return None
-    try:
-        value, name = read_json(query.after)
-        kind = str if query.sort in ("node", "rack") else (int, float)
-        if not isinstance(name, str) or not isinstance(value, kind) or isinstance(value, bool):
-            raise TypeError("no node has such a place")
-        for text in (name, value) if isinstance(value, str) else (name,):
-            require_text("the place", text)
-        if isinstance(value, int | float) and not abs(value) <= _LARGEST:
-            raise ValueError("no number of a node is as large")
-    except (TypeError, ValueError, ValueRefused) as error:
-        raise ValueRefused(f"{query.after!r} is not from a page of this table: leave it out to begin anew") from error
-    return value, name
+def value_of(sort: str, value: Any) -> Any:
+    """Return a value of a place in this order. Raises `TypeError` or `ValueError`: there is no such value."""
+    if not isinstance(value, str if sort in ("node", "rack") else (int, float)) or isinstance(value, bool):
+        raise TypeError("no node has such a place")
+    if isinstance(value, int | float) and not abs(value) <= _LARGEST:
+        raise ValueError("no number of a node is as large")
+    return value
 
 
 _A = NodeAvailability

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import (
-    CTE,
     ColumnElement,
     Connection,
     Select,
@@ -20,27 +19,26 @@ from sqlalchemy import (
     null,
     or_,
     select,
-    tuple_,
-    union_all,
 )
 
+from site_store.node_table.node_query import first_of, in_order, is_in_group, place_behind, place_in
 from site_store.node_table.state_query import (
     UNSEEN,
     NodeStateRow,
     StateQuery,
     StateTotals,
     is_there,
-    place_of,
     read_totals,
     require_sound,
     state_columns,
     state_row,
     user_now,
+    value_of,
     with_states,
 )
 from site_store.sql.database import Repository
 from site_store.sql.postgresql import among
-from site_store.tables import node, node_view, site_group_node, user_state
+from site_store.tables import node, node_view, user_state
 from strategy_lib.node_states.generated import NodeAvailability
 
 _A = NodeAvailability
@@ -75,7 +73,7 @@ class StateTable(Repository):
         of this query.
         """
         require_sound(query)
-        place = place_of(query)
+        place = None if query.after is None else place_in(query.after, partial(value_of, query.sort))
         limit = max(1, min(query.limit, _MOST_ROWS))
 
         def work(tx: Connection) -> StatePage:
@@ -84,7 +82,7 @@ class StateTable(Repository):
             rows = tx.execute(table.page(place, limit + 1)).all()
             total = totals.nodes if table.is_whole else rows[0].total if rows else 0
             last = rows[limit - 1] if len(rows) > limit else None
-            after = None if last is None else json.dumps([last.sorted_by, last.name])
+            after = None if last is None else place_behind(last.sorted_by, last.name)
             found = [state_row(row[:-2]).taken_down(query.taken_down) for row in rows[:limit]]
             return StatePage(found, total, after, totals.counts)
 
@@ -127,28 +125,13 @@ class _Table:
 
     def page(self, place: tuple[Any, str] | None, limit: int) -> Select[Any]:
         """Select so many nodes behind this place in their order, and in the last column how many the query means."""
-        keys = self._keys(place, limit)
+        parts = self._ranges(place) or [self._rows().where(false())]
+        keys = first_of(parts, limit).cte("keys")
         joined = with_states(keys.join(node, and_(node.c.site == self._site, node.c.name == keys.c.name)))
         counted = self._rows().with_only_columns(node.c.name).limit(MOST_COUNTED + 1).subquery()
         total = null() if self.is_whole else select(func.count()).select_from(counted).scalar_subquery()
         found = select(*state_columns(), keys.c.sorted_by, total.label("total")).select_from(joined)
-        return found.order_by(*self._directed(keys.c.sorted_by, keys.c.name))
-
-    def _keys(self, place: tuple[Any, str] | None, limit: int) -> CTE:
-        """Select names and what they are sorted by: of each range what those before it leave of the page."""
-        parts: list[CTE] = []
-        for number, one in enumerate(self._ranges(place)):
-            rows = one.limit(limit)
-            if parts:
-                # With no room left nothing of a range is looked at.
-                taken = (select(func.count()).select_from(part).scalar_subquery() for part in parts)
-                rows = select(*rows.subquery().c).limit(select(limit - sum(taken, literal(0))).scalar_subquery())
-            parts.append(rows.cte(f"range_{number}"))
-        if not parts:
-            return self._rows().where(false()).cte("range_none")
-        if len(parts) == 1:
-            return parts[0]
-        return union_all(*(select(*part.c) for part in parts)).cte("ranges")
+        return self._in_order(found, keys.c.sorted_by, keys.c.name)
 
     def _rows(self) -> Select[Any]:
         """Select the names of the nodes that the query means, in no order."""
@@ -162,9 +145,9 @@ class _Table:
         """
         rows, sort = self._rows(), self._query.sort
         if sort == "node":
-            return [self._in_order(rows, None if place is None else place[1:], node.c.name)]
+            return [self._in_order(rows, node.c.name, behind=None if place is None else place[1:])]
         if not self._has_index:
-            return [self._in_order(rows, place, self._sorted_by, node.c.name)]
+            return [self._in_order(rows, self._sorted_by, node.c.name, behind=place)]
         least, parts = self._parts()
         found = []
         for value, condition, *columns in reversed(parts) if self._query.descending else parts:
@@ -175,11 +158,11 @@ class _Table:
                 if behind is not None:
                     found += self._behind(rows, part, behind, *columns)
                 elif place is None or not self._query.descending:
-                    found.append(self._in_order(part, None, *columns))
+                    found.append(self._in_order(part, *columns))
             elif place is None or (value < place[0] if self._query.descending else value > place[0]):
-                found.append(self._in_order(part, None, *columns))
+                found.append(self._in_order(part, *columns))
             elif value == place[0]:
-                found.append(self._in_order(part, place[1:], *columns))
+                found.append(self._in_order(part, *columns, behind=place[1:]))
         return found
 
     def _parts(self) -> tuple[Any, list[tuple[Any, ColumnElement[bool], *tuple[ColumnElement[Any], ...]]]]:
@@ -219,18 +202,13 @@ class _Table:
     ) -> list[Select[Any]]:
         """Return what selects those of a part that are behind a place: of the same value, and then of other ones."""
         other = column < place[0] if self._query.descending else column > place[0]
-        same = self._in_order(rows.where(column == place[0]), place[1:], *name)
-        return [same, self._in_order(part.where(other), None, column, *name)]
+        same = self._in_order(rows.where(column == place[0]), *name, behind=place[1:])
+        return [same, self._in_order(part.where(other), column, *name)]
 
-    def _in_order(self, rows: Select[Any], place: tuple[Any, ...] | None, *columns: ColumnElement[Any]) -> Select[Any]:
-        """Return a selection in the order of these columns, behind a place in it."""
-        if place is not None:
-            this, that = tuple_(*columns), tuple_(*(literal(value) for value in place))
-            rows = rows.where(this < that if self._query.descending else this > that)
-        return rows.order_by(*self._directed(*columns))
-
-    def _directed(self, *columns: ColumnElement[Any]) -> list[ColumnElement[Any]]:
-        return [column.desc() if self._query.descending else column.asc() for column in columns]
+    def _in_order(
+        self, rows: Select[Any], *columns: ColumnElement[Any], behind: tuple[Any, ...] | None = None
+    ) -> Select[Any]:
+        return in_order(rows, columns, descending=self._query.descending, behind=behind)
 
     def _conditions(self) -> list[ColumnElement[bool]]:
         query = self._query
@@ -238,10 +216,7 @@ class _Table:
         if query.text:
             found.append(_contains(node.c.name, query.text))
         if query.group is not None:
-            members = select(site_group_node.c.node).where(
-                site_group_node.c.site == self._site, site_group_node.c.group_name == query.group
-            )
-            found.append(node.c.name.in_(members))
+            found.append(is_in_group(self._site, query.group))
         for name, value in query.columns.items():
             if name in ("state", "reported", "user"):
                 is_set = user_state.c.state if value != _A.UP else user_now
