@@ -79,16 +79,6 @@ def parent_of(module: str, place: Path) -> subprocess.Popen[str]:
     )
 
 
-def test_a_tied_process_ends_with_its_parent(tmp_path: Path) -> None:
-    (tmp_path / "sleeper.py").write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
-    with parent_of("sleeper", tmp_path) as process:
-        assert process.stdout is not None
-        child = int(process.stdout.readline())
-        assert members({child}) == [child]
-        process.kill()
-        assert wait_until(lambda: members({child}) == [])
-
-
 FORKING = """
 import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import sqlite3
 import threading
 import time
@@ -37,6 +38,16 @@ def test_a_simulator_that_cannot_start_says_why(tmp_path: Path) -> None:
         pytest.raises(SlipwayCliError, match="nonsense"),
     ):
         simulated.wait_ready()
+
+
+def test_a_busy_port_is_reported_by_name_before_anything_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setenv("SLIPWAY_SIMULATOR_PORT", str(port))
+        with pytest.raises(SlipwayCliError, match=rf"port {port} \(the simulated Drydock, SLIPWAY_SIMULATOR_PORT"):
+            SimulatedProvisioner(settings(tmp_path), "simulator", 100)
 
 
 def test_the_demos_simulator_listens_on_loopback_only(tmp_path: Path) -> None:

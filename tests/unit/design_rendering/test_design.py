@@ -15,6 +15,7 @@ from design_rendering import (
     render,
     rendered_documents,
 )
+from design_rendering.validation import validate
 from strategy_lib.errors import StrategyError, StrategyLibError
 from strategy_lib.selectors import resolve
 from strategy_lib.simulation import rehearse
@@ -215,6 +216,7 @@ def test_whole_document_sets_render_as_they_are(
     again = load_documents(text)
     assert [one.data for one in again] == [one.document.data for one in made.documents]
     assert not any(one.warnings for one in again)
+    assert [problem for problem in validate(read) if problem.level == "error"] == []
     design = read_design(again)
     assert {group: len(nodes) for group, nodes in resolve(design.strategy, design.nodes).items()} == members
 
@@ -308,7 +310,9 @@ def test_a_site_as_the_public_ones_are_laid_out() -> None:
     ],
 )
 def test_real_site(name: str, members: dict[str, set[str]], warnings: list[str]) -> None:
-    design = read_design(load_documents((SITES / f"{name}.yaml").read_bytes(), f"{name}.yaml"))
+    read = load_documents((SITES / f"{name}.yaml").read_bytes(), f"{name}.yaml")
+    assert [problem for problem in validate(read) if problem.level == "error"] == []
+    design = read_design(read)
     assert design.configuration.deployment_strategy == "deployment-strategy"
     assert design.configuration.join_wait == 0
     assert resolve(design.strategy, design.nodes) == members

@@ -251,17 +251,12 @@ def test_keys_that_nothing_is_known_of_are_refused_by_name() -> None:
         ({"replacement": "yes"}, ".replacement"),
         ({"labels": ["a"]}, ".labels"),
         ({"substitutions": {}}, ".substitutions"),
+        ({"layeringDefinition": "site"}, ".layeringDefinition"),
     ],
 )
 def test_wrong_types(metadata: dict[str, Any], path: str) -> None:
     made = layered("c", metadata.pop("layer", "site"), {}, **metadata)
     assert only_problem(made).startswith(f"$.metadata{path}: must be ")
-
-
-def test_a_layering_definition_of_another_type() -> None:
-    made = layered("c", "site", {})
-    made["metadata"]["layeringDefinition"] = "site"
-    assert only_problem(made).startswith("$.metadata.layeringDefinition: must be a mapping such as {layer: site}")
 
 
 def test_policies_that_cannot_be_used() -> None:

@@ -56,7 +56,6 @@ data:
     depends_on: [first]
     selectors: [{node_names: [], node_labels: ['region: eu', 'role: compute'], node_tags: [], rack_names: [r2]}]
 """
-OF_DRYDOCK = "---\nschema: drydock/BaremetalNode/v1\nmetadata: {name: d1}\ndata: {}\n"
 
 
 def documents(text: str = SITE) -> list[Document]:
@@ -213,8 +212,3 @@ def test_it_is_said_also_where_the_documents_cannot_be_rendered() -> None:
     broken = "---\nschema: a/B/v1\nmetadata: {name: b, substitutions: 7}\ndata: {}\n"
     found = said("schema: slipway/NodeSet/v1\nmetadata: {name: s}\ndata: {image: 7}\n" + broken)
     assert [problem for problem in found if "$.data.image" in problem]
-
-
-def test_a_kind_that_is_nearly_known_is_named() -> None:
-    warning = said(SITE + "---\nschema: slipway/NodeSets/v1\nmetadata: {name: s}\ndata: {}\n", level="warning")[-1]
-    assert "'slipway/NodeSets/v1' is no known kind. Did you mean slipway/NodeSet/v1" in warning

@@ -111,45 +111,6 @@ def test_a_node_needs_nothing_but_its_name() -> None:
     assert site_provisioner(load_documents(SITE)) == "maas"
 
 
-def test_layers_and_substitutions_work_as_on_all_documents() -> None:
-    text = """\
-schema: slipway/NodeSet/v1
-metadata: {name: base, labels: {set: base}, layeringDefinition: {layer: global, abstract: true}}
-data: {image: ubuntu/jammy, labels: {a: '1'}}
----
-schema: slipway/NodeSet/v1
-metadata:
-  name: compute
-  layeringDefinition:
-    {layer: site, parentSelector: {set: base}, actions: [{method: merge, path: .}]}
-  substitutions:
-  - {src: {schema: pegleg/SoftwareVersions/v1, name: versions, path: .image}, dest: {path: .image}}
-data: {labels: {b: '2'}}
----
-schema: pegleg/SoftwareVersions/v1
-metadata: {name: versions, layeringDefinition: {layer: global}}
-data: {image: ubuntu/noble}
----
-schema: deckhand/Passphrase/v1
-metadata: {name: root, storagePolicy: encrypted}
-data: hunter2
----
-schema: slipway/UserData/v1
-metadata:
-  name: first-boot
-  substitutions:
-  - src: {schema: deckhand/Passphrase/v1, name: root, path: .}
-    dest: {path: .content, pattern: ROOT_PASSWORD}
-data: {content: 'password: ROOT_PASSWORD'}
----
-schema: slipway/Node/v1
-metadata: {name: n1}
-data: {sets: [compute], user_data: first-boot}
-"""
-    node = nodes_of(text)["n1"]
-    assert (node.image, node.labels, node.user_data) == ("ubuntu/noble", {"a": "1", "b": "2"}, "password: hunter2")
-
-
 def test_user_data_is_a_secret_whatever_its_storage_policy_says() -> None:
     documents = load_documents(SITE)
     assert [document.name for document in documents if is_secret(document)] == ["base"]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import responses
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
 from slipway_cli.main import main
@@ -15,6 +16,12 @@ EXAMPLE = ROOT / "slipway_cli" / "data" / "example_site.yaml"
 
 Slipway = Callable[..., Result]
 Write = Callable[[str, str], Path]
+
+
+def offered(*words: str) -> list[str]:
+    """Return what a shell is offered for the last of these words."""
+    shell = ShellComplete(main, {}, "slipway", "_SLIPWAY_COMPLETE")
+    return [str(item.value) for item in shell.get_completions(list(words[:-1]), words[-1])]
 
 
 @pytest.fixture(name="slipway")

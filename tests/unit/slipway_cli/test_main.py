@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 import pytest
-from click.shell_completion import BashComplete, ShellComplete
+from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
 from provisioner_client.finite_range import FiniteRange
 from slipway_cli.__main__ import run
 from slipway_cli.main import COMMANDS, LazyCommand, LazyGroup, main
-from tests.unit.slipway_cli.conftest import Slipway
+from tests.unit.slipway_cli.conftest import Slipway, offered
 
 
 def test_help_names_every_command_and_the_exit_status(slipway: Slipway) -> None:
@@ -147,12 +147,6 @@ def test_a_file_without_usable_documents_fails_with_a_sentence(slipway: Slipway,
     assert "error" in result.output
 
 
-def completed(*words: str) -> list[str]:
-    *before, incomplete = words
-    shell = ShellComplete(main, {}, "slipway", "_SLIPWAY_COMPLETE")
-    return [item.value for item in shell.get_completions(before, incomplete)]
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell(slipway: Slipway, shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # It asks the machine's bash for its version.
@@ -164,9 +158,9 @@ def test_the_script_of_a_shell(slipway: Slipway, shell: str, monkeypatch: pytest
 
 def test_commands_complete_without_being_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LazyCommand, "load", lambda self, name: pytest.fail(f"{name} was loaded"))
-    assert completed("") == list(COMMANDS)
-    assert completed("de") == ["delete", "describe", "demo"]
-    assert "--site" in completed("--")
+    assert offered("") == list(COMMANDS)
+    assert offered("de") == ["delete", "describe", "demo"]
+    assert "--site" in offered("--")
 
 
 @pytest.mark.parametrize(
@@ -183,7 +177,7 @@ def test_commands_complete_without_being_imported(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_kinds_versions_and_topics_complete(words: tuple[str, ...], expected: list[str]) -> None:
-    assert completed(*words) == expected
+    assert offered(*words) == expected
 
 
 TOPICS = {"configdocs": "create configdocs", "actions": "create action", "logs": "logs", "servers": "profile add"}

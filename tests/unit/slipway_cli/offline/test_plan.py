@@ -150,16 +150,6 @@ class TestWhichStrategy:
         text = "---\n".join([STRATEGY % "one", STRATEGY % "two"]) + CONFIGURATION % "two"
         assert _plan(slipway("plan", write("s.yaml", text), "-o", "json"))["strategy"] == "two"
 
-    def test_rule_22_a_configuration_that_names_none_means_the_default(self, slipway: Slipway, write: Write) -> None:
-        configuration = CONFIGURATION.replace("deployment_strategy: %s", "deploy_timeout: 60")
-        data = _plan(slipway("plan", write("s.yaml", STRATEGY % "one" + configuration), "-o", "json"))
-        assert (data["strategy"], data["order"]) == ("default", ["default"])
-        usual = write("usual.yaml", STRATEGY % "deployment-strategy" + configuration)
-        assert _plan(slipway("plan", usual, "-o", "json"))["strategy"] == "deployment-strategy"
-
-    def test_rule_22_nodes_alone_mean_the_default(self, slipway: Slipway, write: Write) -> None:
-        assert _plan(slipway("plan", write("s.yaml", NODE), "-o", "json"))["order"] == ["default"]
-
     def test_the_usual_name_wins_in_a_draft(self, slipway: Slipway, write: Write) -> None:
         text = "---\n".join([STRATEGY % "one", STRATEGY % "deployment-strategy"])
         assert _plan(slipway("plan", write("s.yaml", text), "-o", "json"))["strategy"] == "deployment-strategy"

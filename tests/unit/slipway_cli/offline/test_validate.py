@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.conftest import ROOT
 from tests.unit.slipway_cli.conftest import Slipway, Write
 
 BROKEN = """\
@@ -130,6 +129,7 @@ def test_a_configuration_by_itself_may_name_a_strategy_in_another_file(slipway: 
     ("schema", "near"),
     [
         ("drydock/BaremetalNode/v2", "drydock/BaremetalNode/v1"),
+        ("slipway/NodeSets/v1", "slipway/NodeSet/v1"),
         ("shipyard/DeploymentStrategi/v1", "shipyard/DeploymentStrategy/v1"),
         ("shipyard/DeploymentConfiguration/v1.0", "shipyard/DeploymentConfiguration/v1"),
         ("drydock/Rack/v1", None),
@@ -169,26 +169,6 @@ def test_files_with_nothing_to_check_are_not_called_good_silently(slipway: Slipw
 def test_control_characters_in_a_document_do_not_reach_the_terminal(slipway: Slipway, write: Write) -> None:
     path = write("evil.yaml", BROKEN.replace("name: b", 'name: "b\\e[31m\\a"'))
     assert not {"\x1b", "\a"} & set(slipway("validate", path).stdout)
-
-
-@pytest.mark.parametrize(
-    ("name", "warnings"),
-    [
-        ("seaworthy", None),
-        ("airsloop", None),
-        ("full/airship-seaworthy-v18.11.01", ["the key 'volume_group' is already there"] * 2),
-        ("full/airsloop-v1.9", ["group 'masters' matches no node"]),
-    ],
-)
-def test_the_public_airship_sites_are_valid(slipway: Slipway, name: str, warnings: list[str] | None) -> None:
-    site = ROOT.parent / "shared" / "sites" / f"{name}.yaml"
-    if not site.exists():
-        pytest.skip("../shared is absent")
-    assert slipway("validate", site).exit_code == 0
-    if warnings is not None:
-        found = json.loads(slipway("plan", site, "-o", "json").stdout)["warnings"]
-        assert all(text in warning["message"] for text, warning in zip(warnings, found, strict=False))
-        assert slipway("simulate", site).exit_code == 0
 
 
 def test_documents_of_a_site_on_maas(slipway: Slipway, write: Write) -> None:

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import pytest
 import requests
-from click.shell_completion import ShellComplete
 
-from slipway_cli.main import main
-from tests.unit.slipway_cli.conftest import Slipway
+from tests.unit.slipway_cli.conftest import Slipway, offered
 from tests.unit.slipway_cli.online.conftest import ID, Server, action
 
 OTHER = "01BRZ3NDEKTSV4RRFFQ69G5FAV"
-
-
-def offered(*words: str) -> list[str]:
-    """Return what is offered for the last of these words."""
-    shell = ShellComplete(main, {}, "slipway", "_SLIPWAY_COMPLETE")
-    return [str(item.value) for item in shell.get_completions(list(words[:-1]), words[-1])]
 
 
 @pytest.fixture

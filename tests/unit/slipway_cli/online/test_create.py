@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from tests.unit.slipway_cli.conftest import Slipway
 from tests.unit.slipway_cli.online.conftest import ID, Server, action
+
+N1 = {"target_nodes": ["n1"]}
+N1_N2 = {"target_nodes": ["n1", "n2"]}
 
 
 def test_an_action_is_created(slipway: Slipway, server: Server) -> None:
@@ -24,49 +28,32 @@ def test_an_action_is_created(slipway: Slipway, server: Server) -> None:
     assert server.request.params["allow-intermediate-commits"] == "false"
 
 
-def test_parameters(slipway: Slipway, server: Server) -> None:
+@pytest.mark.parametrize(
+    ("kind", "options", "parameters"),
+    [
+        ("update_site", ("--param", "continue-on-fail=true", "-n", "n1"), {"continue-on-fail": "true"} | N1),
+        ("update_site", ("--revision", "2", "--force"), {"revision": 2, "force": True}),
+        ("relabel_nodes", ("-n", "n1,n2"), N1_N2),
+        ("relabel_nodes", ("-n", "n1, ", "--target-node", " n2"), N1_N2),
+        ("deploy_site", ("--dry-run",), {"dry_run": True}),
+        ("deploy_site", ("--dryrun",), {"dry_run": True}),
+        ("deploy_site", ("--continue-on-fail",), {"continue-on-fail": True}),
+    ],
+)
+def test_parameters(
+    slipway: Slipway, server: Server, kind: str, options: tuple[str, ...], parameters: dict[str, Any]
+) -> None:
     server.on("POST", "/actions", action(), 201)
-    options = ["--param", "continue-on-fail=true", "-n", "n1", "--target-node", "n2", "--revision", "2"]
-    result = slipway(
-        "create", "action", "update_site", *options, "--force", "--allow-intermediate-commits", "--dry-run"
-    )
-    assert result.exit_code == 0
-    assert json.loads(server.request.body)["parameters"] == {
-        "continue-on-fail": "true",
-        "target_nodes": ["n1", "n2"],
-        "revision": 2,
-        "force": True,
-        "dry_run": True,
-    }
+    assert slipway("create", "action", kind, *options, "--yes", "--allow-intermediate-commits").exit_code == 0
+    assert json.loads(server.request.body)["parameters"] == parameters
     assert server.request.params["allow-intermediate-commits"] == "true"
+    assert "--dryrun" not in slipway("create", "action", "--help").stdout, "as of a commit, and not shown"
 
 
 def test_a_request_that_is_wrong_is_refused_by_its_creation(slipway: Slipway, server: Server) -> None:
     server.refuse("POST", "/actions/plan", 400, "the parameters cannot be used")
     server.refuse("POST", "/actions", 400, "the parameters cannot be used: misspelt")
     assert "misspelt" in slipway("create", "action", "deploy_site").stderr
-
-
-@pytest.mark.parametrize("options", [("-n", "n1,n2"), ("-n", "n1, ", "--target-node", " n2")])
-def test_nodes_may_be_named_with_commas(slipway: Slipway, server: Server, options: tuple[str, ...]) -> None:
-    server.on("POST", "/actions", action(), 201)
-    assert slipway("create", "action", "relabel_nodes", *options).exit_code == 0
-    assert json.loads(server.request.body)["parameters"] == {"target_nodes": ["n1", "n2"]}
-
-
-@pytest.mark.parametrize("option", ["--dry-run", "--dryrun"])
-def test_a_dry_run_is_spelt_as_of_a_commit_too(slipway: Slipway, server: Server, option: str) -> None:
-    server.on("POST", "/actions", action(), 201)
-    assert slipway("create", "action", "deploy_site", option).exit_code == 0
-    assert json.loads(server.request.body)["parameters"] == {"dry_run": True}
-    assert "--dryrun" not in slipway("create", "action", "--help").stdout
-
-
-def test_going_on_in_spite_of_errors(slipway: Slipway, server: Server) -> None:
-    server.foresee()
-    server.on("POST", "/actions", action(), 201)
-    assert slipway("create", "action", "deploy_site", "--continue-on-fail").exit_code == 0
-    assert json.loads(server.request.body)["parameters"] == {"continue-on-fail": True}
 
 
 @pytest.mark.parametrize(
