@@ -1,6 +1,6 @@
 """Airflow DAG ``notify``: wiring only."""
 
-from slipway_airflow.notify_dag import notify_dag
+from slipway_airflow.site_dag import notify_dag
 
 dag = notify_dag(
     "notify",

@@ -31,8 +31,14 @@ from site_engine.shared_lists import SHORT_PATIENCE
 from site_store import PlaceTaken, SiteStore
 from slipway_airflow.airflow_stats import emit
 from slipway_airflow.group_driving import GroupTask, drive_group
-from slipway_airflow.trigger_waits import GROUPS_CHANGED, connection_of_id, stay_quiet, until_groups, watched_end
-from slipway_airflow.triggers import StoredTrigger
+from slipway_airflow.triggers import (
+    GROUPS_CHANGED,
+    StoredTrigger,
+    connection_of_id,
+    stay_quiet,
+    until_groups,
+    watched_end,
+)
 from strategy_lib.actors import Actor
 from strategy_lib.phase import GroupState
 

@@ -12,18 +12,8 @@ def _field(label: str, schema: dict[str, Any], description: str | None = None) -
     return field
 
 
-def _optional_text(label: str, description: str | None = None, *, secret: bool = False) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": ["string", "null"]}
-    if secret:
-        schema["format"] = "password"
-    return _field(label, schema, description)
-
-
-def _text_or_default(label: str, default: str, description: str, choices: tuple[str, ...] = ()) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": ["string", "null"], "default": default}
-    if choices:
-        schema["enum"] = list(choices)
-    return _field(label, schema, description)
+def _text(label: str, description: str | None = None, **schema: Any) -> dict[str, Any]:
+    return _field(label, {"type": ["string", "null"], **schema}, description)
 
 
 def _optional_seconds(label: str, default: float, description: str) -> dict[str, Any]:
@@ -59,7 +49,7 @@ def _engine_fields(provisioner: str) -> dict[str, Any]:
 def _tls_fields() -> dict[str, Any]:
     return {
         "verify_tls": _field("Verify TLS", {"type": ["boolean", "null"], "default": True}),
-        "ca_bundle": _optional_text("CA bundle (path)", "Certificates to trust instead of the system's."),
+        "ca_bundle": _text("CA bundle (path)", "Certificates to trust instead of the system's."),
     }
 
 
@@ -87,21 +77,19 @@ def _maas() -> dict[str, Any]:
                 "is looked for whose answer was lost.",
             ),
             **_tls_fields(),
-            "pool": _optional_text(
-                "Resource pool", "Only its machines belong to the site. Give a pool, a tag or both."
+            "pool": _text("Resource pool", "Only its machines belong to the site. Give a pool, a tag or both."),
+            "tag": _text("Tag", "Only machines with it belong to the site."),
+            "label_template": _text(
+                "Label template", "How a label is written as a tag, as in role__compute.", default="{key}__{value}"
             ),
-            "tag": _optional_text("Tag", "Only machines with it belong to the site."),
-            "label_template": _text_or_default(
-                "Label template", "{key}__{value}", "How a label is written as a tag, as in role__compute."
-            ),
-            "label_sources": _optional_text(
+            "label_sources": _text(
                 "Labels that are no tags", "As in hall=zone,arch=architecture; zone, pool and architecture."
             ),
-            "rack_source": _text_or_default(
+            "rack_source": _text(
                 "Racks are",
-                "zone",
                 "What of MAAS's a rack is, where a node's design names none.",
-                ("zone", "pool", "tag"),
+                default="zone",
+                enum=["zone", "pool", "tag"],
             ),
             "parallel_deploys": _field(
                 "Deploys at once",
@@ -113,13 +101,16 @@ def _maas() -> dict[str, Any]:
                 {"type": ["boolean", "null"], "default": True},
                 "Without it they are taken as they are.",
             ),
-            "erase": _text_or_default(
-                "Erase disks at release", "none", "For nodes that do not say.", ("none", "quick", "secure", "full")
+            "erase": _text(
+                "Erase disks at release",
+                "For nodes that do not say.",
+                default="none",
+                enum=["none", "quick", "secure", "full"],
             ),
-            "default_image": _optional_text(
+            "default_image": _text(
                 "Default image", "For nodes whose design names none, such as ubuntu/noble. Empty: MAAS's own."
             ),
-            "design_base_url": _optional_text(
+            "design_base_url": _text(
                 "Slipway URL as the provisioner sees it", "MAAS does not fetch designs: leave it empty."
             ),
         },
@@ -160,12 +151,12 @@ def get_provider_info() -> dict[str, Any]:
                         "Per request. For so long, too, a task is looked for whose answer was lost.",
                     ),
                     **_tls_fields(),
-                    "auth_token": _optional_text("Static token", "Sent as X-Auth-Token.", secret=True),
-                    "auth_url": _optional_text("Keystone URL", "For example https://keystone.example/v3."),
-                    "project_name": _optional_text("Keystone project"),
-                    "user_domain_name": _optional_text("Keystone user domain"),
-                    "project_domain_name": _optional_text("Keystone project domain"),
-                    "design_base_url": _optional_text(
+                    "auth_token": _text("Static token", "Sent as X-Auth-Token.", format="password"),
+                    "auth_url": _text("Keystone URL", "For example https://keystone.example/v3."),
+                    "project_name": _text("Keystone project"),
+                    "user_domain_name": _text("Keystone user domain"),
+                    "project_domain_name": _text("Keystone project domain"),
+                    "design_base_url": _text(
                         "Slipway URL as the provisioner sees it",
                         "Drydock fetches the design from here. Empty: SLIPWAY_URL, else Airflow's own base URL.",
                     ),

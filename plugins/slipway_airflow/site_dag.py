@@ -28,13 +28,18 @@ from site_engine.kinds import (
     tasks_of,
 )
 from site_engine.parameters import MOST_PARALLEL_GROUPS, PARALLEL_GROUPS
-from slipway_airflow.operators.action import ReleaseSiteOperator, ReportOperator
-from slipway_airflow.operators.after_success import AfterSuccessOperator
-from slipway_airflow.operators.begin_action import CONFIGURATION_KEY, BeginActionOperator
-from slipway_airflow.operators.found_nodes import RelabelFoundNodesOperator, RemoveFoundNodesOperator
+from slipway_airflow.operators.action import AfterSuccessOperator, ReleaseSiteOperator, ReportOperator
+from slipway_airflow.operators.base import CONFIGURATION_KEY
+from slipway_airflow.operators.begin_action import BeginActionOperator
 from slipway_airflow.operators.group import DeployGroupOperator
+from slipway_airflow.operators.notify import NotifyOperator
 from slipway_airflow.operators.plan import PlanGroupsOperator
-from slipway_airflow.operators.steps import NodeStepOperator, SiteStepsOperator
+from slipway_airflow.operators.steps import (
+    NodeStepOperator,
+    RelabelFoundNodesOperator,
+    RemoveFoundNodesOperator,
+    SiteStepsOperator,
+)
 from strategy_lib.phase import NODE_STEPS, Phase
 
 # Every task may start again at any point, so trouble on the way is retried patiently: for about half an hour.
@@ -193,7 +198,7 @@ def _of_nodes(name: str) -> _StepOperator:
         shared = {"configuration": XComArg(load, key=CONFIGURATION_KEY), "trigger_rule": _ALSO_BEHIND_SKIPPED}
         if kind.relabels and name == Phase.RELABEL:
             return RelabelFoundNodesOperator(task_id=name, **shared)
-        return NodeStepOperator(task_id=name, step=name, **shared)
+        return NodeStepOperator(task_id=name, **shared)
 
     return _StepOperator(name, make)
 
@@ -243,3 +248,29 @@ def _groups(plan: XComArg, load: BeginActionOperator, task_id: str, at_once: int
         trigger_rule=_ALSO_BEHIND_SKIPPED,
         max_active_tis_per_dagrun=at_once,
     ).expand(group=plan)
+
+
+def notify_dag(dag_id: str, *, doc_md: str) -> DAG:
+    """Build the DAG. `doc_md` : text for Airflow's pages."""
+    with DAG(
+        dag_id,
+        description="Send a notification about a site.",
+        doc_md=doc_md,
+        schedule=None,
+        catchup=False,
+        params={
+            "event_id": Param(None, type="string", minLength=1, maxLength=26, title="Notification"),
+            "target": Param(None, type="string", minLength=1, maxLength=64, title="Target"),
+        },
+        default_args={
+            "retries": 20,
+            "retry_delay": timedelta(seconds=10),
+            "retry_exponential_backoff": 2.0,
+            "max_retry_delay": timedelta(minutes=30),
+        },
+        is_paused_upon_creation=False,
+        max_active_runs=16,
+        tags=["slipway"],
+    ) as dag:
+        NotifyOperator(task_id="send")
+    return dag

@@ -12,7 +12,7 @@ from site_engine.designs import ADDRESSES, INGESTER
 from site_engine.kinds import KINDS, RELEASE, REPORT, kind_of
 from site_engine.parameters import known_in_run
 from site_store import ActionState, SiteStore, StepState
-from slipway_airflow import trigger_waits
+from slipway_airflow import triggers
 from tests.support.dag_runs import Runs
 from tests.support.file_server import FileServer
 from tests.support.sites import document, group, node, site
@@ -146,7 +146,7 @@ def test_rule_11_a_node_whose_deploy_failed_is_deployed_by_the_next_action(runs:
 
 @pytest.mark.endurance
 def test_rule_08_groups_side_by_side_are_the_task_with_16_places(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trigger_waits, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(triggers, "QUIET_SECONDS", 0.0)
     settings = yaml.safe_dump(document("slipway/SiteSettings/v1", "settings", {"max_parallel_groups": 3}))
     runs.commit(f"{site(AB, [group('one', ['a']), group('two', ['a', 'b'])])}---\n{settings}")
     state, tasks = runs.run()

@@ -22,7 +22,7 @@ from provisioner_client.http_settings import RetryPolicy
 from site_engine.actions.finalization import finalize_action
 from site_engine.provisioners import ProvisionerConnection
 from site_store import ActionRecord, Claim, NewAction, NewRevision, RevisionSecrets, SiteStore
-from slipway_airflow import trigger_waits
+from slipway_airflow import triggers
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 from slipway_api.actions.creation import list_if_known
 from slipway_api.documents.validation import validate
@@ -151,7 +151,7 @@ def test_the_trigger(
 
     caplog.set_level(logging.DEBUG)
     monkeypatch.setattr(BaseHook, "aget_connection", found)
-    monkeypatch.setattr(trigger_waits, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(triggers, "QUIET_SECONDS", 0.0)
     trigger = ProvisionerTaskTrigger("slipway_provisioner", "t-1", waiting[1], 0.1, 0.0, 0.0)
     said: list[str] = []
     monkeypatch.setattr(type(trigger), "log", property(lambda _: Kept(said)))

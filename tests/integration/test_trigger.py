@@ -14,14 +14,14 @@ import requests
 
 from site_engine.operations import wait
 from site_engine.operations.wait import StillRunning
-from slipway_airflow import trigger_waits
+from slipway_airflow import triggers
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 from strategy_lib.phase import GroupState
 from tests.support.driving import Begin, Driving
 from tests.support.simulators import Simulator
 from tests.support.sites import group, node, site
 
-REAL_QUIET_SECONDS = trigger_waits.QUIET_SECONDS
+REAL_QUIET_SECONDS = triggers.QUIET_SECONDS
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def waiting(
     begin: Begin, simulator: Simulator, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Driving, StillRunning]:
     """Have a group whose provisioner task is stuck, as it is when the group's task defers."""
-    monkeypatch.setattr(trigger_waits, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(triggers, "QUIET_SECONDS", 0.0)
     monkeypatch.setenv("SLIPWAY_DATABASE_URL", store_url)
     connection = {"conn_type": "drydock", "host": simulator.url}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
@@ -65,7 +65,7 @@ def test_an_event_comes_no_earlier_than_the_quiet_time(
     waiting: tuple[Driving, StillRunning], simulator: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, still = waiting
-    monkeypatch.setattr(trigger_waits, "QUIET_SECONDS", 1.5)
+    monkeypatch.setattr(triggers, "QUIET_SECONDS", 1.5)
     simulator.release_stuck()
     while simulator.get("tasks")[-1]["status"] != "complete":
         pass

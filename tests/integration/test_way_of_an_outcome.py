@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 from site_engine.trees.status_trees import ACTION_DEPTH, action_tree
-from slipway_api.status.rendered import render_tree
+from slipway_api.status.tree_routes import render_tree
 from tests.conftest import ROOT
 from tests.support.driving import Begin
 from tests.support.simulators import Simulator

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from site_engine.provisioners import ProvisionerConnection
     from site_store import ActionRecord, RevisionRecord
 
+# The key on XCom of the design's settings, which `begin_action` pushes by themselves.
+CONFIGURATION_KEY = "configuration"
+
 # Trouble that is the same however often one tries.
 _FINAL = (EngineError, StrategyLibError, RevisionNotFound, ProvisionerRefused)
 # Keystone has bad minutes, and so has Airflow; a worker that is shut down stops its tasks.

@@ -35,7 +35,7 @@ from site_engine.plans.planning import strategy_of
 from site_engine.redaction import exposed_in
 from site_store import NewAction
 from slipway_airflow.operators.action import run_states
-from slipway_airflow.operators.base import SiteOperator, masked_token, skip_tasks, task_states
+from slipway_airflow.operators.base import CONFIGURATION_KEY, SiteOperator, masked_token, skip_tasks, task_states
 from strategy_lib.strategy import strategy_to_data
 
 if TYPE_CHECKING:
@@ -46,10 +46,8 @@ if TYPE_CHECKING:
     from design_rendering.reading.documents import Document
     from provisioner_client.protocol import Provisioner
     from site_engine.log_messages import TaskLog
-    from site_engine.provisioners import ProvisionerConnection
-    from site_store import ActionRecord, RevisionRecord, SiteStore
-
-CONFIGURATION_KEY = "configuration"
+    from site_engine.operations.run import ActionClients
+    from site_store import RevisionRecord, SiteStore
 
 
 class BeginActionOperator(SiteOperator):
@@ -157,7 +155,7 @@ class BeginActionOperator(SiteOperator):
         revision, design_documents = self.read_revision(store, action.site, action.revision)
         clients = self.clients(store, action)
         with closing(clients.own()) as provisioner:
-            check = self._check(store, action, clients.connection, provisioner, revision, design_documents)
+            check = self._check(clients, provisioner, revision, design_documents)
             # A run may be started in Airflow, where nobody has looked at this before.
             kind = kind_of(action.kind)
             if kind.is_destructive:
@@ -170,15 +168,10 @@ class BeginActionOperator(SiteOperator):
         skip_tasks(store, action, steps_without_work(store, action, read_design(design_documents)))
 
     def _check(
-        self,
-        store: SiteStore,
-        action: ActionRecord,
-        connection: ProvisionerConnection,
-        provisioner: Provisioner,
-        revision: RevisionRecord,
-        documents: Sequence[Document],
+        self, clients: ActionClients, provisioner: Provisioner, revision: RevisionRecord, documents: Sequence[Document]
     ) -> DesignCheck:
         """Check the design, and keep the address at which it was found for all that follows in this action."""
+        store, action, connection = clients.store, clients.action, clients.connection
         token = masked_token(store, action)
         check = check_design(
             provisioner,

@@ -52,16 +52,11 @@ class DeployGroupOperator(WaitingOperator):
     Parameters
     ----------
     group : the group's name (mapped).
-    configuration : the design's settings, as ``load_design`` returned them (templated).
     """
 
-    # Not `group`: a name is a name, and never a template.
-    template_fields = ("configuration",)
-
-    def __init__(self, *, group: str, configuration: Any, **kwargs: Any) -> None:
+    def __init__(self, *, group: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.group = group
-        self.configuration = configuration
 
     def step_name(self) -> str:
         return DEPLOY_GROUP

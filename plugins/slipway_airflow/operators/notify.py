@@ -47,7 +47,8 @@ def make_notifier(way: Notifier, message: Mapping[str, Any], environment: Mappin
     module, _, name = known[way.name].partition(":")
     arguments = dict(way.arguments)
     if way.name == SMTP:
-        arguments = {"subject": message["text"], "html_content": _as_html(message), **arguments}
+        text = f"<pre>{html.escape(text_of(message))}</pre>"
+        arguments = {"subject": message["text"], "html_content": text, **arguments}
         arguments |= {} if way.connection is None else {"smtp_conn_id": way.connection}
     else:
         arguments = {key: _filled(value, message) for key, value in arguments.items()}
@@ -61,10 +62,6 @@ def make_notifier(way: Notifier, message: Mapping[str, Any], environment: Mappin
     except TypeError as error:
         raise StepError(f"the notifier {way.name!r} does not take these arguments: {error}") from error
     return made
-
-
-def _as_html(message: Mapping[str, Any]) -> str:
-    return f"<pre>{html.escape(text_of(message))}</pre>"
 
 
 def _filled(value: Any, message: Mapping[str, Any]) -> Any:

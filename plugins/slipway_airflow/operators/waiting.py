@@ -48,7 +48,19 @@ class StepWork:
 
 
 class WaitingOperator(SiteOperator):
-    """Base of the operators that submit provisioner tasks and wait for them."""
+    """Base of the operators that submit provisioner tasks and wait for them.
+
+    Parameters
+    ----------
+    configuration : the design's settings, as ``load_design`` returned them (templated).
+    """
+
+    # Not the name of a group: a name is a name, and never a template.
+    template_fields = ("configuration",)
+
+    def __init__(self, *, configuration: Any = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.configuration = configuration
 
     @abstractmethod
     def carry_out(self, work: StepWork) -> Any:
