@@ -2,5 +2,5 @@
 
 Here belong routes, rights, the shapes of answers, and the pages' templates.
 What an answer says is computed in `site_engine` and `site_store`, so that the command line and a test see the same.
-Airflow is asked in `airflow_access.py` and `airflow_client.py` alone.
+Airflow is asked in `http/airflow_access.py` alone.
 """

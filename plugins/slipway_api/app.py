@@ -9,21 +9,20 @@ from fastapi.routing import APIRoute
 
 from site_engine.extensions import ExtensionError, check_installed
 from site_engine.provisioners import Provisioners
-from slipway_api.actions import again, dry_run, notes, report, workflows
+from slipway_api.actions import control, creation, notes, report, workflows
 from slipway_api.actions import routes as actions
-from slipway_api.controller import deliveries, leader, repair_switch, repairs
+from slipway_api.controller import leader, repair_switch
 from slipway_api.documents import commit, configdocs, design, revisions
 from slipway_api.http import openapi
 from slipway_api.http.answers import ERRORS
 from slipway_api.http.bodies import BodyLimit
-from slipway_api.http.dependencies import accept_verbosity, require_existing_site, use_provisioners
+from slipway_api.http.dependencies import ShipyardHeaders, accept_verbosity, require_existing_site, use_provisioners
 from slipway_api.http.error_answers import Unexpected, add_error_answers
 from slipway_api.http.openapi import TEXT, describe
-from slipway_api.http.shipyard_headers import ShipyardHeaders
 from slipway_api.keystone import routes as keystone
 from slipway_api.pages import routes as pages
 from slipway_api.pages.rendering import page_failure
-from slipway_api.sites import maas_import, node_states, node_wishes, site_objects, site_plans, site_statuses, site_view
+from slipway_api.sites import node_states, node_wishes, site_plans, site_statuses, site_view
 from slipway_api.status import (
     metrics,
     node_routes,
@@ -42,18 +41,14 @@ _ROUTERS = (
     commit,
     revisions,
     actions,
-    dry_run,
+    creation,
     report,
-    again,
+    control,
     notes,
     workflows,
     site_statuses,
-    maas_import,
     node_wishes,
-    site_objects,
-    deliveries,
     leader,
-    repairs,
     repair_switch,
     site_view,
     node_states,

@@ -92,12 +92,12 @@ FLOORS = {
         "files folding_table options",
     ),
     "slipway_airflow": (
-        "notify_dag site_dag",
+        "site_dag",
         "operators",
         "group_trigger",
         "triggers",
-        "hook plugin trigger_waits",
-        "airflow_stats connections group_driving links provider",
+        "hook plugin",
+        "airflow_stats connections group_driving provider",
     ),
     "design_rendering": (
         "validation",
@@ -224,9 +224,9 @@ def test_a_room_uses_the_frameworks_that_are_its_own(room: str) -> None:
     assert wrong == set()
 
 
-def test_the_api_imports_airflow_in_two_modules() -> None:
+def test_the_api_imports_airflow_in_one_module() -> None:
     touching = {path.name for path, name in imports("slipway_api") if name.partition(".")[0] == "airflow"}
-    assert touching == {"airflow_access.py", "airflow_client.py"}
+    assert touching == {"airflow_access.py"}
 
 
 def test_a_backend_is_known_to_the_factory_alone() -> None:
@@ -279,7 +279,7 @@ def test_what_is_decided_is_decided_by_the_clock_of_the_database() -> None:
         if "datetime.now(" in path.read_text()
     }
     # The first shows times of a provisioner beside its own; the others tell Airflow when to start a task again.
-    assert asked == {"provisioner_tasks.py", "after_success.py", "group.py", "waiting.py"}
+    assert asked == {"provisioner_tasks.py", "action.py", "group.py", "waiting.py"}
 
 
 def test_no_name_is_imported_for_the_type_checker_and_again_at_runtime() -> None:

@@ -1,38 +1,123 @@
-"""Create an action: everything that can be known to be wrong is said now; then its row, and only then its DAG run."""
+"""Create an action: everything that can be known to be wrong is said now; then its row, and only then its DAG run.
+
+Its dry run is the code of its plan, on the provisioner's list that was read last.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from fastapi.responses import JSONResponse
+
 from api_client.airflow import AirflowClient
+from design_rendering.design import Design
 from design_rendering.redaction import Redactor
 from provisioner_client.errors import ProvisionerError
-from site_engine.admission import busy_site, judge_design
+from site_engine.admission import busy_site, judge_critical_groups, judge_design
 from site_engine.errors import AirflowApiError, AirflowRefused, SettingsError
 from site_engine.kinds import Override
-from site_engine.node_lists import NodeList
+from site_engine.node_lists import NodeList, last_list
 from site_engine.parameters import CONTINUE_ON_FAIL
+from site_engine.plans.plan import SitePlan
+from site_engine.plans.site_plans import plan_request
 from site_store import ActionRecord, ActionState, NewAction, SiteBusy, SiteStore
-from slipway_api.actions.dry_run import judged_plan
 from slipway_api.actions.request import (
+    ActionBody,
     ActionRequest,
     CheckedRequest,
+    WantedAction,
     checked,
+    design_of,
     is_over,
     require_in_use,
     require_none,
 )
 from slipway_api.documents.provisioner_check import NOT_ASKED
 from slipway_api.documents.validation import Validated, validation_of_revision
-from slipway_api.http.airflow_access import Caller
+from slipway_api.http import airflow_access as access
+from slipway_api.http.airflow_access import Airflow, Caller, CallerDep, longest_mapping
+from slipway_api.http.answers import answers
 from slipway_api.http.api_errors import ApiError, plain_message
-from slipway_api.http.dependencies import provisioners
-from slipway_api.sites.site_plans import NAME, sentences_of
+from slipway_api.http.bodies import json_body_of
+from slipway_api.http.dependencies import Store, blocking_router, provisioners
+from slipway_api.sites.site_plans import NAME, Fresh, ShownPlan, sentences_of, shown_plan
 from slipway_api.sites.site_statuses import read_list
 from strategy_lib.phase import Phase
+from strategy_lib.warnings import NO_GROUPS, group_count_problem
+
+router = blocking_router("actions")
+
+
+@router.post(
+    "/actions/plan",
+    dependencies=[access.may_act],
+    summary="A dry run of an action, without a DAG run",
+    openapi_extra=json_body_of(ActionBody),
+    responses=answers(ShownPlan),
+)
+def plan_route(
+    wanted: WantedAction, store: Store, airflow: Airflow, caller: CallerDep, fresh: Fresh = False
+) -> JSONResponse:
+    """Say what an action would submit, group by group, if every node succeeded. Nothing is created.
+
+    It uses the list of nodes that was read last, and says how old that is. Of a node on which an operation was
+    over since, it counts how that left it. Where no list was ever read, the provisioner is asked. The design is not
+    judged.
+    """
+    return JSONResponse(dry_run(wanted, store, airflow, caller, fresh=fresh))
+
+
+def dry_run(
+    request: ActionRequest, store: SiteStore, airflow: AirflowClient, caller: Caller, *, fresh: bool = False
+) -> dict[str, Any]:
+    """Return what an action would do, as `ShownPlan` describes it. Nothing is validated nor started.
+
+    Parameters
+    ----------
+    fresh : the provisioner is asked for its list of nodes; otherwise only where none was ever read.
+
+    Raises
+    ------
+    ApiError : 400: no such kind, wrong parameters, no committed revision, one that cannot be read, no such node. 403:
+        the caller may not trigger this DAG. 409: commits were skipped, critical groups would fall short, or named
+        nodes are out of use.
+    ProvisionerError, SettingsError, ConnectionLookupFailed : the provisioner cannot be asked.
+    """
+    asked = checked(request, store, airflow, caller)
+    design = design_of(store, asked.site, asked.revision)
+    require_none(judge_design(asked.parameters, asked.site, asked.revision, design, ()))
+    require_in_use(store, asked)
+    listed = None if fresh else last_list(store, request.site)
+    if listed is None:
+        read = read_list(store, request.site)
+        # With the time that everybody is told from now on.
+        listed = last_list(store, request.site) or read
+    plan, notes = judged_plan(store, asked, design, listed)
+    # Where nothing is to be submitted Airflow maps no group at all.
+    mapped = group_count_problem(plan.rehearsal.mapped, longest_mapping()) if plan.rehearsal.mapped else None
+    problem = mapped if plan.groups else NO_GROUPS
+    if problem is not None and asked.kind.has_groups:
+        raise ApiError(400, problem, "Bad Request")
+    shown = shown_plan(plan, with_unchanged=True, now=store.now())
+    return shown | {"notes": [*notes, *asked.skipped, *shown["notes"]]}
+
+
+def judged_plan(
+    store: SiteStore, asked: CheckedRequest, design: Design, listed: NodeList
+) -> tuple[SitePlan, list[dict[str, Any]]]:
+    """Return what an action would do, and as warnings what it sets aside that speaks against it.
+
+    Raises `ApiError` 409: it takes critical groups down, or more nodes than the settings of the site allow.
+    """
+    conditions = {name: node.condition for name, node in listed.nodes.items()}
+    users = store.user_states.in_force(asked.site)
+    notes = require_none(judge_critical_groups(asked.kind, asked.parameters, design, conditions, users))
+    plan = plan_request(store, asked.kind, asked.parameters, design, asked.site, asked.revision, listed)
+    return plan, notes + require_none(plan.rehearsal.refusals)
+
 
 log = logging.getLogger(__name__)
 
@@ -43,18 +128,12 @@ NOT_LISTED = "which nodes are deployed is not known: the provisioner does not li
 _KEPT_MESSAGES = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
-    """The action, and what the validation warned about (messages in Airship's shape)."""
-
-    action: ActionRecord
-    warnings: tuple[Mapping[str, Any], ...]
-
-
 def create(
     request: ActionRequest, store: SiteStore, airflow: AirflowClient, caller: Caller, *, run_id: str | None = None
-) -> Created:
+) -> tuple[ActionRecord, list[Mapping[str, Any]]]:
     """Validate a request, write its action down, and trigger the DAG run; with a `run_id` that run, once.
+
+    Returns the action, and what is to be said of it (messages in Airship's shape).
 
     Raises `ApiError` 400: no such kind, wrong parameters, no committed revision, a revision that is not valid, no such
     node. 403: the caller may not trigger this DAG. 409: it is switched off, commits were skipped, critical groups would
@@ -115,7 +194,7 @@ def create(
     store.actions.record_command(action.id, "invoke", caller.name)
     _start(store, airflow, action, asked.parameters.run_conf(site, asked.revision))
     warnings = tuple(message for message in validated.messages if not message["error"])
-    return Created(action, (*overridden, *asked.skipped, *notes, *warnings))
+    return action, [*overridden, *asked.skipped, *notes, *warnings]
 
 
 def list_if_known(store: SiteStore, site: str) -> NodeList | None:

@@ -85,9 +85,10 @@ def action_nodes(
     nodes = report["nodes"] if report else [asdict(reported_node(tasks)) for tasks in store.tasks.of_nodes(action.id)]
     if has_unrecorded_end(action):
         nodes = [_as_closed(node) for node in nodes]
-    return [
-        {key: node[key] for key in ShownNode.model_fields} for node in nodes if verbosity >= NODE or _has_message(node)
-    ]
+    if verbosity < NODE:
+        # Reports of earlier versions do not say which nodes were withheld.
+        nodes = [node for node in nodes if str(node["state"]) in _TROUBLED or node.get("withheld")]
+    return [{key: node[key] for key in ShownNode.model_fields} for node in nodes]
 
 
 def _as_closed(node: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -96,11 +97,6 @@ def _as_closed(node: Mapping[str, Any]) -> Mapping[str, Any]:
         return node
     message = node["message"] or "the action ended before its result was known"
     return {**node, "state": NodeState.UNKNOWN, "message": message}
-
-
-def _has_message(node: Mapping[str, Any]) -> bool:
-    # Reports of earlier versions do not say which nodes were withheld.
-    return str(node["state"]) in _TROUBLED or bool(node.get("withheld"))
 
 
 def shown_groups(store: SiteStore, action: ActionRecord) -> list[dict[str, Any]]:

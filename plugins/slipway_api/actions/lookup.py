@@ -12,7 +12,7 @@ from site_store.trees.tree_facts import KnownAction
 from slipway_api.http.airflow_access import Caller
 from slipway_api.http.answers import EXAMPLE_ID
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.etags import require_match
+from slipway_api.http.dependencies import require_match
 
 ID_LENGTH = 26
 # Airflow's own bounds; every run that it names itself has two underscores, and so has every run of Slipway's.
@@ -39,7 +39,8 @@ def find_known_action(store: SiteStore, caller: Caller, action_id: str) -> Known
     """
     found = store.trees.actions_of_run(action_id) if _RUN_ID.fullmatch(action_id) else []
     if not found:
-        _require_id(action_id)
+        if len(action_id) != ID_LENGTH or not (action_id.isascii() and action_id.isalnum()):
+            raise ApiError(404, f"there is no action {action_id[:64]!r}", "Action not found")
         found = [store.trees.known_action(action_id)]
     if len(found) > 1:
         named = ", ".join(f"{one.action.id} ({one.action.kind})" for one in found)
@@ -47,11 +48,6 @@ def find_known_action(store: SiteStore, caller: Caller, action_id: str) -> Known
     (known,) = found
     caller.require_read(known.action.dag_id)
     return known
-
-
-def _require_id(action_id: str) -> None:
-    if len(action_id) != ID_LENGTH or not (action_id.isascii() and action_id.isalnum()):
-        raise ApiError(404, f"there is no action {action_id[:64]!r}", "Action not found")
 
 
 def take_version(store: SiteStore, action: ActionRecord, if_match: str | None) -> None:

@@ -29,10 +29,9 @@ from site_engine.parameters import ActionParameters, ParameterError, parse_param
 from site_engine.plans.differences import left_to_others
 from site_store import SiteStore
 from slipway_api.http.airflow_access import Caller
-from slipway_api.http.api_errors import ApiError, plain_message
+from slipway_api.http.api_errors import ApiError, StatesVersion, plain_message
 from slipway_api.http.bodies import JsonObject
-from slipway_api.http.dependencies import DEFAULT_SITE, SiteName
-from slipway_api.http.shipyard_headers import context_marker
+from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, context_marker
 from strategy_lib.errors import StrategyLibError
 from strategy_lib.node_states.publication import NOTHING_PUBLISHED
 from strategy_lib.node_states.publication import Version as SiteVersion
@@ -92,15 +91,12 @@ def checked(request: ActionRequest, store: SiteStore, airflow: AirflowClient, ca
     owner = store.locks.owner(request.site)
     if owner is not None:
         is_over(store, airflow, owner.action_id)
-    revision, skipped = revision_of_request(store, kind, parameters, request.site)
+    versions = store.sites.versions(request.site)
+    revision, refusals = judge_revision(kind, parameters, request.site, versions)
+    require_none(refusals)
+    said = passed_over(kind, parameters, request.site, versions, revision)
+    skipped = [] if said is None else [plain_message(said, "Info", name=Ground.INTERMEDIATE_COMMITS.value)]
     return CheckedRequest(kind, parameters, request.site, revision, skipped)
-
-
-class GivenVersion(BaseModel):
-    """A version of the states of a site's nodes."""
-
-    epoch: int = Field(ge=0, examples=[1763836800])
-    version: int = Field(ge=0, examples=[7])
 
 
 class ActionBody(BaseModel):
@@ -108,7 +104,7 @@ class ActionBody(BaseModel):
 
     name: str = Field(examples=["redeploy_server"])
     parameters: dict[str, Any] | None = Field(default=None, examples=[{"target_nodes": ["r1-control-1"]}])
-    site_state: GivenVersion | None = Field(
+    site_state: StatesVersion | None = Field(
         default=None,
         examples=[None],
         description="The published states of nodes that the request expects: 409 where a newer version is published.",
@@ -143,7 +139,7 @@ def _version_of(given: object) -> SiteVersion | None:
     if given is None:
         return None
     try:
-        found = GivenVersion.model_validate(given, strict=True)
+        found = StatesVersion.model_validate(given, strict=True)
     except ValidationError as error:
         text = 'site_state must be a version of the states of nodes, such as {"epoch": 1763836800, "version": 7}'
         raise ApiError(400, text, "Bad Request") from error
@@ -216,20 +212,6 @@ def require_in_use(store: SiteStore, asked: CheckedRequest) -> None:
         left_out = store.user_states.left_out(asked.site, asked.kind.name)
         theirs = left_to_others(store.nodes.of_site(asked.site))
         require_none(judge_named_nodes(asked.kind, asked.parameters, asked.site, left_out, theirs))
-
-
-def revision_of_request(
-    store: SiteStore, kind: ActionKind, parameters: ActionParameters, site: str
-) -> tuple[int, list[dict[str, Any]]]:
-    """Return the revision, and a message that names those that are passed over, where there are any.
-
-    Raises `ApiError` 400: there is no such revision; 409: the kind asks about commits that would be passed over.
-    """
-    versions = store.sites.versions(site)
-    revision, refusals = judge_revision(kind, parameters, site, versions)
-    require_none(refusals)
-    said = passed_over(kind, parameters, site, versions, revision)
-    return revision, [] if said is None else [plain_message(said, "Info", name=Ground.INTERMEDIATE_COMMITS.value)]
 
 
 def is_over(store: SiteStore, airflow: AirflowClient, action_id: str) -> bool:

@@ -25,7 +25,7 @@ from slipway_api.actions.view import (
     listings_for_display,
 )
 from slipway_api.http import airflow_access as access
-from slipway_api.http.airflow_client import Airflow
+from slipway_api.http.airflow_access import Airflow, CallerDep
 from slipway_api.http.answers import PlainText, answers, text_answer
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import json_body_of
@@ -33,13 +33,14 @@ from slipway_api.http.concurrency import in_thread
 from slipway_api.http.dependencies import (
     DEFAULT_SITE,
     DEFAULT_VERBOSITY,
+    IfMatch,
     SiteName,
     Store,
     Verbosity,
     blocking_router,
+    etag_headers,
     link_to_next,
 )
-from slipway_api.http.etags import IfMatch, etag_headers
 from slipway_api.http.long_polls import LONG_POLLS, Since, Wait
 
 router = blocking_router("actions")
@@ -90,7 +91,7 @@ class ActionList:
     responses={**answers(list[ListedAction]), 204: {"description": "Nothing is different from `since`."}},
 )
 async def list_actions(
-    request: Request, store: Store, airflow: Airflow, caller: access.CallerDep, asked: Annotated[ActionList, Depends()]
+    request: Request, store: Store, airflow: Airflow, caller: CallerDep, asked: Annotated[ActionList, Depends()]
 ) -> Response:
     """Return the newest actions of a site, newest first: one query, and at most one call to Airflow.
 
@@ -137,15 +138,15 @@ async def list_actions(
     responses=answers(CreatedAction, 201),
 )
 def create_action(
-    request: Request, wanted: WantedAction, store: Store, airflow: Airflow, caller: access.CallerDep
+    request: Request, wanted: WantedAction, store: Store, airflow: Airflow, caller: CallerDep
 ) -> JSONResponse:
     """Validate what is asked for, write the action down, and trigger the DAG run of the same name and id.
 
     An answer that is lost leaves no run without an action: asking again says that the site is busy with it (409).
     """
-    created = create(wanted, store, airflow, caller)
-    shown = created_view(created.action) | {"warnings": list(created.warnings)}
-    return JSONResponse(shown, 201, headers={"Location": f"{request.url.path}/{created.action.id}"})
+    action, warnings = create(wanted, store, airflow, caller)
+    shown = created_view(action) | {"warnings": warnings}
+    return JSONResponse(shown, 201, headers={"Location": f"{request.url.path}/{action.id}"})
 
 
 @router.get(
@@ -155,11 +156,7 @@ def create_action(
     responses=answers(DescribedAction),
 )
 def get_action(
-    action_id: ActionId,
-    store: Store,
-    airflow: Airflow,
-    caller: access.CallerDep,
-    verbosity: Verbosity = DEFAULT_VERBOSITY,
+    action_id: ActionId, store: Store, airflow: Airflow, caller: CallerDep, verbosity: Verbosity = DEFAULT_VERBOSITY
 ) -> JSONResponse:
     """Return an action with its steps, groups, notes, and the commands that were given to it."""
     action = find_action(store, caller, action_id)
@@ -175,7 +172,7 @@ def get_action(
     responses=text_answer("[2026-03-01T12:00:00Z] INFO Site default is held.\n"),
 )
 def get_step_log(
-    action_id: ActionId, step: StepName, store: Store, airflow: Airflow, caller: access.CallerDep, attempt: Try = None
+    action_id: ActionId, step: StepName, store: Store, airflow: Airflow, caller: CallerDep, attempt: Try = None
 ) -> PlainText:
     """Return what Airflow has logged for one try of a step."""
     if len(action_id) != ID_LENGTH and not actions_of_run(store, action_id):
@@ -196,7 +193,7 @@ def get_step(
     step: StepName,
     store: Store,
     airflow: Airflow,
-    caller: access.CallerDep,
+    caller: CallerDep,
     verbosity: Verbosity = DEFAULT_VERBOSITY,
 ) -> JSONResponse:
     """Return a step as Airflow knows its task, with its place and its notes."""
@@ -211,7 +208,7 @@ def get_step(
     status_code=404,
     summary="Describe a failed validation",
 )
-def get_validation(action_id: ActionId, validation_id: str, store: Store, caller: access.CallerDep) -> JSONResponse:
+def get_validation(action_id: ActionId, validation_id: str, store: Store, caller: CallerDep) -> JSONResponse:
     """Answer 404: an action that fails its validation is not created, and says everything at once instead."""
     find_action(store, caller, action_id)
     raise ApiError(404, f"action {action_id} has no failed validation {validation_id[:64]!r}: none are kept")
@@ -225,12 +222,7 @@ def get_validation(action_id: ActionId, validation_id: str, store: Store, caller
     response_class=Response,
 )
 def control_action(
-    action_id: ActionId,
-    verb: Verb,
-    store: Store,
-    airflow: Airflow,
-    caller: access.CallerDep,
-    if_match: IfMatch = None,
+    action_id: ActionId, verb: Verb, store: Store, airflow: Airflow, caller: CallerDep, if_match: IfMatch = None
 ) -> Response:
     """Give a command to an action: `stop`, `pause` (no new group starts, the one at work ends), `unpause`."""
     if verb not in COMMANDS:

@@ -145,15 +145,11 @@ def _group_state(action: ActionRecord, state: str, blocked: bool) -> str | None:
     return _GROUP_STATE.get(state, state)
 
 
-def _blocked(noted: Sequence[StepRecord]) -> frozenset[str]:
-    """Return the groups whose tasks have noted that they were skipped."""
-    return frozenset(row.group for row in noted if row.group is not None and row.state is StepState.SKIPPED)
-
-
 def shown_steps(action: ActionRecord, groups: Groups, noted: Sequence[StepRecord]) -> list[dict[str, Any]]:
     """Return the steps of one action as the store knows them; Airflow is not asked."""
     states = {row.name: row.state for row in noted if row.group is None}
-    return derived_steps(action, groups, states, _blocked(noted))
+    blocked = frozenset(row.group for row in noted if row.group is not None and row.state is StepState.SKIPPED)
+    return derived_steps(action, groups, states, blocked)
 
 
 def task_of(action: ActionRecord, groups: Mapping[str, int | None], step: str) -> StepTask:

@@ -103,21 +103,14 @@ class DescribedAction(ActionFacts):
     nodes: list[ShownNode]
 
 
-_LIFECYCLE = {
-    ActionState.PENDING: "Pending",
-    ActionState.RUNNING: "Processing",
-    ActionState.SUCCESS: "Complete",
+# Shipyard's word for an action, and Airflow's for its DAG run.
+_WORDS = {
+    ActionState.PENDING: ("Pending", "QUEUED"),
+    ActionState.RUNNING: ("Processing", "RUNNING"),
+    ActionState.SUCCESS: ("Complete", "SUCCESS"),
     # A cancelled one did not do what was asked for; its verdict says why.
-    ActionState.FAILED: "Failed",
-    ActionState.CANCELLED: "Failed",
-}
-# Airflow's words for a DAG run.
-_DAG_STATUS = {
-    ActionState.PENDING: "QUEUED",
-    ActionState.RUNNING: "RUNNING",
-    ActionState.SUCCESS: "SUCCESS",
-    ActionState.FAILED: "FAILED",
-    ActionState.CANCELLED: "FAILED",
+    ActionState.FAILED: ("Failed", "FAILED"),
+    ActionState.CANCELLED: ("Failed", "FAILED"),
 }
 
 
@@ -128,7 +121,7 @@ def lifecycle(action: ActionRecord) -> str:
     """
     if action.unknown_state:
         return "Undefined"
-    return "Paused" if is_paused(action) else _LIFECYCLE[action.state]
+    return "Paused" if is_paused(action) else _WORDS[action.state][0]
 
 
 def is_paused(action: ActionRecord) -> bool:
@@ -138,7 +131,7 @@ def is_paused(action: ActionRecord) -> bool:
 
 def dag_status(action: ActionRecord) -> str:
     """Return the state of the action's DAG run, in Airflow's words and Shipyard's capitals, as the store knows it."""
-    return "UNDEFINED" if action.unknown_state else _DAG_STATUS[action.state]
+    return "UNDEFINED" if action.unknown_state else _WORDS[action.state][1]
 
 
 def created_view(action: ActionRecord) -> dict[str, Any]:

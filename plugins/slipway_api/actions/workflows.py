@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from site_engine.kinds import KINDS
 from slipway_api.http import airflow_access as access
-from slipway_api.http.airflow_client import Airflow
+from slipway_api.http.airflow_access import Airflow, CallerDep
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.dependencies import blocking_router, link_to_next
@@ -90,7 +90,7 @@ def workflows(
 def workflow(
     workflow_id: Annotated[str, Path(max_length=300, examples=["deploy_site__2026-01-01T10:00:00.000000"])],
     airflow: Airflow,
-    caller: access.CallerDep,
+    caller: CallerDep,
 ) -> JSONResponse:
     """Show one run with its steps, which are Airflow's task instances."""
     dag_id, separator, time = workflow_id.rpartition(_SEPARATOR)

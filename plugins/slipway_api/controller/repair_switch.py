@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -15,11 +13,10 @@ from site_store import ActionRecord, SiteStore
 from site_store.nodes.repair_switches import ALL_SITES, RepairSwitch, words_for
 from slipway_api.actions.control import give_command
 from slipway_api.http import airflow_access as access
-from slipway_api.http.airflow_client import Airflow
+from slipway_api.http.airflow_access import Airflow, UserName
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.dependencies import SitePath, Store, blocking_router
-from slipway_api.http.etags import IfMatch, etag_headers, require_match
+from slipway_api.http.dependencies import IfMatch, SitePath, Store, blocking_router, etag_headers, require_match
 from slipway_api.sites.site_view import require_committed
 
 router = blocking_router("node states")
@@ -82,7 +79,7 @@ def get_repair(site: SitePath, store: Store) -> JSONResponse:
     responses=answers(RepairState),
 )
 def put_repair(
-    site: SitePath, body: Switch, store: Store, airflow: Airflow, user: access.UserName, if_match: IfMatch = None
+    site: SitePath, body: Switch, store: Store, airflow: Airflow, user: UserName, if_match: IfMatch = None
 ) -> JSONResponse:
     """Stop all repair at once: none begins any more, and the one at work is stopped; or let repair go on.
 
@@ -114,7 +111,7 @@ def get_all_repair(store: Store) -> JSONResponse:
     responses=answers(AllRepair),
 )
 def put_all_repair(
-    body: Switch, store: Store, airflow: Airflow, user: access.UserName, if_match: IfMatch = None
+    body: Switch, store: Store, airflow: Airflow, user: UserName, if_match: IfMatch = None
 ) -> JSONResponse:
     """Stop all repair at once on all sites, also on those that come later; or let it go on.
 
@@ -173,20 +170,6 @@ def at_work(store: SiteStore, site: str) -> ActionRecord | None:
     return None
 
 
-def repair_state(store: SiteStore, site: str) -> dict[str, Any]:
-    """Return how a site is repaired, as `RepairState` describes it."""
-    settings, switch, action = store.revisions.settings(site), store.repair_switches.of_site(site), at_work(store, site)
-    return {
-        "site": site,
-        "repair": str(settings.repair),
-        "max_repairs_per_hour": settings.max_repairs_per_hour,
-        **_stop(switch),
-        "all_sites": switch is not None and switch.all_sites,
-        "drifts": store.drifts.counts().get(site, (0, 0))[0],
-        "action": None if action is None else action.id,
-    }
-
-
 def _stop(switch: RepairSwitch | None) -> dict[str, str | None]:
     if switch is None:
         return dict.fromkeys(("stopped_at", "stopped_by", "reason"))
@@ -196,7 +179,17 @@ def _stop(switch: RepairSwitch | None) -> dict[str, str | None]:
 def _answer(store: SiteStore, site: str) -> JSONResponse:
     # The version first: a use of the switch in between makes it an old one, which is refused.
     headers = etag_headers(store.repair_switches.version(site))
-    return JSONResponse(repair_state(store, site), headers=headers)
+    settings, switch, action = store.revisions.settings(site), store.repair_switches.of_site(site), at_work(store, site)
+    answer = {
+        "site": site,
+        "repair": str(settings.repair),
+        "max_repairs_per_hour": settings.max_repairs_per_hour,
+        **_stop(switch),
+        "all_sites": switch is not None and switch.all_sites,
+        "drifts": store.drifts.counts().get(site, (0, 0))[0],
+        "action": None if action is None else action.id,
+    }
+    return JSONResponse(answer, headers=headers)
 
 
 def _answer_all(store: SiteStore, problems: list[str] | tuple[()]) -> JSONResponse:

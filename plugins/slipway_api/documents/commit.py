@@ -17,15 +17,21 @@ from site_engine.plans.planning import committed_groups, racks_of
 from site_engine.plans.site_plans import plan_site
 from site_engine.wishes import refuse_running_action
 from site_store import BufferChanged, NewRevision, RevisionRecord, SiteStore, Version
-from slipway_api.documents.reading import READ_ONCE
 from slipway_api.documents.revisions import LARGEST_NUMBER, Digest
-from slipway_api.documents.validation import Validated, validate
+from slipway_api.documents.validation import READ_ONCE, Validated, validate
 from slipway_api.documents.versions import BUFFER, changed_meanwhile
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Responses, answers
 from slipway_api.http.api_errors import ApiError, ErrorBody, StatusBody, code_text, status
-from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store, blocking_router
-from slipway_api.http.etags import IfMatch, etag_headers, require_match
+from slipway_api.http.dependencies import (
+    DEFAULT_SITE,
+    IfMatch,
+    SiteName,
+    Store,
+    blocking_router,
+    etag_headers,
+    require_match,
+)
 from strategy_lib.garbage import garbage_put_off
 
 log = logging.getLogger(__name__)
@@ -168,12 +174,25 @@ class _Making:
         with garbage_put_off():
             validated = validate(self.store, self.site, texts)
             if dryrun or (validated.errors and not force):
-                return _not_committed(validated, self.version, dryrun=dryrun)
+                code, addition = (200, " DRYRUN") if dryrun else (400, "")
+                return JSONResponse(_body(validated, code, addition), code, headers=etag_headers(self.version))
             revision = self._stored(texts, validated, rollback_of)
         last = self.store.sites.version_number(self.site, Version.LAST_SITE_ACTION)
-        skipped = skipped_commits(last, revision.number)
+        step = self._next(validated, revision.number)
         code = 200 if rollback_of is None else 201
-        return _committed(validated, revision, skipped, self._next(validated, revision.number), self.version + 1, code)
+        # With what matters for an action on it: is it deployable, which commits it skips.
+        body = _body(validated, code, " FORCED SUCCESS" if validated.errors else "") | {
+            "status": "Success",
+            "site": revision.site,
+            "revision": revision.number,
+            "digest": revision.digest,
+            "forced": revision.forced,
+            "rollback_of": revision.rollback_of,
+            "deployable": validated.design is not None,
+            "intermediate_commits": list(skipped_commits(last, revision.number)),
+            "next": None if step is None else step.to_data(),
+        }
+        return JSONResponse(body, code, headers=etag_headers(self.version + 1))
 
     def _next(self, validated: Validated, revision: int) -> NextStep | None:
         """Return how the site goes on; None where no action can use the revision."""
@@ -213,34 +232,6 @@ class _Making:
             some = "; ".join(overridden[:10])
             log.warning("Revision %d of site %s was forced by %s: %s", revision.number, self.site, self.user, some)
         return revision
-
-
-def _not_committed(validated: Validated, version: int, *, dryrun: bool) -> JSONResponse:
-    code = 200 if dryrun else 400
-    return JSONResponse(_body(validated, code, " DRYRUN" if dryrun else ""), code, headers=etag_headers(version))
-
-
-def _committed(
-    validated: Validated,
-    revision: RevisionRecord,
-    skipped: range,
-    step: NextStep | None,
-    version: int,
-    code: int,
-) -> JSONResponse:
-    """Answer with the revision, and with what matters for an action on it: is it deployable, which commits it skips."""
-    facts = {
-        "site": revision.site,
-        "revision": revision.number,
-        "digest": revision.digest,
-        "forced": revision.forced,
-        "rollback_of": revision.rollback_of,
-        "deployable": validated.design is not None,
-        "intermediate_commits": list(skipped),
-        "next": None if step is None else step.to_data(),
-    }
-    body = {**_body(validated, code, " FORCED SUCCESS" if validated.errors else ""), "status": "Success", **facts}
-    return JSONResponse(body, code, headers=etag_headers(version))
 
 
 def _body(validated: Validated, code: int, addition: str) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from design_rendering.reading.documents import DocumentError
 from design_rendering.validation import unknown_kinds
 from site_store import BufferChanged, BufferMode, BufferRecord, DocumentElsewhere, SiteStore
 from slipway_api.documents.differences import CollectionStatus, collection_statuses
-from slipway_api.documents.reading import READ_ONCE
-from slipway_api.documents.site_documents import collection_text
+from slipway_api.documents.validation import READ_ONCE
 from slipway_api.documents.versions import (
     Requested,
     changed_meanwhile,
+    collection_text,
     etag_headers_of,
     require_buffer,
     two_versions,
@@ -27,8 +27,16 @@ from slipway_api.http.answers import answers, shown, yaml_answer
 from slipway_api.http.api_errors import ApiError, StatusBody, message_of, plain_message, status
 from slipway_api.http.bodies import YAML_BODY, RawBody
 from slipway_api.http.concurrency import READING
-from slipway_api.http.dependencies import DEFAULT_SITE, LONGEST_NAME, NAME_PATTERN, SiteName, Store, blocking_router
-from slipway_api.http.etags import IfMatch, etag_headers
+from slipway_api.http.dependencies import (
+    DEFAULT_SITE,
+    LONGEST_NAME,
+    NAME_PATTERN,
+    IfMatch,
+    SiteName,
+    Store,
+    blocking_router,
+    etag_headers,
+)
 
 
 class Buffer(BaseModel):

@@ -1,8 +1,8 @@
-"""What differs between two versions of a site's documents: by collection, and by document and field."""
+"""What differs between two versions of a site's documents: by collection, by document and field, and for one node."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal
 
@@ -11,10 +11,11 @@ from pydantic import BaseModel, Field
 from design_rendering.changes import Change, DocumentChange, SecretPaths, document_changes
 from design_rendering.kinds.objects import ObjectKey, kind_of
 from design_rendering.reading.documents import Document
+from site_engine.designs import documents_between
 from site_store import SiteStore, Version
-from slipway_api.documents.site_documents import documents_of, policed_rendering_of, texts_or_empty
-from slipway_api.documents.versions import read_or_empty
-from slipway_api.http.concurrency import READING
+from slipway_api.documents.versions import documents_of, policed_rendering_of, read_or_empty, texts_or_empty
+from slipway_api.http.concurrency import READING, answer_within
+from slipway_api.http.kept import Kept
 
 ChangeName = Literal["added", "modified", "removed"]
 
@@ -149,28 +150,29 @@ def _collection_change(old: dict[str, str], new: dict[str, str], name: str) -> s
 def _documents(
     changes: Iterable[DocumentChange], by_policy: Mapping[ObjectKey, tuple[str, ...]]
 ) -> Iterable[dict[str, Any]]:
-    left = MOST_FIELDS
-    for change in changes:
-        entry: dict[str, Any] = {
-            "collection": change.collection,
-            "schema": change.schema,
-            "name": change.name,
-            "layer": change.layer,
-            "change": change.change.value,
-            "fields": [field.to_data() for field in islice(change.fields, left)],
-        }
+    for change, entry in _with_fields(changes, MOST_FIELDS):
+        entry |= {"collection": change.collection, "layer": change.layer}
         if change.moved_from is not None:
             entry["moved_from"] = change.moved_from
-        who = by_policy.get(ObjectKey(kind_of(change.schema), change.name))
-        if who:
+        if who := by_policy.get(ObjectKey(kind_of(change.schema), change.name)):
             entry["by_policy"] = list(who)
-        if len(change.fields) > left:
-            entry["fields_left_out"] = len(change.fields) - left
-        left -= len(entry["fields"])
         yield entry
 
 
-Digests = Mapping[str, str]
+def _with_fields(changes: Iterable[DocumentChange], left: int) -> Iterator[tuple[DocumentChange, dict[str, Any]]]:
+    """Yield documents that differ with what an answer says of each; `left`: so many fields are shown of all of them."""
+    for change in changes:
+        fields = [field.to_data() for field in islice(change.fields, left)]
+        entry: dict[str, Any] = {
+            "schema": change.schema,
+            "name": change.name,
+            "change": change.change.value,
+            "fields": fields,
+        }
+        if len(change.fields) > left:
+            entry["fields_left_out"] = len(change.fields) - left
+        left -= len(fields)
+        yield change, entry
 
 
 def collection_statuses(store: SiteStore, site: str, older: Version, newer: Version) -> list[dict[str, Any]]:
@@ -198,7 +200,7 @@ def collection_statuses(store: SiteStore, site: str, older: Version, newer: Vers
     ]
 
 
-def _digests(store: SiteStore, site: str, version: Version) -> Digests:
+def _digests(store: SiteStore, site: str, version: Version) -> dict[str, str]:
     return read_or_empty(lambda wanted: dict(store.sites.collection_digests(site, wanted)), version)
 
 
@@ -208,3 +210,70 @@ def _new_status(base: str | None, new: str | None) -> str:
     if new is None:
         return "deleted"
     return "unmodified" if base == new else "modified"
+
+
+MOST_FIELDS_OF_NODE = 200
+"""Differing fields of one node."""
+MOST_KEPT = 64
+"""Comparisons that are kept: each is of one node between two revisions, and takes seconds in a very large design."""
+
+Shown = list[dict[str, Any]]
+
+
+class NodeDifference(BaseModel):
+    """A document that makes a node, and that is another one in the wanted revision than in the done one."""
+
+    schema_: str = Field(alias="schema", examples=["drydock/HostProfile/v1"])
+    name: str = Field(examples=["compute"])
+    change: ChangeName = Field(examples=["modified"])
+    fields_: list[ChangedField] = Field(alias="fields", description="`from` as done, `to` as wanted.")
+    fields_left_out: int = Field(default_factory=int)
+
+
+COMPARISONS: Kept[Shown] = Kept(MOST_KEPT)
+"""Of revisions, which never change."""
+
+
+def node_differences(
+    store: SiteStore, site: str, node: Mapping[str, Any] | None, wait: float | None = None
+) -> Shown | None:
+    """Return what differs for a node between what is done and what is wanted, as `NodeDifference` describes it.
+
+    Parameters
+    ----------
+    node : as `site_engine.trees.nodes.node_to_dict` returns it; None: nothing is known of it.
+    wait : seconds for which the answer is waited for. None: as long as it takes.
+
+    Returns
+    -------
+    list or None
+        Empty where it is as wanted, or one of the two is not there. None where the comparison takes longer: ask again.
+
+    Raises
+    ------
+    RevisionUnreadable : one of the revisions cannot be read any more.
+    """
+    if node is None or node["as_wanted"]:
+        return []
+    name, done, wanted = node["node"], node["done_revision"], node["wanted_revision"]
+    if done is None or wanted is None or done == wanted:
+        return []
+
+    def compare() -> Shown:
+        with READING.slot():
+            return shown_differences(name, documents_between(store, site, done, wanted, [name]).get(name, ()))
+
+    def compared() -> Shown:
+        return COMPARISONS.get((store.location, site, name, done, wanted), compare)
+
+    try:
+        return compared() if wait is None else answer_within(wait, "comparison", compared)
+    except TimeoutError:
+        # It goes on, and is kept for who asks again.
+        return None
+
+
+def shown_differences(node: str, changes: Sequence[DocumentChange]) -> Shown:
+    """Return documents of a node that differ, as `NodeDifference` describes them, its own document first."""
+    in_order = sorted(changes, key=lambda one: (one.name != node, one.schema, one.name))
+    return [entry for _, entry in _with_fields(in_order, MOST_FIELDS_OF_NODE)]

@@ -11,8 +11,7 @@ from pydantic import BaseModel, Field
 
 from site_store import RevisionRecord, Version
 from slipway_api.documents.differences import Differences, differences
-from slipway_api.documents.site_documents import rendered_text
-from slipway_api.documents.versions import Requested, etag_headers_of, parse_version
+from slipway_api.documents.versions import Requested, etag_headers_of, parse_version, rendered_text
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers, shown, yaml_answer
 from slipway_api.http.dependencies import DEFAULT_SITE, SiteName, Store, blocking_router, link_to_next

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,22 +16,110 @@ from design_rendering.kinds.nodes import NODE_SCHEMAS
 from design_rendering.kinds.objects import design_objects
 from design_rendering.kinds.provisioner_kinds import provisioner_of
 from design_rendering.policies import PolicedRendering, PolicyError, police
-from design_rendering.reading.documents import Document, DocumentError, RenderingError, find_document
-from design_rendering.redaction import Redactor, secret_values
+from design_rendering.reading.documents import Document, DocumentError, RenderingError, find_document, load_documents
+from design_rendering.redaction import PLACEHOLDER, Redactor, secret_values
 from design_rendering.rendering import Rendering, design_text, render, secret_texts
-from design_rendering.validation import duplicates, unrendered_problems, validate_rendering
+from design_rendering.validation import duplicates, placeholders, unrendered_problems, validate_rendering
 from site_engine.errors import ConnectionLookupFailed
 from site_engine.extensions import installed_policies
 from site_store import CommittedObjects, RevisionRecord, RevisionSecrets, SiteStore
 from slipway_api.documents import provisioner_check
-from slipway_api.documents.reading import READ_ONCE
-from slipway_api.http.airflow_client import longest_mapping
+from slipway_api.http.airflow_access import longest_mapping
 from slipway_api.http.api_errors import message_of, plain_message
 from slipway_api.http.concurrency import JUDGING
 from slipway_api.http.dependencies import open_store, provisioners
 from strategy_lib.errors import Problem
 from strategy_lib.garbage import garbage_put_off
 from strategy_lib.parsing.notifications import NOTIFICATIONS_SCHEMA, Notifications, Webhook
+
+SMALL = 64 * 1024
+"""What has fewer bytes is not kept: to read it takes milliseconds."""
+SECONDS = 600.0
+"""Documents are kept for so long at most: they take many times the room of their text."""
+
+
+class ReadOnce:
+    """Reads collections, and keeps the documents of the last one that was put, until it is committed or for a while.
+
+    To read the text of a large site is a third of all that its commit does. Each process keeps one collection.
+    """
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._key = ""
+        self._documents: Sequence[Document] = ()
+        self._timer: threading.Timer | None = None
+
+    def put(self, name: str, text: bytes) -> list[Document]:
+        """Read a collection that is about to be put into a buffer, and keep its documents.
+
+        Raises `DocumentError` as `read_collection` does; nothing is kept then.
+        """
+        # First: two large collections at once are not needed.
+        self.forget()
+        documents = read_collection(name, text)
+        if len(text) >= SMALL:
+            key = _key(name, text)
+            timer = threading.Timer(self._seconds, self._forget, [key])
+            timer.daemon = True
+            with self._lock:
+                self._stop_timer()
+                self._key, self._documents, self._timer = key, documents, timer
+            timer.start()
+        return documents
+
+    def read(self, name: str, text: str) -> list[Document]:
+        """Return the documents of a collection, read now unless they are kept. They are not to be changed.
+
+        Raises `DocumentError` as `read_collection` does.
+        """
+        written = text.encode(errors="surrogatepass")
+        if len(written) >= SMALL:
+            key = _key(name, written)
+            with self._lock:
+                if key == self._key:
+                    return list(self._documents)
+        return read_collection(name, text)
+
+    def forget(self) -> None:
+        """Keep nothing any more."""
+        self._forget(self._key)
+
+    def _forget(self, key: str) -> None:
+        with self._lock:
+            if key == self._key:
+                self._stop_timer()
+                self._key, self._documents = "", ()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _key(name: str, text: bytes) -> str:
+    return f"{name}:{hashlib.sha256(text).hexdigest()}"
+
+
+READ_ONCE = ReadOnce()
+"""That of this process."""
+
+
+def read_collection(name: str, text: str | bytes) -> list[Document]:
+    """Return the documents of a collection; their source is its name, so that lines count in its text.
+
+    Raises `DocumentError` with all problems: what is no YAML, or no document; a document that stands there twice; a
+    value that stands for a secret which was left out when the collection was read.
+    """
+    documents = load_documents(text, name)
+    problems = [*duplicates(documents)]
+    if PLACEHOLDER in (text if isinstance(text, str) else text.decode()):
+        problems += [problem for document in documents for problem in placeholders(document)]
+    if problems:
+        raise DocumentError(problems)
+    return documents
+
 
 MOST_MESSAGES = 1000
 _LEVELS = ("Error", "Warning", "Info")

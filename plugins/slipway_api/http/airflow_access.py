@@ -1,4 +1,6 @@
-"""Who may do what, asked of Airflow's auth manager. The one module that imports Airflow's unofficial API.
+"""Airflow, as routes need it: who may do what, a client of its REST API for the caller, and its settings.
+
+The one module here that imports Airflow; of the auth manager that is its unofficial API.
 
 Every route has one of ``may_read``, ``may_commit``, ``may_act``, ``may_control`` and ``may_read_run`` among the
 dependencies of its decorator, which are looked at before anything else of the request. What depends on the request
@@ -7,7 +9,8 @@ itself (which kind of action, whose logs) is asked of the ``Caller`` in the rout
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -20,6 +23,8 @@ from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from api_client.airflow import AirflowClient
+from api_client.session import ApiSession
 from site_engine.kinds import KINDS
 from site_engine.provisioners import DEFAULT_CONNECTION
 from slipway_api.http.api_errors import ApiError
@@ -167,3 +172,40 @@ may_read_run = _allowed(
     lambda caller, request: caller.may_read(request.path_params["dag_id"]), "see the runs of this DAG"
 )
 """May read the runs of the DAG that stands in the path as ``dag_id``."""
+
+
+_TIMEOUT = (5.0, 20.0)
+
+
+def own_airflow(token: str | None) -> AirflowClient:
+    """Return a client of the Airflow that this process serves, with somebody's token; None: as nobody, to log in."""
+    return AirflowClient(ApiSession.with_token(own_url(), "", token, _TIMEOUT, "Airflow"))
+
+
+def _as_caller(request: Request) -> Iterator[AirflowClient]:
+    with contextlib.closing(own_airflow(token_of(request))) as client:
+        yield client
+
+
+Airflow = Annotated[AirflowClient, Depends(_as_caller)]
+
+
+def airflow_base_url() -> str | None:
+    """Return ``[api] base_url``, None when it is not set."""
+    return conf.get("api", "base_url", fallback=None) or None
+
+
+def own_url() -> str:
+    """Return where the API server finds itself: ``[api] base_url``, else its port on this machine."""
+    url = airflow_base_url() or f"http://127.0.0.1:{conf.getint('api', 'port', fallback=8080)}"
+    return url.rstrip("/")
+
+
+def longest_mapping() -> int:
+    """Return ``[core] max_map_length``: how many groups one run can have."""
+    return conf.getint("core", "max_map_length", fallback=1024)
+
+
+def secret_key() -> str:
+    """Return ``[api] secret_key``, which all API servers of one Airflow share, and nobody else knows."""
+    return conf.get_mandatory_value("api", "secret_key")

@@ -45,6 +45,13 @@ _DESCRIPTIONS = {
 }
 
 
+class LeftOut(BaseModel):
+    """A node or machine that is left out, and why."""
+
+    name: str = Field(examples=["n2"])
+    reason: str = Field(examples=["set to maintenance by ann: new disk"])
+
+
 class PlainText(PlainTextResponse):
     """Text that Airship's client prints as it is, such as a log.
 

@@ -72,11 +72,11 @@ class WorkingAction(BaseModel):
     user: str
 
 
-class NewerVersion(BaseModel):
-    """The published version of the states of a site's nodes, where a request expects another."""
+class StatesVersion(BaseModel):
+    """A version of the published states of a site's nodes."""
 
-    epoch: int = Field(examples=[1763836800])
-    version: int = Field(examples=[7])
+    epoch: int = Field(ge=0, examples=[1763836800])
+    version: int = Field(ge=0, examples=[7])
 
 
 class Finding(BaseModel):
@@ -95,7 +95,7 @@ class Finding(BaseModel):
     path: str = Field(default_factory=str, examples=["$.data.groups[1].selectors"])
     line: int | None = Field(default_factory=int, examples=[12])
     action: WorkingAction = Field(default_factory=lambda: WorkingAction.model_construct())
-    site_state: NewerVersion = Field(default_factory=lambda: NewerVersion.model_construct())
+    site_state: StatesVersion = Field(default_factory=lambda: StatesVersion.model_construct())
 
 
 class Findings(BaseModel):

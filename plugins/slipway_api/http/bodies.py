@@ -158,7 +158,8 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit = _limit(scope)
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        limit = LARGEST_YAML if path.startswith(_DOCUMENTS) else LARGEST_JSON
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if declared.isdigit() and int(declared[:20]) > limit:
             raise _too_large(limit)
@@ -173,11 +174,6 @@ class BodyLimit:
             return message
 
         await self._app(scope, counted, send)
-
-
-def _limit(scope: Scope) -> int:
-    path = scope["path"].removeprefix(scope.get("root_path", ""))
-    return LARGEST_YAML if path.startswith(_DOCUMENTS) else LARGEST_JSON
 
 
 def _too_large(limit: int) -> ApiError:

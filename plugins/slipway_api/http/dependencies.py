@@ -1,12 +1,19 @@
-"""What routes depend on: the store, the provisioners, and the query parameters that they share."""
+"""What routes depend on: the store, the provisioners, parameters that they share, versions as `ETag` and `If-Match`.
+
+And the headers that Airship's clients send and expect, on every request and every answer.
+"""
 
 from __future__ import annotations
 
 import re
 import threading
-from typing import Annotated, NoReturn
+from collections.abc import Callable
+from typing import Annotated, NoReturn, TypeVar
+from uuid import UUID, uuid4
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from site_engine.provisioners import Provisioners
 from site_store import SiteStore
@@ -15,6 +22,53 @@ from slipway_api.http.airflow_access import COMMIT_DAG, CallerDep
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute, in_thread
 from strategy_lib.did_you_mean import did_you_mean
+
+IfMatch = Annotated[
+    str | None,
+    Header(
+        alias="If-Match",
+        description="Only if it still has this version: the `ETag` of an earlier answer. Otherwise 412.",
+        examples=['"7"'],
+    ),
+]
+"""A route's parameter ``if_match: IfMatch = None``."""
+
+_Version = TypeVar("_Version", int, str)
+
+
+def etag_headers(version: int | str) -> dict[str, str]:
+    """Return the headers of an answer about something at this version."""
+    return {"ETag": f'"{version}"'}
+
+
+def require_match(if_match: str | None, read_version: Callable[[], _Version], what: str) -> _Version | None:
+    """Return the version that something has to keep until it is written, None when the request sets no condition.
+
+    Parameters
+    ----------
+    if_match : the header: ``*``, or entity tags separated by commas.
+    read_version : returns the version that it has now; called where there is a condition.
+    what : what it is, in words.
+
+    Raises
+    ------
+    ApiError : 412: no tag is that of this version.
+    """
+    if if_match is None:
+        return None
+    version = read_version()
+    tags = {tag.strip() for tag in if_match.split(",")}
+    if "*" not in tags and f'"{version}"' not in tags:
+        raise mismatch(what, version, if_match)
+    return version
+
+
+def mismatch(what: str, version: int | str, if_match: str) -> ApiError:
+    """Return the answer to a write that came too late: 412, with the version that was meant and the present one."""
+    meant = if_match.strip().replace('"', "")[:64]
+    text = f"{what} is at version {version} now, and not at {meant}: look at it again, then repeat"
+    return ApiError(412, text, "Changed Meanwhile", headers=etag_headers(version))
+
 
 _lock = threading.Lock()
 _stores: dict[str, SiteStore] = {}
@@ -158,3 +212,58 @@ def link_to_next(request: Request, **place: object) -> dict[str, str]:
     """Return the header of a page that is not the last: the same request from where the next page begins."""
     url = request.url.include_query_params(**place)
     return {"Link": f'<{url.path}?{url.query}>; rel="next"'}
+
+
+_REQUEST = "slipway_request_id"
+_MARKER = "slipway_context_marker"
+
+
+class ShipyardHeaders:
+    """ASGI middleware: ``X-Auth-Token`` is a bearer token; every request has an id and a context marker.
+
+    The id is ours and is answered as ``X-Shipyard-Req``. The marker is the caller's ``X-Context-Marker``, if that is a
+    UUID, else the id: it ties what several services log about one request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        token = headers.get("x-auth-token", "").strip()
+        # Another scheme is that of a proxy on the way. Were the token dropped for it, a cookie would be who is asking.
+        if token and not headers.get("authorization", "").lower().startswith("bearer "):
+            others = [header for header in scope["headers"] if header[0] != b"authorization"]
+            scope = {**scope, "headers": [*others, (b"authorization", b"Bearer " + token.encode("latin-1"))]}
+        request_id = str(uuid4())
+        marker = _uuid(headers.get("x-context-marker")) or request_id
+        scope.setdefault("state", {}).update({_REQUEST: request_id, _MARKER: marker})
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = MutableHeaders(scope=message)
+                given["X-Shipyard-Req"] = request_id
+                given["X-Context-Marker"] = marker
+            await send(message)
+
+        await self._app(scope, receive, answer)
+
+
+def request_id(request: Request) -> str:
+    """Return the id of the request, as it is answered in ``X-Shipyard-Req``."""
+    return str(getattr(request.state, _REQUEST))
+
+
+def context_marker(request: Request) -> str:
+    """Return the context marker of the request, a UUID."""
+    return str(getattr(request.state, _MARKER))
+
+
+def _uuid(text: str | None) -> str | None:
+    try:
+        return str(UUID(text)) if text else None
+    except ValueError:
+        return None

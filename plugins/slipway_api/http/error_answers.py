@@ -39,9 +39,7 @@ from site_store import (
     VersionChanged,
 )
 from slipway_api.http.api_errors import ApiError, failure, is_below, keystone_failure, plain_message
-from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN
-from slipway_api.http.etags import etag_headers
-from slipway_api.http.shipyard_headers import request_id
+from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, etag_headers, request_id
 from strategy_lib.settings import SettingError
 
 log = logging.getLogger(__name__)
@@ -204,7 +202,7 @@ def _part(item: Any) -> dict[str, Any]:
     return plain_message(f"{place} parameter {where!r}: {said}" if where else f"{place}: {said}")
 
 
-_WORDS = {
+PATTERNS_IN_WORDS = {
     NAME_PATTERN: f"a name: up to {LONGEST_NAME} letters, digits, _ . and -, beginning with a letter or digit",
     "^[0-9A-Za-z]{26}$": "the id of an action: 26 letters and digits",
     "^(all|[0-9]{1,3})$": "a number of levels from 0 to 999, or all",
@@ -212,13 +210,7 @@ _WORDS = {
 }
 
 
-def pattern_in_words(pattern: str) -> str | None:
-    """Return what a pattern allows, None where nobody has put it into words."""
-    return _WORDS.get(pattern)
-
-
 def validation_message(item: Mapping[str, Any]) -> str:
     """Return what is wrong, of one of pydantic's errors."""
-    pattern = (item.get("ctx") or {}).get("pattern")
-    words = pattern_in_words(pattern) if isinstance(pattern, str) else None
+    words = PATTERNS_IN_WORDS.get((item.get("ctx") or {}).get("pattern", ""))
     return f"must be {words}" if words else str(item["msg"])

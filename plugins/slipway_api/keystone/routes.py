@@ -22,8 +22,7 @@ from pydantic import BaseModel, Field
 
 from api_client.airflow import AirflowClient
 from site_engine.errors import AirflowRefused
-from slipway_api.http.airflow_access import caller
-from slipway_api.http.airflow_client import airflow_base_url, own_airflow
+from slipway_api.http.airflow_access import airflow_base_url, caller, own_airflow
 from slipway_api.http.answers import answers, keystone_errors
 from slipway_api.http.api_errors import ApiError, EscapedJson
 from slipway_api.http.bodies import JsonObject, json_body_of

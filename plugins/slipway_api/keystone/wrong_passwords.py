@@ -22,7 +22,7 @@ from starlette.formparsers import FormParser, MultiPartException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from slipway_api.http.airflow_client import secret_key
+from slipway_api.http.airflow_access import secret_key
 from slipway_api.http.api_errors import ApiError
 from strategy_lib.parsing.bounded_json import read_json
 

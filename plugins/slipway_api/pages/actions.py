@@ -22,10 +22,8 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.dependencies import Store
 from slipway_api.pages.drawings import group_graph, timeline
-from slipway_api.pages.live import live_page
-from slipway_api.pages.rendering import page, page_router
-from slipway_api.pages.reported import reported_leaves
-from slipway_api.pages.wording import counted, number, segment
+from slipway_api.pages.rendering import live_page, page, page_router
+from slipway_api.pages.wording import counted, number, reported_leaves, segment
 from slipway_api.status.task_routes import tasks_of
 from strategy_lib.phase import NODE_STEPS
 from strategy_lib.status.entry import Entry, EntryKind, GroupDetails
@@ -41,15 +39,6 @@ NODES_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class FailedNode:
-    """A node that failed in a phase, and what the provisioner said of it."""
-
-    name: str
-    phase: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Failure:
     """A step or group in which something went wrong: why it matters, and the nodes that failed in it.
 
@@ -58,7 +47,7 @@ class Failure:
 
     entry: Entry
     log: str
-    nodes: Sequence[FailedNode]
+    nodes: Sequence[Mapping[str, Any]]
     more: int = 0
 
     @property
@@ -280,7 +269,7 @@ def _did_not_run(group: Entry) -> bool:
 def failures(
     root_entry: Entry,
     groups: Sequence[Entry],
-    failed: Mapping[str, Sequence[FailedNode]],
+    failed: Mapping[str, Sequence[Mapping[str, Any]]],
     record: ActionRecord,
     root: str,
     verdict: str | None = None,
@@ -310,18 +299,18 @@ def failures(
     return sorted(found, key=lambda one: one.entry.kind is EntryKind.GROUP and one.entry.blame is None)
 
 
-def failed_nodes(nodes: Sequence[Mapping[str, Any]]) -> dict[str, list[FailedNode]]:
-    """Return the nodes that failed, by group; those that never began are left out, for others say why.
+def failed_nodes(nodes: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the nodes that failed, each with a `message`, by group; those that never began are left out.
 
     Parameters
     ----------
     nodes : as `action_nodes` returns them.
     """
-    found: defaultdict[str, list[FailedNode]] = defaultdict(list)
+    found = defaultdict[str, list[Mapping[str, Any]]](list)
     for node in nodes:
         said = node["messages"][0] if node["messages"] else "the provisioner said nothing about it"
         if node["status"] in (Status.ERROR, Status.UNDEFINED) and not said.startswith(("not started:", "blocked by ")):
-            found[node["group"]].append(FailedNode(node["name"], node["phase"], said))
+            found[node["group"]].append({**node, "message": said})
     return dict(found)
 
 

@@ -1,10 +1,14 @@
-"""The table of a site's nodes, filtered, sorted and paged by the server; and the page of one node: all its past."""
+"""The table of a site's nodes, filtered, sorted and paged by the server; and the page of one node: all its past.
+
+And the page "Nodes": which nodes can be used, by their three states, and the versions that were published.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from fastapi import Request
@@ -12,17 +16,19 @@ from fastapi.responses import Response
 
 from site_engine.designs import RevisionUnreadable
 from site_engine.kinds import KINDS
-from site_engine.node_states.shown import taken_down_by_groups
+from site_engine.node_states.shown import ShownView, shown_view, taken_down_by_groups
 from site_engine.trees.nodes import past_to_dict, site_nodes
 from site_store import NodeQuery, SiteStore, ValueRefused
-from slipway_api.documents.node_differences import node_differences
+from site_store.node_table.state_query import FILTERED_BY, UNSEEN, StateQuery
+from site_store.node_table.state_table import MOST_COUNTED
+from slipway_api.documents.differences import node_differences
 from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.dependencies import Store, refuse_unknown_site
-from slipway_api.pages.live import LivePart, live_page
-from slipway_api.pages.rendering import page_router
+from slipway_api.pages.rendering import live_page, page_router
 from slipway_api.pages.wording import segment
-from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.node_states.generated import REPORTED, USER, NodeAvailability
+from strategy_lib.node_states.publication import Version
 from strategy_lib.status.words import Status
 
 router = page_router()
@@ -114,23 +120,17 @@ _ASKED = ("q", "standing", "group", "rack", *_BY_TEXT)
 @router.get("/sites/{site}/nodes", dependencies=[access.may_read])
 def nodes(request: Request, site: str, store: Store) -> Response:
     """Show the nodes of a site alone: the part of its page that renews itself."""
-    part = nodes_part(request, store, site, token_of(store, site))
-    values = {
-        **part.fresh,
+    token = token_of(store, site)
+    rest = {
         "filters": asked(request),
         "kept": kept(request),
         "columns": COLUMNS,
         "statuses": list(Status),
     }
+    _, values = nodes_part(request, store, site)
+    fresh = {"site": site}
     return live_page(
-        request,
-        store,
-        "nodes.html",
-        token=part.token,
-        reader="",
-        values=part.values,
-        fresh=part.fresh,
-        rest=lambda: values,
+        request, store, "nodes.html", token=token, reader="", values=values, fresh=fresh, rest=lambda: rest
     )
 
 
@@ -190,13 +190,8 @@ def token_of(store: SiteStore, site: str) -> str:
     return known.token
 
 
-def nodes_part(request: Request, store: SiteStore, site: str, token: str) -> LivePart:
-    """Return the table of a site's nodes as the query asks for it, as a part that renews itself.
-
-    Parameters
-    ----------
-    token : the site's change token, which was read in this request.
-    """
+def nodes_part(request: Request, store: SiteStore, site: str) -> tuple[str, Callable[[], dict[str, Any]]]:
+    """Return the table of a site's nodes as the query asks for it: the address of that part, and what reads it."""
     filters = asked(request)
     root = request.scope.get("root_path", "")
     page = f"{root}/ui/sites/{segment(site)}"
@@ -214,7 +209,7 @@ def nodes_part(request: Request, store: SiteStore, site: str, token: str) -> Liv
         with_states=True,
     )
 
-    def values() -> Mapping[str, Any]:
+    def values() -> dict[str, Any]:
         refused = ""
         try:
             found = _with_states(site_nodes(store, site, query))
@@ -227,7 +222,7 @@ def nodes_part(request: Request, store: SiteStore, site: str, token: str) -> Liv
 
     asked_for = {name: value for name, value in request.query_params.items() if name != "part"}
     url = f"{page}/nodes?{urlencode({**asked_for, 'part': 'live'})}"
-    return LivePart("nodes.html", url, token, values, {"site": site})
+    return url, values
 
 
 def _with_states(found: dict[str, Any]) -> dict[str, Any]:
@@ -240,3 +235,77 @@ def _with_states(found: dict[str, Any]) -> dict[str, Any]:
             said.append(("published", states.published, states.published_why or ""))
         node["states"] = said
     return found
+
+
+STATES_SHOWN: Final = 50
+VERSIONS_SHOWN: Final = 10
+STATE_COLUMNS: Final = (
+    Column("node", "Node"),
+    Column("state", "Published"),
+    Column("since", "Since (UTC)"),
+    Column("why", "Why", sorted=False),
+    Column("reported", "Reported"),
+    Column("user", "Set"),
+    Column("crashes", "Crashes"),
+    Column("rack", "Rack"),
+)
+_ASKED_STATES: Final = ("q", "group", *FILTERED_BY)
+_WORDS: Final = [str(state) for state in NodeAvailability]
+CHOICES: Final = {
+    "state": [*_WORDS, UNSEEN],
+    "reported": [*(word for word in _WORDS if word in REPORTED), UNSEEN],
+    "user": [word for word in _WORDS if word in USER],
+}
+"""What may be chosen as a state, by column."""
+
+
+@router.get("/sites/{site}/states", dependencies=[access.may_read])
+def node_states(request: Request, site: str, store: Store, caller: access.CallerDep) -> Response:
+    """Show the states of a site's nodes."""
+    may_set = caller.may_control(access.COMMIT_DAG)
+    filters = asked(request, _ASKED_STATES)
+    before = _version_of(request.query_params.get("versions_before", ""))
+    view = shown_view(store, site, VERSIONS_SHOWN, before)
+    if view is None:
+        refuse_unknown_site(store, site)
+    fresh = {"site": site, "may_set": may_set, "filters": filters}
+
+    def values() -> Mapping[str, Any]:
+        return {"view": view, "versions_before": before, **_states(request, store, site, filters, view)}
+
+    return live_page(
+        request,
+        store,
+        "node_states.html",
+        token=view.token,
+        reader="may set" if may_set else "",
+        values=values,
+        fresh=fresh,
+        rest=lambda: {"choices": CHOICES},
+    )
+
+
+def _states(request: Request, store: Store, site: str, filters: Mapping[str, str], view: ShownView) -> dict[str, Any]:
+    address = f"{request.scope.get('root_path', '')}/ui/sites/{segment(site)}/states"
+    # The most crashes and the newest states are looked for first.
+    table = AskedTable(address, STATE_COLUMNS, filters, **asked_order(request, "state"), downward=("crashes", "since"))
+    query = StateQuery(
+        text=filters.get("q", ""),
+        group=filters.get("group"),
+        columns={name: filters[name] for name in FILTERED_BY if name in filters},
+        sort=table.sort,
+        descending=table.descending,
+        limit=STATES_SHOWN,
+        after=table.after,
+        taken_down=taken_down_by_groups(store, site, view.judging),
+    )
+    return {
+        **table.values(),
+        "found": store.state_table.page(site, query),
+        "most_counted": MOST_COUNTED,
+        "state_link": lambda state: f"{address}?{urlencode({'state': state})}",
+    }
+
+
+def _version_of(text: str) -> Version | None:
+    return Version(*map(int, text.split("."))) if re.fullmatch(r"[0-9]{1,18}\.[0-9]{1,18}", text) else None

@@ -1,24 +1,32 @@
-"""From a template and values to an answer: autoescape everywhere, and headers that let no foreign script in."""
+"""From a template and values to an answer: autoescape everywhere, and headers that let no foreign script in.
+
+The part of a page that renews itself has an ETag, and is kept for some seconds under its change token: it is rendered
+and compressed once for all who look at it.
+"""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.types import Scope
 
+from site_store import SiteStore
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
+from slipway_api.http.kept import Kept
 from slipway_api.pages import wording
-from slipway_api.pages.drawings import group_graph, status_bar
+from slipway_api.pages.drawings import group_graph
 from strategy_lib.goals.update import value_text
 
 STATIC = Path(__file__).parent / "static"
@@ -72,7 +80,7 @@ def _environment() -> Environment:
             wording.entry_badge,
         ),
         *(wording.by_phase, wording.minute, wording.number, wording.segment, wording.short_criterion, wording.symbol),
-        *(status_bar.bar, status_bar.count_words, status_bar.legend, group_graph.drawn_box),
+        *(group_graph.bar, group_graph.count_words, group_graph.legend, group_graph.drawn_box),
     ):
         made.filters[filter_.__name__] = filter_
     made.filters["quoted"] = shlex.quote
@@ -133,3 +141,76 @@ def page_failure(scope: Scope, error: ApiError) -> HTMLResponse:
     # The browser would open its own window for a password.
     answer.headers.update({name: value for name, value in error.headers.items() if name.lower() != "www-authenticate"})
     return answer
+
+
+PART = "live"
+# Much smaller than without, and a fifth of the time of the most that is possible.
+_COMPRESSION = 4
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    token: str | None
+    html: str
+    compressed: bytes
+    etag: str
+
+
+PARTS: Kept[_Part] = Kept(200, 5.0)
+"""By page and reader. For some seconds: some of what is shown changes with time alone, such as an owner that never
+came."""
+
+
+def live_page(
+    request: Request,
+    store: SiteStore,
+    template: str,
+    *,
+    token: str | None,
+    reader: str,
+    values: Callable[[], Values],
+    fresh: Values,
+    rest: Callable[[], Values] = dict,
+) -> Response:
+    """Return a page, or only its live part where the query says `part=live`.
+
+    Parameters
+    ----------
+    template : the page's; the live part is the template `live/` and that name.
+    token : the change token that was read in this request: a part that was kept under another is not used. None: there
+        is none, and it is rendered anew.
+    reader : what of the caller's rights changes the part; two with the same text may get the same HTML.
+    values : reads and judges what the live part shows; not called where a part is kept.
+    fresh : what the live part and the rest of the page show, and is known already.
+    rest : reads what only the rest of the page shows.
+    """
+    key = store.location, request.url.path, _query(request), reader
+    part = PARTS.get(
+        key,
+        lambda: _made(render(request, f"live/{template}", {**fresh, **values()}), token),
+        lambda kept: kept.token == token,
+        refresh=token is None or "no-cache" in request.headers.get("cache-control", ""),
+    )
+    if request.query_params.get("part") != PART:
+        url = request.url.include_query_params(part=PART)
+        live_url = f"{url.path}?{url.query}"
+        return page(request, template, {**fresh, **rest(), "live": part.html, "live_url": live_url})
+    headers = {**HEADERS, "ETag": part.etag, "Vary": f"{HEADERS['Vary']}, Accept-Encoding"}
+    if part.etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        # Airflow's middleware lets through what is compressed, and would compress it for each who looks.
+        return HTMLResponse(part.compressed, headers={**headers, "Content-Encoding": "gzip"})
+    return HTMLResponse(part.html, headers=headers)
+
+
+def _made(html: str, token: str | None) -> _Part:
+    body = html.encode()
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    return _Part(token, html, gzip.compress(body, _COMPRESSION, mtime=0), etag)
+
+
+def _query(request: Request) -> str:
+    return "&".join(f"{name}={value}" for name, value in sorted(request.query_params.multi_items()) if name != "part")

@@ -12,13 +12,14 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import BlockingRoute
 from slipway_api.http.dependencies import Store, require_site
-from slipway_api.pages import actions, node_states, nodes, owners, sites
-from slipway_api.pages.forms import approval, doing, repair, set_states, touch
+from slipway_api.pages import actions, nodes, sites
+from slipway_api.pages.forms import doing, repair
+from slipway_api.pages.forms import nodes as forms_of_nodes
 from slipway_api.pages.rendering import STATIC, page, static_version, to_page
 from slipway_api.pages.wording import segment
 
 router = APIRouter(prefix="/ui", route_class=BlockingRoute, include_in_schema=False)
-for module in (sites, nodes, node_states, set_states, touch, repair, actions, approval, doing, owners):
+for module in (sites, nodes, forms_of_nodes, repair, actions, doing):
     router.include_router(module.router)
 elsewhere = APIRouter(prefix="/clustercontroller-status/v1", route_class=BlockingRoute, include_in_schema=False)
 """The address that readers of node states know from elsewhere."""

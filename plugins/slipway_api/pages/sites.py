@@ -1,14 +1,16 @@
-"""The list of sites, where a person begins, and the pages of one: its groups and actions, a revision, its plan."""
+"""The list of sites, where a person begins; the pages of one (groups and actions, a revision, its plan); and owners."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import Query, Request
 from fastapi.responses import Response
 
 from site_engine.kinds import KINDS
+from site_engine.monitoring.owners import OwnerView, list_owners
 from site_engine.plans.next_steps import next_kind, next_step
 from site_engine.plans.site_plans import plan_site
 from site_engine.trees.status_trees import StatusTree, newest_action_trees, site_tree, site_trees
@@ -17,11 +19,9 @@ from slipway_api.documents.differences import differences
 from slipway_api.http import airflow_access as access
 from slipway_api.http.dependencies import Store, refuse_unknown_site, require_site
 from slipway_api.pages.drawings import group_graph
-from slipway_api.pages.live import live_page
 from slipway_api.pages.nodes import asked, kept, nodes_part, token_of
-from slipway_api.pages.rendering import page, page_router
-from slipway_api.pages.reported import reported_leaves
-from slipway_api.pages.wording import segment
+from slipway_api.pages.rendering import live_page, page, page_router, render
+from slipway_api.pages.wording import reported_leaves, segment
 from slipway_api.sites.site_plans import shown_plan
 from strategy_lib.goals.update import Deed, fold_nodes, waits
 from strategy_lib.status.entry import EntryKind
@@ -35,13 +35,6 @@ ACTIONS_SHOWN = 20
 REVISIONS_SHOWN = 20
 MOST_FIELDS = 500
 """Differing fields on a revision's page."""
-
-
-class TroubledNodes(NamedTuple):
-    """What is wrong, and with which nodes; without names it is the site as a whole."""
-
-    names: tuple[str, ...]
-    said: str
 
 
 @router.get("/", dependencies=[access.may_read])
@@ -84,8 +77,8 @@ def site(
     fresh = {"site": site, "may": may, "may_control": control}
 
     def rest() -> dict[str, Any]:
-        part = nodes_part(request, store, site, token)
-        shown = {"nodes": part.html(request), "nodes_url": part.url}
+        url, read = nodes_part(request, store, site)
+        shown = {"nodes": render(request, "live/nodes.html", {"site": site, **read()}), "nodes_url": url}
         return {**shown, "filters": asked(request), "kept": kept(request), "statuses": list(Status)}
 
     return live_page(request, store, "site.html", token=token, reader=reader, values=values, fresh=fresh, rest=rest)
@@ -151,7 +144,7 @@ def _site_values(
         "tree": tree,
         "groups": groups,
         "next_kind": _next_kind(tree),
-        "wrong": troubled_nodes(tree) if tree.root.status in TROUBLES else [],
+        "wrong": troubled_nodes(tree) if tree.root.status in TROUBLES else {},
         "unwatched": [
             words
             for child in tree.root.children
@@ -181,8 +174,8 @@ def _next_kind(tree: StatusTree) -> str:
     return next_kind(committed, is_done=done > 0)
 
 
-def troubled_nodes(tree: StatusTree) -> list[TroubledNodes]:
-    """Return what is wrong with a site: nodes of which the same is said stand together, each name once."""
+def troubled_nodes(tree: StatusTree) -> dict[str, list[str]]:
+    """Return what is wrong with a site, and with which nodes; without nodes it is the site as a whole."""
     nodes = {
         message: message.split(": ", 1)
         for group in tree.own.children
@@ -196,4 +189,34 @@ def troubled_nodes(tree: StatusTree) -> list[TroubledNodes]:
         # Some errors begin with the name of their node.
         said = said.removeprefix(f"{name}: ").removeprefix(f"{name} ") if name else said
         found.setdefault(said, []).extend([name] if name else [])
-    return [TroubledNodes(tuple(dict.fromkeys(named)), said) for said, named in found.items()]
+    return {said: list(dict.fromkeys(named)) for said, named in found.items()}
+
+
+OWNERS_SHOWN = 100
+
+
+@router.get("/owners", dependencies=[access.may_read])
+def owners(request: Request, store: Store) -> Response:
+    """Show all owners that were ever seen, and those that are expected and never were."""
+
+    after = request.query_params.get("after", "")
+    there = "there" in request.query_params
+
+    def values() -> Mapping[str, Any]:
+        # Who is gone comes first.
+        found = sorted(list_owners(store).owners, key=_place)
+        behind = [owner for owner in found if not after or _place(owner) > (there, after)]
+        shown = behind[:OWNERS_SHOWN]
+        more = len(behind) - len(shown)
+        return {
+            "owners": [(owner, owner.to_data()) for owner in shown],
+            "more": more,
+            "after": after,
+            "next": urlencode({"after": shown[-1].name} | ({"there": "1"} if shown[-1].alive else {})) if more else "",
+        }
+
+    return live_page(request, store, "owners.html", token=None, reader="", values=values, fresh={})
+
+
+def _place(owner: OwnerView) -> tuple[bool, str]:
+    return owner.alive, owner.name

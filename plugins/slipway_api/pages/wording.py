@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from site_engine.trees.status_trees import StatusTree
 from strategy_lib.phase import GROUP_PHASES, Phase
 from strategy_lib.status.entry import Entry
 from strategy_lib.status.serves import Serves
@@ -19,6 +20,8 @@ from strategy_lib.status.words import UNRECORDED_SYMBOL, Status, status_from
 REPLACEMENT = "�"
 _SPACES = "\n\t\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 NOTHING = "—"
+LEAVES_SHOWN = 100
+"""Leaves of reporters."""
 
 
 def visible(value: object) -> object:
@@ -174,6 +177,29 @@ def badge(status: str | None, serves: str = Serves.NOTHING) -> Markup:
 def entry_badge(entry: Entry) -> Markup:
     """Return the status of an entry of the tree of a site in the same way."""
     return badge(entry.status, entry.serving.of_status(entry.status) if entry.serving else Serves.NOTHING)
+
+
+def reported_leaves(tree: StatusTree, below: str = "") -> dict[str, Any]:
+    """Return what reporters say in a tree, the worst first, and how many more there are.
+
+    Parameters
+    ----------
+    below : a path; only the leaves of its entry and of all below that. "": all.
+    """
+    found = tree.reports.all(below)
+    leaves = [
+        {
+            "name": leaf.name,
+            "place": place,
+            "owner": leaf.owners[0].name if leaf.owners else "",
+            "status": leaf.status,
+            # A message names its leaf, which stands beside it here.
+            "message": "; ".join(text.removeprefix(f"{leaf.name}: ") for text in leaf.messages),
+            "last_updated": leaf.last_updated,
+        }
+        for place, leaf in found[:LEAVES_SHOWN]
+    ]
+    return {"leaves": leaves, "more": len(found) - len(leaves)}
 
 
 def segment(text: object) -> str:

@@ -20,8 +20,7 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import in_thread
-from slipway_api.http.dependencies import SitePath, Store
-from slipway_api.http.etags import IfMatch, etag_headers, require_match
+from slipway_api.http.dependencies import IfMatch, SitePath, Store, etag_headers, require_match
 from slipway_api.http.long_polls import INTERVAL, LONG_POLLS
 from slipway_api.sites.site_view import require_committed
 from strategy_lib.node_states.generated import NodeAvailability

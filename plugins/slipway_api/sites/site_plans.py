@@ -18,7 +18,7 @@ from site_engine.plans.plan import SitePlan
 from site_engine.plans.schedules import schedule
 from site_engine.plans.site_plans import plan_site
 from slipway_api.documents.commit import ShownNextStep
-from slipway_api.documents.node_differences import NodeDifference
+from slipway_api.documents.differences import NodeDifference
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import Moment, answers, shown
 from slipway_api.http.api_errors import Finding, plain_message

@@ -16,8 +16,7 @@ from slipway_api.http.api_errors import ApiError
 from slipway_api.http.concurrency import in_thread
 from slipway_api.http.dependencies import SitePath, Store
 from slipway_api.http.long_polls import LONG_POLLS
-from slipway_api.sites.view_answers import VIEW_ANSWERS, text_of
-from slipway_api.sites.view_readers import READERS
+from slipway_api.sites.view_answers import READERS, VIEW_ANSWERS, text_of
 from strategy_lib.node_states.publication import Version
 
 router = APIRouter(tags=["node states"])

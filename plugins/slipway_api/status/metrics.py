@@ -18,7 +18,7 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import ERRORS
 from slipway_api.http.dependencies import Store, blocking_router
 from slipway_api.http.kept import Kept
-from slipway_api.sites.view_readers import READERS
+from slipway_api.sites.view_answers import READERS
 from strategy_lib.settings import SLIPWAY_METRICS_TOKEN_FILE
 
 log = logging.getLogger(__name__)

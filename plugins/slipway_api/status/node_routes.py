@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -17,12 +16,11 @@ from site_engine.trees.nodes import action_nodes, node_history, site_nodes
 from site_store import NodeQuery
 from site_store.node_table.node_query import FILTERED_BY, SORTED_BY
 from slipway_api.actions.lookup import ActionId, find_action
-from slipway_api.documents.node_differences import NodeDifference, node_differences
+from slipway_api.documents.differences import NodeDifference, node_differences
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.dependencies import SitePath, Store, blocking_router
-from slipway_api.http.etags import etag_headers
+from slipway_api.http.dependencies import SitePath, Store, blocking_router, etag_headers
 from strategy_lib.did_you_mean import Hints
 from strategy_lib.parsing.bounded_json import read_json
 
@@ -255,13 +253,10 @@ def get_action_nodes(
     found = action_nodes(
         store, action.id, group=group, phase=phase, troubled=troubled, limit=limit, after=_place_of(after)
     )
-    found["after"] = None if found["after"] is None else _page_of(found["after"])
+    if found["after"] is not None:
+        # One word: names may have any character in them.
+        found["after"] = base64.urlsafe_b64encode(json.dumps(found["after"]).encode()).decode().rstrip("=")
     return Response(msgspec.json.encode(found), media_type="application/json")
-
-
-def _page_of(place: Sequence[str]) -> str:
-    """Write a place as one word; names may have any character in them."""
-    return base64.urlsafe_b64encode(json.dumps(list(place)).encode()).decode().rstrip("=")
 
 
 def _place_of(page: str | None) -> list[str] | None:

@@ -13,8 +13,7 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, answers
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of, require_known_keys
-from slipway_api.http.dependencies import SitePath, Store, blocking_router
-from slipway_api.http.etags import IfMatch
+from slipway_api.http.dependencies import IfMatch, SitePath, Store, blocking_router
 from slipway_api.sites.node_states import expected_versions, version_headers
 
 router = blocking_router("status")

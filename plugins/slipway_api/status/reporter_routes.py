@@ -17,8 +17,7 @@ from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, answers, errors, shown
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import JsonObject, json_body_of
-from slipway_api.http.dependencies import SitePath, Store, blocking_router
-from slipway_api.http.etags import IfMatch, etag_headers, require_match
+from slipway_api.http.dependencies import IfMatch, SitePath, Store, blocking_router, etag_headers, require_match
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.status.words import Status
 

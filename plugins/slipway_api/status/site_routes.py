@@ -17,9 +17,6 @@ from slipway_api.http.dependencies import LONGEST_NAME, NAME_PATTERN, Store, blo
 from strategy_lib.status.entry import serving_to_dict
 from strategy_lib.status.serves import Serving
 
-pass
-
-
 router = blocking_router("status")
 
 _LONGEST_PAGE = 200

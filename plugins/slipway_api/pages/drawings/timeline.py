@@ -58,19 +58,9 @@ class Timeline:
     marks: Sequence[tuple[float, str]]
 
     @property
-    def destroys(self) -> bool:
-        """Whether a group destroyed nodes, as a redeployment does."""
-        return any(span.what == "destroy" for lane in self.lanes for span in lane.spans)
-
-    @property
-    def releases(self) -> bool:
-        """Whether a group released nodes before it prepared them."""
-        return any(span.what == "release" for lane in self.lanes for span in lane.spans)
-
-    @property
-    def asks(self) -> bool:
-        """Whether a group asked nodes whether they are ready."""
-        return any(span.what == "ready" for lane in self.lanes for span in lane.spans)
+    def kinds(self) -> frozenset[str]:
+        """Return what happened in any of the lanes, such as `destroy`."""
+        return frozenset(span.what for lane in self.lanes for span in lane.spans)
 
 
 def draw(

@@ -1,4 +1,4 @@
-"""What an operator does: start, pause, go on, stop, retry. Each says first what it will do, and is confirmed.
+"""What an operator does: start, pause, go on, stop, retry, approve. Each says first what it will do, and is confirmed.
 
 A GET shows the question and changes nothing; the form's POST does it. Both need the right to do it.
 """
@@ -7,32 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qs
 
-from fastapi import Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from provisioner_client.errors import ProvisionerError
 from site_engine.actions.retry import RETRY, RetryPlan, plan_retry, retry_action
 from site_engine.errors import ConnectionLookupFailed, SettingsError
+from site_engine.groups.approvals import answer_gate
 from site_engine.kinds import KINDS
 from site_engine.parameters import PARALLEL_GROUPS
 from site_engine.plans.next_steps import next_step
 from site_engine.plans.site_plans import plan_site
 from site_engine.process import STOP
 from site_store import ActionRecord, SiteStore
-from slipway_api.actions.control import PAUSE, UNPAUSE, give_command
-from slipway_api.actions.creation import create
-from slipway_api.actions.dry_run import dry_run
+from slipway_api.actions.control import LONGEST_COMMENT, PAUSE, UNPAUSE, asked_of, give_command
+from slipway_api.actions.creation import create, dry_run
 from slipway_api.actions.lookup import find_action
 from slipway_api.actions.request import ActionRequest
 from slipway_api.http import airflow_access as access
-from slipway_api.http.airflow_client import Airflow
+from slipway_api.http.airflow_access import Airflow, Caller, CallerDep
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
-from slipway_api.http.dependencies import Store, require_site
-from slipway_api.http.shipyard_headers import context_marker
+from slipway_api.http.dependencies import Store, context_marker, require_site
 from slipway_api.pages.rendering import page, page_router, to_page
 from slipway_api.pages.sites import plan_values
 from slipway_api.pages.wording import counted
@@ -68,7 +67,7 @@ class Question:
 
 
 @router.get("/actions/{action_id}/do/{verb}", dependencies=[access.may_act])
-def ask(request: Request, action_id: str, verb: str, store: Store, caller: access.CallerDep) -> Response:
+def ask(request: Request, action_id: str, verb: str, store: Store, caller: CallerDep) -> Response:
     """Say what a command to an action will do, and ask."""
     action = _controllable(store, caller, action_id, verb)
     groups = request.query_params.getlist("group")
@@ -78,7 +77,7 @@ def ask(request: Request, action_id: str, verb: str, store: Store, caller: acces
 
 @router.post("/actions/{action_id}/do/{verb}", dependencies=[access.may_act])
 def do(
-    request: Request, action_id: str, verb: str, body: RawBody, store: Store, airflow: Airflow, caller: access.CallerDep
+    request: Request, action_id: str, verb: str, body: RawBody, store: Store, airflow: Airflow, caller: CallerDep
 ) -> Response:
     """Give a command to an action."""
     action = _controllable(store, caller, action_id, verb)
@@ -93,7 +92,7 @@ def do(
 
 
 @router.get("/sites/{site}/start/{kind}", dependencies=[access.may_act])
-def start(request: Request, site: str, kind: str, store: Store, caller: access.CallerDep) -> Response:
+def start(request: Request, site: str, kind: str, store: Store, caller: CallerDep) -> Response:
     """Ask how an action is to be started; what it would do is shown next."""
     _startable(store, caller, site, kind)
     given = {name: [value] for name, value in request.query_params.items() if name in ("target_nodes", "revision")}
@@ -109,14 +108,15 @@ def start(request: Request, site: str, kind: str, store: Store, caller: access.C
 
 @router.post("/sites/{site}/start/{kind}", dependencies=[access.may_act])
 def start_it(
-    request: Request, site: str, kind: str, body: RawBody, store: Store, airflow: Airflow, caller: access.CallerDep
+    request: Request, site: str, kind: str, body: RawBody, store: Store, airflow: Airflow, caller: CallerDep
 ) -> Response:
     """Show what an action would do; or, once that is confirmed, start it."""
     _startable(store, caller, site, kind)
     fields = form_fields(body)
     wanted = _request(request, site, kind, fields)
     if fields.get("confirmed") == ["yes"]:
-        return to_page(request, "actions", create(wanted, store, airflow, caller).action.id)
+        action, _ = create(wanted, store, airflow, caller)
+        return to_page(request, "actions", action.id)
     values = _form(site, kind, fields)
     try:
         plan = dry_run(wanted, store, airflow, caller, fresh=fields.get("fresh") == ["yes"])
@@ -142,7 +142,7 @@ def form_fields(body: bytes) -> Mapping[str, list[str]]:
         raise ApiError(400, "the form was not sent as a browser sends it: open its page again") from error
 
 
-def _controllable(store: SiteStore, caller: access.Caller, action_id: str, verb: str) -> ActionRecord:
+def _controllable(store: SiteStore, caller: Caller, action_id: str, verb: str) -> ActionRecord:
     action = find_action(store, caller, action_id)
     caller.require_control(action.dag_id)
     if verb == RETRY:
@@ -150,7 +150,7 @@ def _controllable(store: SiteStore, caller: access.Caller, action_id: str, verb:
     return action
 
 
-def _startable(store: SiteStore, caller: access.Caller, site: str, kind: str) -> None:
+def _startable(store: SiteStore, caller: Caller, site: str, kind: str) -> None:
     require_site(store, site)
     if kind not in KINDS:
         raise ApiError(404, f"there is no kind of action {kind[:64]!r}")
@@ -240,3 +240,37 @@ def _outlook(plan: Mapping[str, Any]) -> str:
 
 def _kept(fields: Mapping[str, list[str]]) -> list[tuple[str, str]]:
     return [(name, value) for name, values in fields.items() if name not in ("confirmed", "fresh") for value in values]
+
+
+@router.get("/actions/{action_id}/approval", dependencies=[access.may_read])
+def ask_approval(
+    request: Request, action_id: str, store: Store, caller: CallerDep, group: Annotated[str, Query()]
+) -> Response:
+    """Say what a group waits for, and ask for the answer."""
+    action = find_action(store, caller, action_id)
+    asked = asked_of(store, caller, action, group)
+    nodes = store.groups.get(action.id, group).nodes
+    return page(request, "approval.html", {"action": action, "asked": asked, "nodes": sorted(nodes)})
+
+
+@router.post("/actions/{action_id}/approval", dependencies=[access.may_read])
+def answer(
+    request: Request,
+    action_id: str,
+    body: RawBody,
+    store: Store,
+    airflow: Airflow,
+    caller: CallerDep,
+    group: Annotated[str, Query()],
+) -> Response:
+    """Answer a group that waits."""
+    action = find_action(store, caller, action_id)
+    asked_of(store, caller, action, group)
+    fields = form_fields(body)
+    said = fields.get("answer", [""])[0]
+    if said not in ("approve", "refuse"):
+        raise ApiError(400, "say whether it is approved or refused")
+    comment = fields.get("comment", [""])[0].strip()[:LONGEST_COMMENT]
+    approved = said == "approve"
+    answer_gate(store, airflow, action.id, group, caller.name, approved=approved, comment=comment or None)
+    return to_page(request, "actions", action.id)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import Request
 from fastapi.responses import Response
 
@@ -11,7 +9,7 @@ from site_store import SiteStore
 from site_store.nodes.repair_switches import ALL_SITES
 from slipway_api.controller.repair_switch import LONGEST_REASON, Switch, at_work, use_switch
 from slipway_api.http import airflow_access as access
-from slipway_api.http.airflow_client import Airflow
+from slipway_api.http.airflow_access import Airflow
 from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
 from slipway_api.http.dependencies import Store, require_site
@@ -25,37 +23,28 @@ STOP, START = "stop", "start"
 _MOST_NAMED = 20
 
 
+# Without a site it is for all of them.
 @router.get("/repair/{verb}", dependencies=[access.may_control])
-def ask_all(request: Request, verb: str, store: Store) -> Response:
-    """Say what follows when repair of all sites is stopped, or goes on, and ask."""
-    return _question(request, store, ALL_SITES, verb)
-
-
-@router.post("/repair/{verb}", dependencies=[access.may_control])
-def do_all(
-    request: Request, verb: str, body: RawBody, store: Store, airflow: Airflow, user: access.UserName
-) -> Response:
-    """Stop repair of all sites, or let it go on."""
-    return _do(request, store, airflow, ALL_SITES, verb, body, user)
-
-
 @router.get("/sites/{site}/repair/{verb}", dependencies=[access.may_control])
-def ask(request: Request, site: str, verb: str, store: Store) -> Response:
+def ask(request: Request, verb: str, store: Store, site: str = ALL_SITES) -> Response:
     """Say what follows when repair of a site is stopped, or goes on, and ask."""
     _require(store, site)
     return _question(request, store, site, verb)
 
 
+@router.post("/repair/{verb}", dependencies=[access.may_control])
 @router.post("/sites/{site}/repair/{verb}", dependencies=[access.may_control])
 def do(
-    request: Request, site: str, verb: str, body: RawBody, store: Store, airflow: Airflow, user: access.UserName
+    request: Request,
+    verb: str,
+    body: RawBody,
+    store: Store,
+    airflow: Airflow,
+    user: access.UserName,
+    site: str = ALL_SITES,
 ) -> Response:
     """Stop repair of a site, or let it go on."""
     _require(store, site)
-    return _do(request, store, airflow, site, verb, body, user)
-
-
-def _do(request: Request, store: SiteStore, airflow: Any, site: str, verb: str, body: bytes, user: str) -> Response:
     _require_verb(verb)
     reason = form_fields(body).get("reason", [""])[0].strip()
     if len(reason) > LONGEST_REASON:
@@ -121,8 +110,9 @@ def effects(store: SiteStore, site: str, *, stops: bool) -> list[str]:
 
 
 def _require(store: SiteStore, site: str) -> None:
-    require_site(store, site)
-    require_committed(store, site)
+    if site != ALL_SITES:
+        require_site(store, site)
+        require_committed(store, site)
 
 
 def _require_verb(verb: str) -> None:

@@ -1,4 +1,4 @@
-"""To set the state of nodes: a form, then what it will do to which nodes, then it is done when that is confirmed.
+"""To set the state of nodes, and to ask for a node again: what follows is said, and done when that is confirmed.
 
 What is refused is said in words. By force it is done all the same, once the page has said what that overrides.
 """
@@ -10,16 +10,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
 from urllib.parse import urlencode
 
-from fastapi import Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from site_engine.errors import UnknownNodes
-from site_engine.wishes import named_nodes, set_states
+from site_engine.node_lists import last_conditions
+from site_engine.plans.differences import node_difference
+from site_engine.wishes import named_nodes, require_in_use, set_states, touch_nodes
 from site_store import AskedState, SiteStore
 from slipway_api.http import airflow_access as access
+from slipway_api.http.api_errors import ApiError
 from slipway_api.http.bodies import RawBody
 from slipway_api.http.dependencies import Store, require_site
 from slipway_api.pages.forms.doing import form_fields
@@ -27,7 +30,10 @@ from slipway_api.pages.rendering import page, page_router, to_page
 from slipway_api.pages.wording import counted, minute
 from slipway_api.sites.node_states import LONGEST_REASON
 from slipway_api.sites.site_view import require_committed
+from strategy_lib.goals.update import TO_DO, Change
 from strategy_lib.node_states.generated import NodeAvailability
+from strategy_lib.outcome import NodeCondition
+from strategy_lib.status.node_row import NodeRow
 
 router = page_router()
 
@@ -157,5 +163,57 @@ def _effects(store: SiteStore, site: str, wanted: AskedState) -> list[str]:
         said.append("A node that is up needs no end: what you gave as the end changes nothing.")
     if not store.user_states.is_led(site):
         said.append("No controller leads the site: it is published when one does.")
+    said.append("Nothing is started by this. It is recorded with your name.")
+    return said
+
+
+NodeName = Annotated[str, Query(max_length=1000)]
+
+
+@router.get("/sites/{site}/touch", dependencies=[access.may_commit])
+def ask_again(request: Request, site: str, node: NodeName, store: Store) -> Response:
+    """Say what follows when a node is asked for again, and ask."""
+    require_site(store, site)
+    record = next((one for one in store.nodes.of_site(site) if one.name == node), None)
+    if record is None or record.wanted_digest is None:
+        raise ApiError(404, f"the design of site {site} has no node {node[:64]!r}", "Node not found")
+    require_in_use(store, site, [node])
+    said = effects_of_touch(record, last_conditions(store, site)[0].get(node))
+    values = {"site": site, "name": node, "effects": said, "running": store.locks.owner(site)}
+    return page(request, "touch.html", values)
+
+
+@router.post("/sites/{site}/touch", dependencies=[access.may_commit])
+def touch(request: Request, site: str, node: NodeName, store: Store, user: access.UserName) -> Response:
+    """Ask for a node again."""
+    require_site(store, site)
+    touch_nodes(store, site, [node], user)
+    return to_page(request, "sites", site, "nodes", node)
+
+
+def effects_of_touch(record: NodeRow, condition: NodeCondition | None) -> list[str]:
+    """Return in sentences what follows when a node is asked for again.
+
+    Parameters
+    ----------
+    record : of a node that is in the design.
+    condition : what the provisioner said of it last; None: its list does not have it.
+    """
+    version = (record.wanted_version or 0) + 1
+    touched = replace(record, wanted_version=version, touched=version)
+    now = node_difference(record.name, record.wanted_digest, record, condition)
+    then = node_difference(record.name, record.wanted_digest, touched, condition)
+    said = [f"Its design stays the same, and is wanted as version {version} of the node."]
+    if now.change is not Change.NONE:
+        said.append(f"It is not as wanted now: {now.reason}.")
+    if then.change not in TO_DO:
+        said.append(f"The next update leaves it alone: {then.withheld or then.reason}.")
+    elif then.withheld is None:
+        said.append("The next update prepares and deploys it.")
+    else:
+        said.append("It is deployed. An update that may redeploy it (allow_redeploy) destroys it and deploys it anew.")
+        said.append("Any other update names it, and leaves it alone.")
+    if record.next_try is not None:
+        said.append("Its failures are forgotten: repair, where it is on, waits no longer.")
     said.append("Nothing is started by this. It is recorded with your name.")
     return said
