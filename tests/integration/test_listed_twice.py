@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-import requests
 
 from site_engine.actions.finalization import finalize_action
 from site_engine.node_lists import read_list
@@ -29,23 +26,15 @@ UNPROVEN = (
 )
 
 
-def used(simulator: Simulator, folder: Path, text: str) -> None:
-    """Have the provisioner see a design, as its validation does before a plan is made."""
-    file = folder / "validated.yaml"
-    file.write_text(text)
-    found = requests.post(f"{simulator.url}/api/v1.0/validatedesign", json={"href": file.as_uri()}, timeout=10)
-    found.raise_for_status()
-
-
 @pytest.fixture
-def second(begin: Begin, simulator: Simulator, tmp_path: Path) -> Driving:
+def second(begin: Begin, simulator: Simulator) -> Driving:
     """Deploy a design without a region, and begin an update to one that has one."""
     assert "drydock/Region" not in WITHOUT_REGION
     first = begin(WITHOUT_REGION)
     first.group("all")
     finalize_action(first.store, first.action, {}, LOG, connections)
     first.store.locks.release(first.action.id)
-    used(simulator, tmp_path, WITH_REGION)
+    simulator.read(WITH_REGION)
     return begin(WITH_REGION, "run-2", update={})
 
 

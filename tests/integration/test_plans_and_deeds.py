@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-import requests
 import yaml
 from sqlalchemy import update
 
@@ -101,17 +100,10 @@ def design(*, second: bool) -> str:
 
 
 @pytest.fixture
-def everything(begin: Begin, runs: Runs, simulator: Simulator, tmp_path: Any) -> Driving:
+def everything(begin: Begin, runs: Runs, simulator: Simulator) -> Driving:
     """A site with a node in each state that a plan can find it in, at its second revision."""
 
-    def see(text: str) -> None:
-        path = tmp_path / f"{len(text)}.yaml"
-        path.write_text(text)
-        seen = requests.post(f"{simulator.url}/api/v1.0/validatedesign", json={"href": path.as_uri()}, timeout=10)
-        assert seen.ok, seen.text
-
-    see(site([node("twice")], [group("all")], region="beta"))
-    simulator.post("nodes/twice", {"status": "Deployed"})
+    simulator.read(site([node("twice")], [group("all")], region="beta"), "twice")
     simulator.script("failed", "deploy", "fail", attempt=1)
     first = begin(design(second=False))
     first.group("all")
@@ -119,7 +111,7 @@ def everything(begin: Begin, runs: Runs, simulator: Simulator, tmp_path: Any) ->
     store.actions.close(first.action.id, ActionState.SUCCESS, "done")
     store.locks.release(first.action.id)
     runs.commit(design(second=True))
-    see(design(second=True))
+    simulator.read(design(second=True))
     for name, status in STATUSES.items():
         simulator.post(f"nodes/{name}", {"status": status})
     simulator.post("nodes/dark", {"power_state": "off"})

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 import yaml
 
 from provisioner_client.drydock.request_parts import marker_of
@@ -25,14 +23,10 @@ SECRET = "correct horse battery staple"
 
 
 @pytest.fixture
-def deployed(runs: Runs, tmp_path: Path) -> Runs:
+def deployed(runs: Runs) -> Runs:
     """Commit a site whose two machines are deployed already, though not by Slipway."""
     runs.commit(PLAIN)
-    (tmp_path / "site.yaml").write_text(PLAIN)
-    design = {"href": (tmp_path / "site.yaml").as_uri()}
-    requests.post(f"{runs.simulator.url}/api/v1.0/validatedesign", json=design, timeout=10)
-    for name in "ab":
-        runs.simulator.post(f"nodes/{name}", {"status": "Deployed"})
+    runs.simulator.read(PLAIN, *"ab")
     return runs
 
 

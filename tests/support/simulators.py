@@ -134,6 +134,15 @@ class Simulator(SimulatorProcess):
         super().__init__("--state", str(self.state), "--speed", str(speed), *options)
         self.start()
 
+    def read(self, design: str, *deployed: str) -> None:
+        """Read a design, as a validation has it do, and have nodes of it deployed."""
+        file = self.state.with_name("design.yaml")
+        file.write_text(design)
+        url = f"{self.url}{self.api}/validatedesign"
+        requests.post(url, json={"href": file.as_uri()}, timeout=30).raise_for_status()
+        for name in deployed:
+            self.post(f"nodes/{name}", {"status": "Deployed"})
+
 
 class MaasProcess(SimulatorProcess):
     """A simulated MAAS; its key is `key`, unless the options say otherwise. In tests it is held."""

@@ -161,6 +161,17 @@ def connected(monkeypatch: pytest.MonkeyPatch, provisioner: Simulator) -> Simula
 
 
 @pytest.fixture
+def action(user: httpx.Client, store: SiteStore, dags: list[str], connected: Simulator) -> str:
+    """Return the id of an action that is under way, with a plan."""
+    from tests.integration.api.airflow_runs import commit, create, plan
+
+    commit(store)
+    made = str(create(user)["id"])
+    plan(store, made)
+    return made
+
+
+@pytest.fixture
 def statements(store: SiteStore) -> list[str]:
     """Return every statement that the server's own store executes, as it is executed."""
     from sqlalchemy import event

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -137,13 +136,6 @@ def test_a_connection_in_the_environment_is_no_question_to_airflow(monkeypatch: 
     assert connection is not None
     assert connection.host == "http://drydock:9000"
     assert supervisor.asked == []
-
-
-@pytest.fixture
-def store(store_url: str) -> Iterator[SiteStore]:
-    """Open a new store."""
-    with SiteStore.open(store_url) as store:
-        yield store
 
 
 @pytest.fixture

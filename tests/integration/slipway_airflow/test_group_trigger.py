@@ -20,7 +20,7 @@ from site_engine.process import STOP
 from site_engine.provisioners import ProvisionerConnection
 from site_engine.shared_lists import SHORT_PATIENCE
 from site_store import ApprovalAnswer, StepState
-from slipway_airflow import group_trigger, trigger_waits
+from slipway_airflow import group_trigger, triggers
 from slipway_airflow.group_trigger import GroupTrigger
 from strategy_lib.parsing.configuration import DeploymentConfiguration
 from strategy_lib.phase import GroupState, Phase
@@ -41,10 +41,10 @@ BeginTwo = Callable[[Mapping[str, Mapping[str, Any]]], Driving]
 @pytest.fixture
 def begin_two(begin: Begin, simulator: Simulator, store_url: str, monkeypatch: pytest.MonkeyPatch) -> BeginTwo:
     """Return what begins an action of these groups, of which two may be at work at once: each has a node of its own."""
-    monkeypatch.setattr(trigger_waits, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(triggers, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(group_trigger, "_AT_LEAST", 0.0)
     # Who waits is woken up by those that go on, and not by the next look.
-    monkeypatch.setattr(trigger_waits, "_LOOK_AT_GROUPS", HANGS)
+    monkeypatch.setattr(triggers, "_LOOK_AT_GROUPS", HANGS)
     monkeypatch.setenv("SLIPWAY_DATABASE_URL", store_url)
     connection = {"conn_type": "drydock", "host": simulator.url}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))

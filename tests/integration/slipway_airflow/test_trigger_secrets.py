@@ -16,7 +16,7 @@ from provisioner_client.shared_lists import Shared
 from site_engine.provisioners import ProvisionerConnection
 from site_engine.shared_lists import SHORT_PATIENCE, StoreLists
 from site_store import Claim, NewAction, NewRevision, RevisionSecrets, SiteStore
-from slipway_airflow import trigger_waits
+from slipway_airflow import triggers
 from slipway_airflow.triggers import ProvisionerTaskTrigger
 from strategy_lib.phase import Phase
 
@@ -63,7 +63,7 @@ def test_the_triggerer_repeats_no_secret_of_an_answer(
     monkeypatch.setenv("SLIPWAY_DATABASE_URL", store_url)
     monkeypatch.setattr(ProvisionerConnection, "connect", connect)
     monkeypatch.setattr(BaseHook, "aget_connection", found)
-    monkeypatch.setattr(trigger_waits, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(triggers, "QUIET_SECONDS", 0.0)
     trigger = ProvisionerTaskTrigger("slipway_provisioner", "t-1", op, 0.0, 60.0, 60.0)
     events = asyncio.run(_events(trigger))
     assert [event["how"] for event in events] == ["complete"]

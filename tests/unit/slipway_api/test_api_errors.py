@@ -1,19 +1,29 @@
-"""Errors and messages in Airship's shapes."""
+"""Errors and messages in Airship's shapes: which error is which answer, and what a parameter may be, in words."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from api_client.slipway import PROVISIONER_REASONS
 from design_rendering.reading.documents import load_documents
-from provisioner_client.errors import ProvisionerRefused, ProvisionerUnavailable
+from provisioner_client.errors import (
+    AuthenticationFailed,
+    ProvisionerProtocolError,
+    ProvisionerRefused,
+    ProvisionerUnavailable,
+)
 from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError
-from site_store import StoreError
+from site_store import SchemaNotCurrent, StoreError, StoreNotConfigured, StoreUnavailable
+from slipway_api.app import create_app
 from slipway_api.http.api_errors import ApiError, failure, message_of, plain_message, status
-from slipway_api.http.error_answers import as_api_error
+from slipway_api.http.dependencies import NAME_PATTERN
+from slipway_api.http.error_answers import PATTERNS_IN_WORDS, as_api_error, validation_message
 from strategy_lib.errors import Problem
 
 GROUPS = """\
@@ -121,3 +131,56 @@ def test_what_the_store_says_is_never_unexpected_without_a_reason() -> None:
         found += [each for each in kind.__subclasses__() if not each.__module__.startswith("tests.")]
     statuses = {kind.__name__: as_api_error(kind.__new__(kind)).status for kind in kinds}
     assert {name for name, code in statuses.items() if code == 500} == inner
+
+
+def patterns(part: Any) -> Iterator[str]:
+    """Give every pattern in an API's description."""
+    if isinstance(part, dict):
+        if isinstance(part.get("pattern"), str):
+            yield part["pattern"]
+        part = list(part.values())
+    if isinstance(part, list):
+        for item in part:
+            yield from patterns(item)
+
+
+def test_every_pattern_of_the_api_has_words() -> None:
+    found = set(patterns(create_app().openapi()["paths"]))
+    assert NAME_PATTERN in found
+    assert found - PATTERNS_IN_WORDS.keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        (
+            {"msg": "String should match", "ctx": {"pattern": NAME_PATTERN}},
+            "must be a name: up to 64 letters, digits, _ . and -, beginning with a letter or digit",
+        ),
+        ({"msg": "as pydantic says it", "ctx": {"pattern": "^x$"}}, "as pydantic says it"),
+        ({"msg": "as pydantic says it", "ctx": {"le": 3}}, "as pydantic says it"),
+        ({"msg": "as pydantic says it"}, "as pydantic says it"),
+    ],
+)
+def test_errors_in_words(item: dict[str, Any], said: str) -> None:
+    assert validation_message(item) == said
+
+
+@pytest.mark.parametrize(
+    ("error", "the_provisioners"),
+    [
+        (ProvisionerUnavailable("no connection"), True),
+        (ProvisionerProtocolError("an HTML page"), True),
+        (AuthenticationFailed("401"), True),
+        (SettingsError("no Drydock URL"), True),
+        (ConnectionLookupFailed("the database is away"), False),
+        (AirflowApiError("no answer"), False),
+        (StoreUnavailable("no answer"), False),
+        (StoreNotConfigured("no URL"), False),
+        (SchemaNotCurrent("0003"), False),
+        (StoreError("?"), False),
+        (ZeroDivisionError(), False),
+    ],
+)
+def test_the_reason_says_whether_an_error_is_the_provisioners(error: Exception, the_provisioners: bool) -> None:
+    assert (as_api_error(error).reason in PROVISIONER_REASONS) is the_provisioners

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from design_rendering.changes import Change, DocumentChange, FieldChange
-from slipway_api.documents import node_differences
-from slipway_api.documents.node_differences import MOST_FIELDS, Shown, shown_differences
+from slipway_api.documents import differences
+from slipway_api.documents.differences import MOST_FIELDS_OF_NODE as OF_NODE
+from slipway_api.documents.differences import Shown, shown_differences
 
 if TYPE_CHECKING:
     from site_store import SiteStore
@@ -33,8 +34,8 @@ def test_its_own_document_comes_first() -> None:
 
 
 def test_of_very_many_fields_the_rest_is_counted() -> None:
-    first, second = shown_differences("n1", [changed(NODE, "n1", MOST_FIELDS - 1), changed(PROFILE, "compute", 3)])
-    assert (len(first["fields"]), len(second["fields"]), second["fields_left_out"]) == (MOST_FIELDS - 1, 1, 2)
+    first, second = shown_differences("n1", [changed(NODE, "n1", OF_NODE - 1), changed(PROFILE, "compute", 3)])
+    assert (len(first["fields"]), len(second["fields"]), second["fields_left_out"]) == (OF_NODE - 1, 1, 2)
     assert "fields_left_out" not in first
 
 
@@ -46,12 +47,12 @@ def test_a_comparison_that_takes_long_is_made_once_and_is_there_later(monkeypatc
         assert go.wait(60)
         return {"n1": [changed(NODE, "n1")]}
 
-    monkeypatch.setattr(node_differences, "documents_between", compared)
+    monkeypatch.setattr(differences, "documents_between", compared)
     store = cast("SiteStore", SimpleNamespace(location="a store"))
     node = {"node": "n1", "as_wanted": False, "done_revision": 1, "wanted_revision": 2}
 
     def ask(wait: float | None) -> Shown | None:
-        return node_differences.node_differences(store, "alpha", node, wait)
+        return differences.node_differences(store, "alpha", node, wait)
 
     assert [ask(0), ask(0)] == [None, None]
     go.set()

@@ -1,10 +1,11 @@
-"""What the provisioner says of a design, as messages in Airship's shape."""
+"""What the provisioner says of a design, as messages in Airship's shape; and a check that always answers in time."""
 
 from __future__ import annotations
 
+import threading
 from contextlib import closing
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -12,13 +13,14 @@ from provisioner_client import factory
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.designs import DesignMessage, DesignValidation
 from provisioner_client.drydock.provisioner import DrydockProvisioner
-from provisioner_client.errors import SubmissionRefused
+from provisioner_client.errors import ProvisionerUnavailable, SubmissionRefused
 from provisioner_client.factory import ProvisionerFactory
 from site_engine.designs import REFUSAL_STAYS, DesignCheck
 from site_engine.errors import NoConnection
 from site_engine.provisioners import ProvisionerConnection
 from slipway_api.documents import provisioner_check
 from slipway_api.documents.provisioner_check import messages_of, names_problem
+from slipway_api.sites import site_statuses
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -140,3 +142,23 @@ def test_the_words_about_a_backend_are_its_rows(found: bool, monkeypatch: pytest
         ("MAAS", provisioner_check.NOT_ASKED),
         ("MAAS", "NodeNames"),
     ]
+
+
+def test_a_provisioner_that_is_silent_is_given_up_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    end, closed, hurried = threading.Event(), threading.Event(), []
+
+    def connect(connection: ProvisionerConnection, *_: object, **__: object) -> Any:
+        hurried.append(connection.values.hurried)
+        return SimpleNamespace(check=end.wait, close=closed.set)
+
+    connection = ProvisionerConnection(ConnectionValues("drydock", "slipway_provisioner", "http://drydock:9000"))
+    monkeypatch.setattr(ProvisionerConnection, "connect", connect)
+    monkeypatch.setattr(site_statuses, "provisioners", lambda: SimpleNamespace(for_site=lambda _: connection))
+    monkeypatch.setattr(site_statuses, "open_store", lambda: None)
+    monkeypatch.setattr(site_statuses, "redact_for_site", lambda *_: str)
+    monkeypatch.setattr(site_statuses, "PATIENCE", 0.01)
+    with pytest.raises(ProvisionerUnavailable, match=r"Drydock has not answered for 0.01 s .*'slipway_provisioner'"):
+        site_statuses.provisioner_check("alpha")
+    assert hurried == [True]
+    end.set()
+    assert closed.wait(60)

@@ -10,7 +10,7 @@ import msgspec
 from site_engine.trees.owners import Owners
 from site_engine.trees.reported import Reports
 from site_engine.trees.status_trees import StatusTree
-from slipway_api.status.rendered import LARGEST, render_tree, token_of_tag
+from slipway_api.status.tree_routes import LARGEST, render_tree, token_of_tag
 from strategy_lib.status.entry import Entry, EntryKind
 from strategy_lib.status.words import Status
 

@@ -1,21 +1,25 @@
-"""Collections as text, and the messages of a validation: ordered, bounded, and without secrets."""
+"""Collections as text, of which the last is kept, and the messages of a validation: ordered, bounded, no secrets."""
 
 from __future__ import annotations
+
+import time
 
 import pytest
 import yaml
 
-from design_rendering.reading.documents import DocumentError, load_documents
+from design_rendering.reading.documents import Document, DocumentError, load_documents
 from provisioner_client.connection import ConnectionValues
 from site_engine.errors import ConnectionLookupFailed
 from slipway_api.documents import validation
 from slipway_api.documents.provisioner_check import NODE_NAMES
-from slipway_api.documents.reading import read_collection
 from slipway_api.documents.validation import (
     MOST_MESSAGES,
+    SMALL,
+    ReadOnce,
     _in_order,
     _without_secrets,
     names_said_once,
+    read_collection,
     unknown_connections,
 )
 from slipway_api.http.api_errors import plain_message
@@ -105,3 +109,56 @@ def test_a_name_that_is_too_long_is_said_once_and_with_its_line() -> None:
     told = [Problem("$.metadata.name", "has 33 characters", 4)]
     assert names_said_once([names, other], told) == [other]
     assert names_said_once([names, other], []) == [names, other]
+
+
+LARGE = "schema: x/Y/v1\nmetadata: {name: n}\ndata:\n" + "  a: &a\n" + "  - some text\n" * (SMALL // 12)
+
+
+def read_anew(once: ReadOnce, name: str, text: str, known: list[Document]) -> bool:
+    (document,) = once.read(name, text)
+    assert (document.name, document.source) == ("n", name)
+    return document is not known[0]
+
+
+def test_what_was_put_last_is_read_once() -> None:
+    once = ReadOnce()
+    known = once.put("c", LARGE.encode())
+    assert not read_anew(once, "c", LARGE, known)
+    assert not read_anew(once, "c", LARGE, known)
+    assert read_anew(once, "d", LARGE, known)
+    assert read_anew(once, "c", f"{LARGE}  - more\n", known)
+    other = once.put("d", LARGE.encode())
+    assert read_anew(once, "c", LARGE, known)
+    once.forget()
+    assert read_anew(once, "d", LARGE, other)
+
+
+def test_the_list_that_is_kept_is_nobody_elses() -> None:
+    once = ReadOnce()
+    known = once.put("c", LARGE.encode())
+    once.read("c", LARGE).clear()
+    assert not read_anew(once, "c", LARGE, known)
+
+
+def test_a_small_collection_is_not_kept() -> None:
+    once = ReadOnce()
+    text = "schema: x/Y/v1\nmetadata: {name: n}\n"
+    assert read_anew(once, "c", text, once.put("c", text.encode()))
+
+
+def test_a_collection_that_cannot_be_read_leaves_nothing_kept() -> None:
+    once = ReadOnce()
+    known = once.put("c", LARGE.encode())
+    with pytest.raises(DocumentError):
+        once.put("c", b"{")
+    assert read_anew(once, "c", LARGE, known)
+    with pytest.raises(DocumentError):
+        once.read("c", "\ud800" * SMALL)
+
+
+def test_it_is_kept_for_a_while() -> None:
+    once = ReadOnce(seconds=0.05)
+    known = once.put("c", LARGE.encode())
+    deadline = time.monotonic() + 300
+    while not read_anew(once, "c", LARGE, known):
+        assert time.monotonic() < deadline

@@ -7,7 +7,7 @@ import pytest
 from site_store import Version
 from slipway_api.documents.versions import BUFFER, parse_version, two_versions
 from slipway_api.http.api_errors import ApiError
-from slipway_api.http.etags import require_match
+from slipway_api.http.dependencies import require_match
 
 
 def test_versions_by_name_and_number() -> None:

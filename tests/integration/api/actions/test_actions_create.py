@@ -1,11 +1,9 @@
-"""Creating actions: what is refused and why, and that no run is ever without its action."""
+"""Creating actions: what is refused and why, and that no run is ever without its action, whatever Airflow does."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import NoReturn
 
 import httpx
@@ -16,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from site_store import ActionState, NewRevision, SiteStore, Version
 from tests.integration.api.airflow_runs import ACTIONS, DESIGN, AirflowRuns, ask, commit, create
+from tests.support.lossy_proxy import LossyProxy
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
 from tests.support.sites import document, group, node, site
@@ -62,14 +61,8 @@ def test_the_runs_id_begins_with_the_site_and_it_has_the_actions_parameters(
     }
     action = store.actions.get(shown["id"])
     assert (action.state, action.run_id, action.whole_site) == (ActionState.PENDING, f"default__{action.id}", False)
+    assert action.connection == "slipway_provisioner"
     assert [(audit.command, audit.user) for audit in store.actions.commands(action.id)] == [("invoke", "user")]
-
-
-def test_parameters_may_be_missing_or_null(user: httpx.Client, store: SiteStore) -> None:
-    commit(store, "a")
-    commit(store, "b")
-    assert user.post(f"{ACTIONS}?site=a", json={"name": "deploy_site"}).status_code == 201
-    assert user.post(f"{ACTIONS}?site=b", json={"name": "deploy_site", "parameters": None}).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -78,15 +71,11 @@ def test_parameters_may_be_missing_or_null(user: httpx.Client, store: SiteStore)
         (b"", "the body must be a JSON object, and is no JSON"),
         (b"[]", "the body must be a JSON object"),
         (b"{}", "the body needs a name: the kind of action, one of deploy_site"),
-        (b'{"name": ["deploy_site"]}', "the body needs a name: the kind of action"),
         (b'{"name": "deploysite"}', "there is no kind of action 'deploysite'; did you mean 'deploy_site'?"),
-        (b'{"name": "test_site"}', "there is no kind of action 'test_site'"),
-        (b'{"name": "deploy_site", "parameters": "x"}', "parameters must be an object of names and values, not str"),
         (b'{"name": "deploy_site", "parameters": {"target_node": "n1"}}', "did you mean 'target_nodes'?"),
         (b'{"name": "deploy_site", "parameters": {"\\ud800": 1}}', "there is no parameter '\\ud800'"),
         (b'{"name": "\\ud800"}', "there is no kind of action '\\ud800'"),
         (b'{"name": "redeploy_server"}', "redeploy_server needs the parameter target_nodes"),
-        (b'{"name": "destroy_nodes", "parameters": {"target_nodes": []}}', "target_nodes names no node"),
         (b'{"name": "deploy_site", "parameters": {"revision": 9}}', "has no revision 9; its newest is 1"),
     ],
 )
@@ -116,14 +105,6 @@ def test_every_target_node_that_is_not_there_is_named(user: httpx.Client, store:
     ]
 
 
-def test_of_many_nodes_that_are_not_there_the_first_are_named(user: httpx.Client, store: SiteStore) -> None:
-    commit(store)
-    answer = ask(user, "relabel_nodes", target_nodes=[f"n1{number}" for number in range(5000)])
-    assert answer.status_code == 400
-    assert "names 5000 nodes" in answer.json()["message"]
-    assert len(said(answer)) == 200
-
-
 def test_commits_that_no_action_used_are_not_skipped_unknowingly(user: httpx.Client, store: SiteStore) -> None:
     commit(store, times=3)
     answer = ask(user)
@@ -137,16 +118,6 @@ def test_commits_that_no_action_used_are_not_skipped_unknowingly(user: httpx.Cli
     assert store.sites.version_number("default", Version.LAST_SITE_ACTION) == 3
     commit(store, times=1)
     assert create(user, query="?allow-intermediate-commits=False")["committed_rev_id"] == 4
-
-
-def test_an_earlier_revision_can_be_named(user: httpx.Client, store: SiteStore) -> None:
-    commit(store, times=3)
-    assert create(user, revision="1")["committed_rev_id"] == 1
-
-
-def test_actions_on_named_nodes_skip_no_commit(user: httpx.Client, store: SiteStore) -> None:
-    commit(store, times=3)
-    assert create(user, "relabel_nodes", target_nodes="n3")["committed_rev_id"] == 3
 
 
 def test_one_action_at_a_time_on_a_site_and_the_other_is_named(
@@ -231,27 +202,11 @@ def test_no_action_goes_by_a_revision_that_shows_a_secret(user: httpx.Client, st
     assert store.actions.newest("default") == []
 
 
-@pytest.fixture
-def deploy(connected: Simulator, tmp_path: Path) -> Callable[..., None]:
-    """Return a function that lets nodes be deployed, as the provisioner lists them."""
-    path = tmp_path / "design.yaml"
-    path.write_text(DESIGN)
-    # The machines are there once the simulator has read a design.
-    reference = {"rel": "design", "href": path.as_uri(), "type": "application/x-yaml"}
-    httpx.post(f"{connected.url}/api/v1.0/validatedesign", json=reference).raise_for_status()
-
-    def deploy(*names: str) -> None:
-        for name in names:
-            connected.post(f"nodes/{name}", {"status": "Deployed"})
-
-    return deploy
-
-
 def test_a_critical_group_is_not_taken_below_its_criteria(
-    user: httpx.Client, store: SiteStore, deploy: Callable[..., None]
+    user: httpx.Client, store: SiteStore, connected: Simulator
 ) -> None:
     commit(store)
-    deploy("n1", "n2", "n3")
+    connected.read(DESIGN, "n1", "n2", "n3")
     answer = ask(user, "redeploy_server", target_nodes="n2")
     assert (answer.status_code, answer.json()["reason"]) == (409, "Critical Groups")
     assert said(answer) == ["critical group control would fall short: minimum_successful_nodes needs 2, 1 would be"]
@@ -261,21 +216,6 @@ def test_a_critical_group_is_not_taken_below_its_criteria(
     (warned,) = (message for message in forced["warnings"] if message["name"] == "CriticalGroups")
     assert warned["level"] == "Warning"
     assert any(event.kind == "overridden" for event in store.events.of_action(forced["id"]))
-
-
-def test_nodes_that_are_broken_or_in_no_critical_group_may_be_redeployed(
-    user: httpx.Client, store: SiteStore, deploy: Callable[..., None]
-) -> None:
-    commit(store)
-    commit(store, "b")
-    deploy("n1", "n3")
-    create(user, "redeploy_server", target_nodes="n2")
-    create(user, "destroy_nodes", "?site=b", target_nodes="n3")
-
-
-def test_the_connection_is_decided_with_the_action(user: httpx.Client, store: SiteStore) -> None:
-    commit(store)
-    assert store.actions.get(create(user)["id"]).connection == "slipway_provisioner"
 
 
 @pytest.mark.parametrize(
@@ -311,3 +251,83 @@ def test_what_the_provisioner_does_not_say_is_never_taken_for_nothing(
     answer = ask(user, "redeploy_server", target_nodes="n2", **{"continue-on-fail": "true"})
     assert (answer.status_code, answer.json()["retry"]) == (503, True)
     assert store.actions.newest("default") == []
+
+
+def test_a_run_whose_answer_was_lost_is_found(
+    user: httpx.Client, store: SiteStore, proxy: LossyProxy, airflow_runs: AirflowRuns
+) -> None:
+    commit(store)
+    proxy.lose("POST", "answer")
+    created = create(user)
+    assert airflow_runs.state("deploy_site", created["id"]) == "queued"
+    assert [method for method, _ in proxy.requests] == ["GET", "POST", "GET"], "the DAG, the run, and the run again"
+
+
+def test_nothing_waits_behind_a_dag_that_is_switched_off(
+    user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns
+) -> None:
+    commit(store)
+    airflow_runs.switch("deploy_site", on=False)
+    try:
+        answer = ask(user)
+        create(user, "update_site", dry_run="true")
+    finally:
+        airflow_runs.switch("deploy_site", on=True)
+    assert (answer.status_code, answer.json()["reason"]) == (409, "Switched off in Airflow")
+    assert "the DAG deploy_site is switched off (paused) in Airflow" in answer.json()["message"]
+    assert [listing.action.kind for listing in store.actions.newest("default")] == ["update_site"]
+    create(user)
+
+
+def test_an_airflow_that_goes_on_failing_leaves_a_pending_action(
+    user: httpx.Client, store: SiteStore, proxy: LossyProxy
+) -> None:
+    commit(store)
+    proxy.lose("POST", "failure", times=4)
+    answer = ask(user)
+    assert (answer.status_code, answer.json()["retry"]) == (503, True)
+    (listing,) = store.actions.newest("default")
+    assert listing.action.state is ActionState.PENDING
+    assert [method for method, _ in proxy.requests] == ["GET"] + ["POST"] * 4 + ["GET"]
+
+
+def test_a_start_that_is_not_known_leaves_a_pending_action_and_no_second_one(
+    user: httpx.Client, store: SiteStore, proxy: LossyProxy
+) -> None:
+    commit(store)
+    proxy.lose("POST", "answer")
+    proxy.lose("GET", "request", times=2)
+    answer = ask(user)
+    assert (answer.status_code, answer.json()["retry"]) == (503, True)
+    (listing,) = store.actions.newest("default")
+    assert listing.action.id in answer.json()["message"]
+    assert listing.action.state is ActionState.PENDING
+    again = ask(user)
+    assert again.status_code == 409
+    assert again.json()["details"]["messageList"][0]["action"]["id"] == listing.action.id
+
+
+def test_a_request_that_was_lost_is_not_taken_for_refused(
+    user: httpx.Client, store: SiteStore, proxy: LossyProxy, airflow_runs: AirflowRuns
+) -> None:
+    commit(store)
+    proxy.lose("POST", "request")
+    answer = ask(user)
+    assert (answer.status_code, answer.json()["retry"]) == (503, True)
+    (listing,) = store.actions.newest("default")
+    assert listing.action.state is ActionState.PENDING
+    assert airflow_runs.state("deploy_site", listing.action.id) is None
+
+
+def test_what_airflow_refuses_is_passed_on_and_the_action_is_closed(
+    user: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch, origin: str
+) -> None:
+    commit(store)
+    # As with an auth manager whose rights change between our question and Airflow's.
+    monkeypatch.setattr("slipway_api.http.airflow_access.token_of", lambda _: "no token at all")
+    answer = ask(user)
+    assert answer.status_code in (401, 403)
+    (listing,) = store.actions.newest("default")
+    assert listing.action.state is ActionState.FAILED
+    assert listing.action.verdict is not None
+    assert "Airflow refused to start it" in listing.action.verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
@@ -286,3 +287,24 @@ def test_a_log_that_airflow_does_not_give_is_no_empty_log(
     proxy.lose("GET", "request", 20)
     answer = viewer.get(f"{ACTIONS}/{under_way}/steps/deploy_group.control/logs")
     assert (answer.status_code, answer.json()["retry"]) == (503, True)
+
+
+def links(origin: str, token: str, run: str, task: str, map_index: int = -1) -> dict[str, str | None]:
+    """Return the extra links of a task."""
+    answer = httpx.get(
+        f"{origin}/api/v2/dags/deploy_site/dagRuns/{run}/taskInstances/{task}/links",
+        params={"map_index": map_index},
+        headers={"Authorization": f"Bearer {token}"},
+    ).raise_for_status()
+    found: dict[str, str | None] = answer.json()["extra_links"]
+    return found
+
+
+def test_a_task_that_has_not_begun_leads_to_its_place_in_the_tree(
+    user: httpx.Client, store: SiteStore, origin: str, tokens: dict[str, str]
+) -> None:
+    commit(store)
+    run = run_of(create(user)["id"])
+    link = urlsplit(links(origin, tokens["viewer"], run, "plan_groups")["Slipway"] or "")
+    assert (link.netloc, link.path) == ("", "/plugin/slipway/slipway/ui/run")
+    assert parse_qs(link.query) == {"dag_id": ["deploy_site"], "run_id": [run], "task_id": ["plan_groups"]}

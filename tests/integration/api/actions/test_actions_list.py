@@ -12,8 +12,7 @@ from sqlalchemy import Table, update
 
 from site_store import ActionState, NewAction, SiteStore
 from site_store.tables import action, action_step, group_run
-from strategy_lib.phase import GroupState, Reason
-from tests.integration.api.airflow_runs import ACTIONS, AirflowRuns, commit, create, plan
+from tests.integration.api.airflow_runs import ACTIONS, commit, create, plan
 from tests.support.lossy_proxy import LossyProxy
 
 COMPUTE = {"name": "compute", "state": "pending"}
@@ -105,29 +104,6 @@ def test_what_makes_no_sense_is_refused(user: httpx.Client, query: str) -> None:
     assert user.get(f"{ACTIONS}?{query}").status_code == 400
 
 
-def test_a_critical_group_that_failed_is_failed_never_complete(
-    user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns
-) -> None:
-    commit(store)
-    made = create(user)
-    plan(store, made["id"])
-    attempt = store.groups.open_attempt(made["id"], "control", "0").attempt
-    store.actions.mark_step(made["id"], "deploy_group")
-    (running,) = listed(user)
-    assert (running["action_lifecycle"], running["dag_status"]) == ("Processing", "RUNNING")
-    assert running["groups"] == [{"name": "control", "state": "running"}, {"name": "compute", "state": "pending"}]
-    store.groups.finish(made["id"], "control", attempt, GroupState.FAILURE, Reason.PREPARE_CRITERIA)
-    store.actions.close(made["id"], ActionState.FAILED, "critical group control failed")
-    # Airflow may say what it likes: a run whose last task succeeded is a success there.
-    airflow_runs.end("deploy_site", made["id"], "success")
-    (failed,) = listed(user)
-    assert (failed["action_lifecycle"], failed["dag_status"]) == ("Failed", "FAILED")
-    assert [note["note_val"] for note in failed["notes"]] == ["critical group control failed"]
-    states = {step["id"]: step["state"] for step in failed["steps"]}
-    assert (states["deploy_group.control"], states["deploy_group.compute"]) == ("failed", None)
-    assert listed(user, "?verbosity=0")[0]["notes"] == []
-
-
 def test_one_query_of_ours_and_none_of_airflows_when_all_is_over(
     user: httpx.Client, store: SiteStore, proxy: LossyProxy, statements: list[str]
 ) -> None:
@@ -151,16 +127,6 @@ def test_one_call_to_airflow_however_many_look_open(
     assert [one["id"] for one in listed(user)] == made[::-1]
     assert [method for method, _ in proxy.requests] == ["GET"]
     assert len([one for one in statements if "action" in one]) == 1
-
-
-def test_an_action_whose_run_is_over_is_shown_as_over(
-    user: httpx.Client, store: SiteStore, airflow_runs: AirflowRuns
-) -> None:
-    commit(store)
-    gone, going = create(user, dry_run="true"), create(user, dry_run="true")
-    airflow_runs.end("deploy_site", gone["id"])
-    lifecycles = {one["id"]: one["action_lifecycle"] for one in listed(user)}
-    assert lifecycles == {gone["id"]: "Failed", going["id"]: "Pending"}
 
 
 def test_a_pending_action_without_a_run_is_over_after_two_minutes(user: httpx.Client, store: SiteStore) -> None:

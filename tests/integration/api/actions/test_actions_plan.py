@@ -1,4 +1,4 @@
-"""A dry run in the API: the same plan as a DAG's, on the list of nodes that was read last, with its age."""
+"""A dry run in the API: the same plan as a DAG's, on the list of nodes that was read last; what it would do is said."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 
 import httpx
 import pytest
-import requests
+import yaml
+from sqlalchemy import update
 
 from site_store import AskedState, SiteStore
+from site_store.tables import node as node_table
 from strategy_lib.node_states.generated import NodeAvailability
-from tests.integration.api.airflow_runs import ACTIONS, DESIGN, commit
+from tests.integration.api.airflow_runs import ACTIONS, DESIGN, ask, commit, create
 from tests.integration.api.http.test_service import assert_failure
 from tests.support.revisions import commit_design
 from tests.support.simulators import Simulator
@@ -20,16 +22,22 @@ from tests.support.sites import document, group, node, site
 pytestmark = pytest.mark.usefixtures("dags")
 
 PLAN = f"{ACTIONS}/plan"
+UNKNOWN = "deployed already, but no action on record proves its design"
 
 
 @pytest.fixture
-def known(store: SiteStore, connected: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Simulator:
+def known(store: SiteStore, connected: Simulator) -> Simulator:
     """Commit a site whose nodes the provisioner knows."""
     commit(store)
-    path = tmp_path_factory.mktemp("design") / "site.yaml"
-    path.write_text(DESIGN)
-    requests.post(f"{connected.url}/api/v1.0/validatedesign", json={"href": path.as_uri()}, timeout=10)
+    connected.read(DESIGN)
     return connected
+
+
+@pytest.fixture
+def deployed(known: Simulator) -> Simulator:
+    """Have nodes n1 and n2, the critical group, deployed, though not by an action on record."""
+    known.read(DESIGN, "n1", "n2")
+    return known
 
 
 def planned(client: httpx.Client, kind: str = "deploy_site", query: str = "", **parameters: Any) -> dict[str, Any]:
@@ -37,6 +45,16 @@ def planned(client: httpx.Client, kind: str = "deploy_site", query: str = "", **
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
+
+
+def deeds(found: dict[str, Any]) -> dict[str, str]:
+    """Return what a plan does with each node."""
+    return {one["name"]: one["deed"] for one in found["nodes"]}
+
+
+def notes(created: dict[str, Any]) -> list[str]:
+    """Return what the answer says of nodes."""
+    return [message["message"] for message in created["warnings"] if message["name"] == "Plan"]
 
 
 def did(found: dict[str, Any], deed: str) -> list[str]:
@@ -66,12 +84,6 @@ def test_what_would_be_submitted_in_order(user: httpx.Client, store: SiteStore) 
 
 @pytest.mark.usefixtures("known")
 def test_groups_side_by_side_are_planned_in_rounds(user: httpx.Client, viewer: httpx.Client, store: SiteStore) -> None:
-    assert planned(user)["schedule"] == {
-        "max_parallel_groups": 1,
-        "waves": [["control"], ["compute"]],
-        "seconds": None,
-        "note": None,
-    }
     apart = [group("one", ["n1"]), group("two", ["n2"]), group("three", ["n3"], after=["one"])]
     text = site([node(name) for name in ("n1", "n2", "n3")], apart, region="default")
     settings = document("slipway/SiteSettings/v1", "settings", {"max_parallel_groups": 2})
@@ -79,30 +91,10 @@ def test_groups_side_by_side_are_planned_in_rounds(user: httpx.Client, viewer: h
     found = planned(user, "update_site")["schedule"]
     assert (found["max_parallel_groups"], found["waves"]) == (2, [["one", "two"], ["three"]])
     assert found["note"].startswith("groups side by side gain nothing: Drydock does one task at a time")
-    assert planned(user, "update_site", max_parallel_groups=1)["schedule"]["waves"] == [["one"], ["two"], ["three"]]
-    assert planned(user, "update_site", target_nodes="n1")["schedule"]["max_parallel_groups"] == 1
     assert viewer.get("/api/v1.0/sites/default/plan").json()["schedule"] == found
     page = viewer.get("/ui/sites/default/plan").text
     assert "Groups side by side" in page
     assert "does one task at a time" in page
-
-
-def test_an_update_with_nothing_to_submit_says_so(user: httpx.Client, store: SiteStore, known: Simulator) -> None:
-    for name in ("n1", "n2", "n3"):
-        known.post(f"nodes/{name}", {"status": "Deployed"})
-    assert user.post("/api/v1.0/sites/default/adopt", json={}).status_code == 200
-    found = planned(user, "update_site")
-    assert [(one["group"], one["nodes"]) for one in found["submissions"]] == [("control", []), ("compute", [])]
-    assert found["verdict"] == "success"
-
-
-def test_groups_that_ask_a_person_are_announced(user: httpx.Client, store: SiteStore, known: Simulator) -> None:
-    groups = [asking | {"approval": "before"} for asking in (group("control", ["n1", "n2"]), group("again", ["n1"]))]
-    commit_design(store, "default", site([node("n1"), node("n2")], groups))
-    found = planned(user, query="?allow-intermediate-commits=true")
-    assert [note["message"] for note in found["notes"] if note["name"] == "Plan"] == [
-        "Group control asks for approval before it begins; while it waits no other group starts."
-    ], "a group with nothing to submit asks nobody"
 
 
 def test_it_goes_by_the_list_that_was_read_last_until_a_new_one_is_asked_for(
@@ -129,40 +121,6 @@ def test_it_goes_by_the_list_that_was_read_last_until_a_new_one_is_asked_for(
 
 
 @pytest.mark.usefixtures("known")
-def test_steps_on_named_nodes_come_before_the_groups(user: httpx.Client) -> None:
-    found = planned(user, "redeploy_server", target_nodes="n3")
-    assert [(one["group"], one["phase"], one["nodes"]) for one in found["submissions"]] == [
-        (None, "destroy_nodes", ["n3"]),
-        ("target-group", "prepare", ["n3"]),
-        ("target-group", "deploy", ["n3"]),
-    ]
-    relabel = planned(user, "relabel_nodes", target_nodes="n3")
-    assert [(one["group"], one["phase"]) for one in relabel["submissions"]] == [(None, "relabel_nodes")]
-    assert (relabel["groups"], relabel["verdict"]) == ([], "success")
-
-
-@pytest.mark.usefixtures("known")
-def test_rule_51_nodes_out_of_use_are_named_with_who_set_them_and_criteria_are_foretold(
-    user: httpx.Client, store: SiteStore
-) -> None:
-    users = store.user_states
-    asked = AskedState(NodeAvailability.MAINTENANCE, "new disk", force=True)
-    assert users.change("default", ["n1"], asked, "ann").change.modified
-    why = "set to maintenance by ann: new disk"
-    found = planned(user, force=True)
-    assert (did(found, "withhold"), did(found, "deploy"), found["verdict"]) == (["n1"], ["n2", "n3"], "failure")
-    assert found["nodes"][0]["allowed_by"] == "slipway set node-state n1 up --site default"
-    assert {one["name"]: one["failing"] for one in found["groups"]} == {
-        "control": "prepare_criteria",
-        "compute": None,
-    }
-    said = [note["message"] for note in found["notes"] if note["name"] == "Plan"]
-    assert any(each.startswith(f"1 node withheld: n1: {why}") for each in said), said
-    of_site = user.get("/api/v1.0/sites/default/plan").json()
-    assert {one["name"]: one["withheld"] for one in of_site["nodes"]} == {"n1": why, "n2": None, "n3": None}
-
-
-@pytest.mark.usefixtures("known")
 @pytest.mark.parametrize("path", [PLAN, ACTIONS])
 def test_rule_51_a_named_node_out_of_use_is_refused_and_force_does_not_help(
     user: httpx.Client, store: SiteStore, path: str
@@ -180,3 +138,99 @@ def test_rule_51_a_named_node_out_of_use_is_refused_and_force_does_not_help(
     if path != ACTIONS:
         allowed = user.post(path, json={"name": "destroy_nodes", "parameters": {"target_nodes": "n3"}})
         assert allowed.status_code == 200, "that is how retired nodes are emptied (rules 51 and 52)"
+
+
+@pytest.mark.usefixtures("deployed")
+def test_rule_21_what_will_be_touched_is_said_and_nothing_is_refused(user: httpx.Client, store: SiteStore) -> None:
+    found = planned(user, "deploy_site", "?fresh=true")
+    assert (deeds(found), found["touched"]) == ({"n1": "withhold", "n2": "withhold", "n3": "deploy"}, [])
+    assert [str(one["withheld"]).startswith(UNKNOWN) for one in found["nodes"]] == [True, True, False]
+    assert found["verdict_text"] == "dry run: critical group control would fail"
+    assert store.actions.newest("default") == [], "nothing was created"
+    said = notes(create(user, "deploy_site"))
+    assert said[0] == f"deploy_site {found['summary']}"
+    assert said[1].startswith(f"2 nodes withheld: n1, n2: {UNKNOWN}")
+    assert said[2].startswith("critical group control would fail")
+
+
+@pytest.mark.parametrize("dry_run", [False, pytest.param(True, marks=pytest.mark.endurance)])
+def test_a_provisioner_that_cannot_be_reached_is_named(
+    user: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch, dry_run: bool
+) -> None:
+    commit(store)
+    connection = {"conn_type": "drydock", "host": "http://127.0.0.1:9"}
+    monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(connection))
+    answer = ask(user, dry_run=dry_run)
+    assert (answer.status_code, answer.json()["retry"]) == (503, True)
+    message = answer.json()["message"]
+    assert "The provisioner cannot be reached" in message
+    assert "at 127.0.0.1:9" in message
+    assert "Mend the documents" not in message
+    assert store.actions.newest("default") == []
+    in_spite: dict[str, Any] = {"continue-on-fail": "true", "dry_run": dry_run}
+    create(user, **in_spite)
+
+
+@pytest.mark.usefixtures("connected")
+def test_a_site_that_does_not_exist_is_refused_everywhere_with_the_nearest(
+    admin: httpx.Client, anonymous: httpx.Client, store: SiteStore
+) -> None:
+    commit(store, "north")
+    for path in ("actions", "revisions", "configdocs", "site_statuses", "renderedconfigdocs", "diff/configdocs"):
+        answer = admin.get(f"/api/v1.0/{path}?site=nort")
+        assert (answer.status_code, answer.json()["reason"]) == (404, "Site not found"), path
+        assert answer.json()["message"] == "there is no site 'nort'; did you mean 'north'?"
+    for path, body in (("actions", {"name": "deploy_site"}), ("commitconfigdocs", {}), ("actions/plan", {})):
+        assert admin.post(f"/api/v1.0/{path}?site=nort", json=body).status_code == 404, path
+    assert anonymous.get("/api/v1.0/actions?site=nort").status_code == 401
+    assert admin.get("/api/v1.0/actions?site=north").json() == []
+    assert admin.get("/api/v1.0/actions?site=default").json() == [], "Shipyard's client names no site"
+    put = admin.post("/api/v1.0/configdocs/design?site=nort", content=DESIGN)
+    assert put.status_code == 201, "that is how a site begins"
+    assert admin.get("/api/v1.0/configdocs?site=nort").status_code == 200
+
+
+ROLLING = {**group("all", critical=False), "allow_redeploy": True}
+SETTINGS = document("slipway/SiteSettings/v1", "settings", {"updates": {"redeploy_percent": 50, "redeploy_nodes": 1}})
+ROLLING_DESIGN = site([node(name) for name in ("n1", "n2", "n3")], [ROLLING]) + yaml.safe_dump_all(
+    [SETTINGS], explicit_start=True
+)
+WHY = "update_site: it would redeploy 2 of 3 deployed nodes, more than 50 %: n1, n2."
+
+
+@pytest.fixture
+def outdated(store: SiteStore, connected: Simulator) -> None:
+    """Have three nodes deployed, two of them in another design than the wanted one."""
+    commit_design(store, "default", ROLLING_DESIGN)
+    connected.read(ROLLING_DESIGN, "n1", "n2", "n3")
+    done = {"done_digest": node_table.c.wanted_digest, "done_version": 1, "done_revision": 1, "status": "success"}
+    old = {"done_digest": "another", "done_version": 0, "done_revision": 1}
+    some = node_table.c.name.in_(("n1", "n2"))
+    store._database.write(lambda tx: tx.execute(update(node_table).values(done)))
+    store._database.write(lambda tx: tx.execute(update(node_table).where(some).values(old)))
+
+
+@pytest.mark.usefixtures("outdated")
+def test_rule_37_it_is_refused_with_the_names_where_it_is_created_and_planned(
+    user: httpx.Client, store: SiteStore
+) -> None:
+    for path in ("actions", "actions/plan"):
+        answer = user.post(f"/api/v1.0/{path}", json={"name": "update_site"})
+        assert answer.status_code == 409, answer.text
+        assert answer.json()["message"].startswith(WHY)
+    assert store.actions.newest("default") == [], "nothing was created"
+
+
+@pytest.mark.usefixtures("outdated")
+def test_rule_37_its_own_override_makes_a_warning_of_it_and_force_does_not(user: httpx.Client) -> None:
+    assert ask(user, "update_site", force=True).status_code == 409
+    body = {"name": "update_site", "parameters": {"many_redeploys": True}}
+    planned = user.post("/api/v1.0/actions/plan", json=body).json()
+    assert planned["notes"][0]["message"].startswith(WHY)
+    assert {one["name"]: one["submitted"] for one in planned["nodes"]} == {
+        "n1": True,
+        "n2": True,
+        "n3": False,
+    }
+    created = create(user, "update_site", many_redeploys=True)
+    assert created["warnings"][0]["message"].startswith(WHY)

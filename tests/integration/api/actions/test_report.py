@@ -44,10 +44,6 @@ def test_rule_20_the_forms_of_a_report(viewer: httpx.Client, reported: str, stor
     assert_failure(refused, 400, "the request is not valid")
 
 
-def test_by_the_id_of_the_run(viewer: httpx.Client, reported: str) -> None:
-    assert reported in viewer.get(f"{ACTIONS}/manual__report/report").text
-
-
 def test_an_action_without_a_report_says_why(viewer: httpx.Client, store: SiteStore) -> None:
     action = store.actions.ensure("deploy_site", "manual__none", NewAction("deploy_site", "alpha", 3, {}, "tester"))
     assert_failure(

@@ -64,16 +64,6 @@ def test_the_tasks_of_one_node(viewer: httpx.Client, store: SiteStore, driving: 
     }
 
 
-def test_the_tasks_of_all_nodes_are_those_of_the_single_nodes(
-    viewer: httpx.Client, store: SiteStore, driving: Driving
-) -> None:
-    root = ask(viewer, driving, op_of(store, driving, Phase.DEPLOY))["root"]
-    assert sorted((child["name"], child["status"]) for child in root["children"]) == [
-        ("deploy_nodes of n1", "success"),
-        ("deploy_nodes of n2", "error"),
-    ]
-
-
 def test_a_provisioner_that_cannot_be_reached_is_said_in_place(
     viewer: httpx.Client, store: SiteStore, driving: Driving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,13 +75,6 @@ def test_a_provisioner_that_cannot_be_reached_is_said_in_place(
     assert found["reason"].startswith("The provisioner cannot be reached: ")
     monkeypatch.delenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER")
     assert "is not there any more" in ask(viewer, driving, op, node="n2")["reason"]
-
-
-def test_a_task_that_the_provisioner_has_forgotten(
-    viewer: httpx.Client, store: SiteStore, driving: Driving, connected: Simulator
-) -> None:
-    connected.post("reset")
-    assert "task" in ask(viewer, driving, op_of(store, driving, Phase.DEPLOY))["reason"]
 
 
 def test_what_there_is_not(viewer: httpx.Client, store: SiteStore, driving: Driving) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-import requests
 
 from site_engine.controller.controller import NAME, USER
 from site_store import ActionState, SiteStore
@@ -183,13 +182,10 @@ def test_it_asks_every_sites_provisioner(store: SiteStore, started: Start, dead:
 
 @pytest.mark.endurance
 def test_it_leads_the_site_and_publishes_what_its_provisioner_lists(
-    store: SiteStore, started: Start, viewer: httpx.Client, connected: Simulator, tmp_path: Path
+    store: SiteStore, started: Start, viewer: httpx.Client, connected: Simulator
 ) -> None:
     commit(store)
-    design = tmp_path / "site.yaml"
-    design.write_text(DESIGN)
-    requests.post(f"{connected.url}/api/v1.0/validatedesign", json={"href": design.as_uri()}, timeout=10)
-    connected.post("nodes/n1", {"status": "Deployed"})
+    connected.read(DESIGN, "n1")
     process = started()
     process.wait_for("Site default: version ")
     found = viewer.get("/api/v1.0/sites/default/state").json()

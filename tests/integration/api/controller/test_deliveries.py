@@ -1,4 +1,4 @@
-"""A notification on its way to a webhook: by the controller's courier, Airflow's API server and a real receiver."""
+"""What is told on its way to a webhook: by the controller's courier, Airflow's API server and a real receiver."""
 
 from __future__ import annotations
 
@@ -15,16 +15,29 @@ from api_client.airflow import AirflowClient
 from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from api_client.webhook import EVENT, SIGNATURE, TIMESTAMP, is_signed
-from site_engine.controller.controller import NAME
-from site_engine.controller.notifications import NotDelivered
+from site_engine.controller.controller import NAME, Controller
+from site_engine.controller.notifications import TELL_EVERY, NotDelivered, tell_watchers
 from site_store import ActionState, Lease, NewAction, NewRevision, OutboxRecord, SiteStore
 from slipway_cli.controller import courier
 from strategy_lib.parsing.notifications import Target
 from tests.integration.api.conftest import PASSWORD
 from tests.integration.api.http.test_service import assert_failure
+from tests.support.configdocs import committed
+from tests.support.sites import document, group, node, site
 
 SITE, KEY = "default", "the key of the chat"
 TARGETS = {"targets": [{"name": "chat", "webhook": {"connection": "chat_hook"}}]}
+
+WATCHING = [
+    {
+        "name": "inventory",
+        "events": ["objects_changed"],
+        "objects": ["node", "strategy"],
+        "webhook": {"connection": "chat_hook"},
+    },
+    {"name": "chat", "webhook": {"connection": "chat_hook"}},
+]
+NOTIFICATIONS = document("slipway/Notifications/v1", "notifications", {"targets": WATCHING})
 
 
 class Receiver:
@@ -147,16 +160,57 @@ def test_without_its_connection_it_is_not_delivered(
         send(origin, event, store.outbox.targets(SITE).get("chat"), held)
 
 
-def test_only_the_controller_that_leads_has_it_sent(
-    user: httpx.Client, admin: httpx.Client, event: OutboxRecord, held: Lease, receiver: Receiver
-) -> None:
+def test_a_target_and_a_notification_that_are_not_there(user: httpx.Client, event: OutboxRecord, held: Lease) -> None:
     path = f"/api/v1.0/notifications/{event.event_id}/deliveries"
-    for secret, epoch in ((held.owner, held.epoch), (held.secret, held.epoch + 1)):
-        for client in (user, admin):
-            answer = client.post(path, json={"target": "chat", "secret": secret, "epoch": epoch})
-            assert_failure(answer, 403, "only the controller that leads")
     own = {"secret": held.secret, "epoch": held.epoch}
     assert_failure(user.post(path, json={"target": "mail", **own}), 404, "no webhook 'mail'")
     unknown = user.post("/api/v1.0/notifications/01NONE/deliveries", json={"target": "chat", **own})
     assert_failure(unknown, 404, "no notification '01NONE'")
-    assert receiver.got == []
+
+
+def design(rack: str) -> str:
+    nodes = [node("n1", rack), node("n2"), NOTIFICATIONS]
+    text = site(nodes, [group("all", ["n1"])])
+    return text.replace("  groups:", "  default_group: all\n  groups:")
+
+
+def look(origin: str, store: SiteStore, times: int = 1) -> None:
+    """Have a controller look, with the least of its rights."""
+    clock = iter(range(0, 1000, int(TELL_EVERY)))
+    with contextlib.closing(ApiSession(origin, "user", PASSWORD)) as session:
+
+        def at_once(work: object) -> object:
+            assert callable(work)
+            work()
+            return lambda: False
+
+        send = courier(AirflowClient(session), SlipwayClient(session))
+        job = tell_watchers({}, send, begin=at_once)  # type: ignore[arg-type]
+        controller = Controller(store, "this controller", [job], lambda: float(next(clock)))
+        for _ in range(times):
+            controller.look()
+        controller.give_up()
+
+
+@pytest.mark.usefixtures("connected")
+def test_the_webhook_gets_the_objects_that_it_watches_signed_and_once(
+    origin: str, user: httpx.Client, store: SiteStore, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(monkeypatch, receiver)
+    committed(user, design("r1"))
+    committed(user, design("r2"), buffermode="replace")
+    look(origin, store, 3)
+    bodies = [json.loads(body) for _, _, body in receiver.got]
+    assert [(told["event"], told["data"]["revision"]) for told in bodies] == [
+        ("objects_changed", 1),
+        ("objects_changed", 2),
+    ]
+    assert {(one["kind"], one["name"], one["change"]) for one in bodies[0]["data"]["changes"]} == {
+        ("node", "n1", "added"),
+        ("node", "n2", "added"),
+        ("strategy", "deployment-strategy", "added"),
+    }
+    assert bodies[1]["data"]["changes"] == [{"kind": "node", "name": "n1", "change": "changed", "version": 2}]
+    assert bodies[1]["text"] == "Site default: 1 object changed in revision 2: node/n1 (changed)"
+    _, headers, body = receiver.got[0]
+    assert is_signed(KEY, int(headers[TIMESTAMP]), body, headers[SIGNATURE])

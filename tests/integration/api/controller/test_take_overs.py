@@ -20,7 +20,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-import requests
 
 from site_store import SiteStore
 from site_store.nodes.site_views import ViewChange
@@ -177,12 +176,7 @@ def led(store: SiteStore, simulator: Simulator, controllers: list[ControllerProc
     commit_design(store, SITE, text)
     for name in OTHERS:
         commit_design(store, name, site([node("n1")], [group("g", ["n1"])], region=name))
-    design = Path(simulator.state).parent / "take-overs.yaml"
-    design.write_text(text)
-    answer = requests.post(f"{simulator.url}/api/v1.0/validatedesign", json={"href": design.as_uri()}, timeout=30)
-    answer.raise_for_status()
-    for name in NODES:
-        simulator.post(f"nodes/{name}", {"status": "Deployed"})
+    simulator.read(text, *NODES)
     try:
         for one in controllers:
             one.start()

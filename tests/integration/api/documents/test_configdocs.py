@@ -44,12 +44,6 @@ def test_it_is_read_as_it_was_written(user: httpx.Client, viewer: httpx.Client) 
         assert answer.headers["ETag"] == '"1"'
 
 
-def test_sites_have_buffers_of_their_own(user: httpx.Client) -> None:
-    assert put(user, NETWORK, "networks", site="berlin").status_code == 201
-    assert user.get(f"{API}/configdocs/networks").status_code == 404
-    assert user.get(f"{API}/configdocs/networks", params={"site": "berlin"}).text == NETWORK
-
-
 @pytest.mark.parametrize("site_name", ["default", "berlin"])
 def test_its_location_leads_to_it(user: httpx.Client, site_name: str) -> None:
     location = put(user, NETWORK, "networks", site=site_name).headers["Location"]
@@ -109,12 +103,6 @@ def test_a_document_lives_in_one_collection(user: httpx.Client) -> None:
     assert message["collection"] == "a"
 
 
-def test_a_document_stands_once_in_a_collection(user: httpx.Client) -> None:
-    answer = put(user, f"{NETWORK}---\n{NETWORK}")
-    assert_failure(answer, 400)
-    assert "there is already a drydock/Network/v1 named 'oob' of layer 'site' at line 2" in said(answer)[0]
-
-
 def test_without_a_body(user: httpx.Client) -> None:
     for content in (b"", None):
         answer = user.post(f"{API}/configdocs/a", content=content)
@@ -154,22 +142,9 @@ def test_all_problems_of_a_text_are_told_with_their_lines(user: httpx.Client) ->
     assert answer.json()["details"]["errorCount"] == len(found)
 
 
-@pytest.mark.parametrize("body", [b"\xff\xfe\x00", "schema: ä".encode("latin-1"), "a: b".encode("utf-16")])
-def test_what_is_not_utf8_is_refused(user: httpx.Client, body: bytes) -> None:
-    answer = put(user, body)
-    assert_failure(answer, 400)
-    assert "UTF-8" in said(answer)[0] or "U+0000" in said(answer)[0]
-
-
 @pytest.mark.parametrize("name", [".hidden", "-x", "a b", "a%2Fb", "x" * 65, "ä"])
 def test_names_of_collections(user: httpx.Client, name: str) -> None:
     assert put(user, NETWORK, name).status_code in (400, 404)
-
-
-def test_nearly_known_kinds_are_warned_about(user: httpx.Client) -> None:
-    answer = put(user, yaml.safe_dump(document("drydock/BaremetalNodes/v1", "n1", {})))
-    assert answer.status_code == 201
-    assert "Did you mean drydock/BaremetalNode/v1?" in said(answer, "Warning")[0]
 
 
 def test_discarding_the_buffer(user: httpx.Client, store: SiteStore) -> None:
@@ -217,14 +192,6 @@ def test_versions_of_collections(user: httpx.Client, store: SiteStore) -> None:
             assert (entry["new_version"], entry["new_revision"]) == ("buffer", 2)
 
 
-@pytest.mark.parametrize(
-    "versions",
-    ["committed", "committed,committed", "committed,buffer,last_site_action", "committed,commited", "1,2", ","],
-)
-def test_two_different_versions_are_needed(user: httpx.Client, versions: str) -> None:
-    assert_failure(user.get(f"{API}/configdocs?versions={versions}"), 400)
-
-
 def test_versions_that_never_were(user: httpx.Client) -> None:
     assert user.get(f"{API}/configdocs").json() == []
     put(user, NETWORK)
@@ -234,8 +201,7 @@ def test_versions_that_never_were(user: httpx.Client) -> None:
         assert_failure(user.get(f"{API}/configdocs?{query}"), 404)
     for version in ("committed", "last_site_action", "successful_site_action", "7"):
         assert_failure(user.get(f"{API}/configdocs/site", params={"version": version}), 404)
-    for version in ("commited", "-1", "1e3", "", "9" * 30):
-        assert_failure(user.get(f"{API}/configdocs/site", params={"version": version}), 400)
+    assert_failure(user.get(f"{API}/configdocs/site", params={"version": "commited"}), 400)
 
 
 def test_an_empty_buffer_is_no_version_to_read(user: httpx.Client, store: SiteStore) -> None:

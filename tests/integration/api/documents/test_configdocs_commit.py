@@ -17,7 +17,7 @@ from site_engine.designs import ADDRESSES, INGESTER, REFUSAL_STAYS
 from site_engine.node_lists import keep_list
 from site_store import SiteStore
 from slipway_api.documents import provisioner_check
-from slipway_api.documents.reading import READ_ONCE, SMALL
+from slipway_api.documents.validation import READ_ONCE, SMALL
 from strategy_lib.outcome import NodeCondition
 from tests.support.configdocs import API, assert_failure, commit, committed, put, said
 from tests.support.file_server import FileServer
@@ -83,6 +83,25 @@ def test_errors_refuse_and_store_nothing(connected: Simulator, user: httpx.Clien
     assert store.revisions.newest("default") == []
     assert answer.headers["ETag"] == '"1"'
     assert not store.buffers.get("default").is_empty
+
+
+def test_an_address_that_no_node_is_asked_at_is_refused_unless_the_installation_names_its_network(
+    connected: Simulator, user: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = list(yaml.safe_load_all(DESIGN))
+    changed = next(one for one in documents if one["schema"] == "drydock/BaremetalNode/v1")
+    changed["data"].update(primary_network="loop", addressing=[{"network": "loop", "address": "127.0.0.1"}])
+    documents.append(document("drydock/Network/v1", "loop", {"cidr": "127.0.0.0/8"}))
+    states = {"health_url": "http://{address:loop}:9650/state"}
+    documents.append(document("slipway/SiteSettings/v1", "settings", {"node_states": states}))
+    put(user, yaml.safe_dump_all(documents))
+    answer = commit(user)
+    assert answer.status_code == 400
+    (error,) = (one for one in answer.json()["details"]["messageList"] if one["error"] and one["source"] == "Slipway")
+    assert (error["path"], error["documents"][0]["name"]) == ("$.data.addressing[0].address", "n1")
+    assert "127.0.0.1 is a loopback address, where nodes are not asked" in error["message"]
+    monkeypatch.setenv("SLIPWAY_NODE_NETWORKS", "127.0.0.0/8")
+    assert commit(user).status_code == 200
 
 
 def test_the_provisioner_is_asked_too_and_all_is_told_at_once(connected: Simulator, user: httpx.Client) -> None:

@@ -64,7 +64,7 @@ def test_a_revision_is_shown_as_it_was_committed_whatever_policies_there_are_now
         return {"node/n1": replace(before, data={**before.data, "looked_at": True}, marks=None)}
 
     now = PolicySet({"later": later}, "x")
-    monkeypatch.setattr("slipway_api.documents.site_documents.installed_policies", lambda: now)
+    monkeypatch.setattr("slipway_api.documents.versions.installed_policies", lambda: now)
     shown = user.get(f"{API}/renderedconfigdocs", params={"version": "committed"}).text
     assert "looked_at" not in shown, "nobody committed it so"
     assert shown.count("n3") > larger.count("n3"), "the default group has it, by the policy of then"

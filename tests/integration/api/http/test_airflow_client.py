@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -13,9 +12,7 @@ import requests
 
 from api_client.airflow import AirflowClient
 from site_engine.errors import AirflowRefused
-from slipway_api.http.airflow_client import own_airflow
-from tests.conftest import AIRFLOW_HOME
-from tests.integration.api.conftest import PASSWORD
+from slipway_api.http.airflow_access import own_airflow
 
 DAG = "deploy_site"
 pytestmark = pytest.mark.usefixtures("dags")
@@ -98,44 +95,3 @@ def test_runs_of_a_span(calls: AirflowClient) -> None:
 
 
 # Airflow's log reader leaves the file to the garbage collector.
-@pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
-def test_a_log(calls: AirflowClient) -> None:
-    run_id = uuid4().hex
-    calls.trigger(DAG, {"site": "alpha"}, run_id)
-    with pytest.raises(AirflowRefused) as refused:
-        calls.log(DAG, run_id, "begin_action", 7)
-    assert refused.value.status == 404
-    pretend_tried(run_id, "begin_action")
-    path = Path(AIRFLOW_HOME, "logs", f"dag_id={DAG}", f"run_id={run_id}", "task_id=begin_action", "attempt=1.log")
-    path.parent.mkdir(parents=True)
-    path.write_text(
-        '{"timestamp":"2026-01-01T10:00:00Z","level":"info","event":"site acquired"}\n'
-        '{"timestamp":"2026-01-01T10:00:01Z","level":"warning","event":"ä group"}\n'
-        '{"timestamp":"2026-01-01T10:00:02Z","level":"error","event":"Task failed","error_detail":[{"exc_type":'
-        '"AirflowFailException","exc_value":"group one failed","is_cause":false,"frames":[]}]}\n'
-    )
-    lines = calls.log(DAG, run_id, "begin_action", 1).splitlines()
-    assert lines[-4:] == [
-        "[2026-01-01T10:00:00Z] INFO site acquired",
-        "[2026-01-01T10:00:01Z] WARNING ä group",
-        "[2026-01-01T10:00:02Z] ERROR Task failed",
-        "  AirflowFailException: group one failed",
-    ]
-
-
-def pretend_tried(run_id: str, task_id: str) -> None:
-    """Note in Airflow's database that a task has been tried once, as its scheduler would."""
-    from airflow.models.taskinstance import TaskInstance
-    from airflow.utils.session import create_session
-    from sqlalchemy import update
-
-    with create_session() as session:
-        tried = update(TaskInstance).where(TaskInstance.run_id == run_id, TaskInstance.task_id == task_id)
-        session.execute(tried.values(try_number=1, state="success"))
-
-
-def test_logging_in(calls: AirflowClient) -> None:
-    assert calls.log_in("viewer", PASSWORD).count(".") == 2
-    with pytest.raises(AirflowRefused) as refused:
-        calls.log_in("viewer", "wrong")
-    assert refused.value.status == 401

@@ -182,24 +182,6 @@ def test_an_action_from_its_creation_to_its_end(
     assert "CANCELLED: stopped" in followed.stdout
 
 
-def test_what_a_reader_may_not(committed: Slipway) -> None:
-    assert "committed" in committed("get", "revisions", role="viewer").stdout
-    assert "Error: " in committed("create", "action", "deploy_site", role="viewer", status=1).stderr
-    refused = committed("get", "configdocs", "--collection", "design", "--cleartext-secrets", role="viewer", status=1)
-    assert refused.stderr.startswith("Error: ")
-
-
-def test_nodes_are_named_as_they_are(committed: Slipway) -> None:
-    refused = committed("create", "action", "redeploy_server", "-n", "n11", "--yes", status=1)
-    assert "there is no node 'n11'; did you mean 'n1'?" in refused.stderr
-    misspelt = committed("create", "action", "deploy_site", "--param", "taget_nodes=n1", status=1)
-    assert "did you mean 'target_nodes'?" in misspelt.stderr
-
-
-def test_what_the_provisioner_says(committed: Slipway) -> None:
-    assert "Node" in committed("get", "site-statuses", "-s", "nodes-provision-status").stdout
-
-
 def test_how_it_stands(committed: Slipway, store: SiteStore, airflow_runs: AirflowRuns) -> None:
     identity = committed("create", "action", "deploy_site", "-o", "json").data["id"]
     plan(store, identity)

@@ -235,22 +235,6 @@ def test_groups_change_without_a_reload_and_what_is_open_stays_open(
     assert watched.complaints == []
 
 
-@pytest.mark.endurance
-def test_hostile_names_are_shown_as_text(open_page: Open, begin: Begin, fake: FakeProvisioner) -> None:
-    bad = HOSTILE[:32]
-    fake.script(bad, "deploy", "fail")
-    driving = begin(site([node(bad), node("n2")], [group(HOSTILE, [bad], percent_successful_nodes=90)]))
-    driving.group(HOSTILE)
-    watched = open_page(f"{UI}/actions/{driving.action.id}")
-    watched.page.get_by_role("link", name=HOSTILE).first.wait_for()
-    watched.page.get_by_role("link", name=bad, exact=True).first.wait_for()
-    watched.page.locator("#connection[data-state=live]").wait_for()
-    watched.page.locator(".graph a").first.click()
-    watched.page.get_by_role("heading", name=f"Group {HOSTILE}").wait_for()
-    assert watched.page.locator("img").count() == 0
-    assert watched.complaints == []
-
-
 def test_rule_59_a_group_in_batches_says_so_on_every_page(
     pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner, store: SiteStore
 ) -> None:
@@ -271,22 +255,6 @@ def test_rule_59_a_group_in_batches_says_so_on_every_page(
     assert "Working on group compute: batch 2 of about 3, deploy, 1 of 7 nodes. 0 of 1 group done." in said
     assert f"batch 2 of about 3; {goes}" in said
     assert f"Batches batch 2 of about 3; {goes}" in text_of(viewer.get(f"{of_action}/group?name=compute"))
-
-
-def test_rule_59_a_bad_canary_is_told_with_what_it_kept_back(
-    pages: dict[str, httpx.Client], begin: Begin, fake: FakeProvisioner, store: SiteStore
-) -> None:
-    fake.script("n1", "deploy", "fail")
-    driving = begin(site([node("n1"), node("n2"), node("n3")], [{**group("compute"), "canary": 1}]))
-    driving.group("compute")
-    end(store, driving)
-    said = text_of(pages["viewer"].get(f"/actions/{driving.action.id}"))
-    wrong = said[said.index("What went wrong") : said.index("Groups")]
-    assert "canaries failed: n1; no other node was begun" in wrong
-    assert "2 more did not succeed" in wrong
-    assert "ended with batch 1, and 2 nodes never began; 1 canary first, then all others" in said
-    of_group = text_of(pages["viewer"].get(f"/actions/{driving.action.id}/group?name=compute"))
-    assert "not started: the canaries failed: n1 (Error deploying node n1)" in of_group
 
 
 MAIN = re.compile(r'class="button main" href="[^"]*/(?:do|start)/([\w?=]+)"')

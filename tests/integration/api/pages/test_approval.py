@@ -7,19 +7,9 @@ import pytest
 
 from site_store import SiteStore
 from strategy_lib.strategy import ApprovalMoment
-from tests.integration.api.airflow_runs import commit, create, plan
 from tests.integration.api.pages.test_actions import text_of
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
-
-
-@pytest.fixture
-def action(user: httpx.Client, store: SiteStore) -> str:
-    """Return the id of an action that is under way, with a plan."""
-    commit(store)
-    made = str(create(user)["id"])
-    plan(store, made)
-    return made
 
 
 def ask(store: SiteStore, action: str, *approvers: str) -> str:

@@ -11,7 +11,7 @@ from provisioner_client.protocol import ListedNode
 from site_engine.node_lists import keep_list
 from site_store import SiteStore
 from strategy_lib.outcome import NodeCondition
-from tests.integration.api.airflow_runs import commit, create, plan
+from tests.integration.api.airflow_runs import commit
 from tests.integration.api.pages.conftest import UI, Open
 from tests.integration.api.pages.test_actions import text_of
 from tests.support.driving import Begin
@@ -19,15 +19,6 @@ from tests.support.revisions import commit_design
 from tests.support.sites import group, node, site
 
 pytestmark = pytest.mark.usefixtures("dags", "connected")
-
-
-@pytest.fixture
-def action(user: httpx.Client, store: SiteStore) -> str:
-    """Return the id of an action that is under way, with a plan."""
-    commit(store)
-    made = str(create(user)["id"])
-    plan(store, made)
-    return made
 
 
 @pytest.mark.parametrize("verb", ["pause", "unpause", "stop", "retry"])

@@ -128,7 +128,7 @@ def test_owners_that_are_gone_come_first_with_what_waits_for_them(
 def test_owners_come_in_pages(
     pages: dict[str, httpx.Client], store: SiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slipway_api.pages.owners.OWNERS_SHOWN", 2)
+    monkeypatch.setattr("slipway_api.pages.sites.OWNERS_SHOWN", 2)
     commit(store, "alpha")
     for name in ("b", "a", "c"):
         store.owners.check_in(f"provisioner:{name}", 3600.0)
@@ -168,12 +168,6 @@ def test_nodes_that_are_not_up_have_their_published_and_their_user_state(
         "b": [("power &lt;off&gt;", "published", "down")],
         "c": [("new disk", "set", "maintenance"), ("new disk", "published", "maintenance")],
     }
-
-
-def test_an_owner_that_owes_nothing_is_there(pages: dict[str, httpx.Client], store: SiteStore) -> None:
-    store.owners.check_in("reporter:burn-in@alpha", -1.0)
-    said = text_of(pages["viewer"].get("/owners"))
-    assert "reporter:burn-in@alpha ✓ there" in said, "rule 30"
 
 
 @pytest.mark.endurance

@@ -13,10 +13,11 @@ from playwright.sync_api import Route
 
 from site_store import NewAction, SiteStore
 from slipway_api.http.kept import Kept
-from slipway_api.pages import live
+from slipway_api.pages import rendering
 from slipway_api.pages import routes as pages_of_slipway
 from slipway_api.pages.rendering import STATIC, static_version
 from tests.integration.api.airflow_runs import AirflowRuns, commit, plan
+from tests.integration.api.http.test_service import assert_failure
 from tests.integration.api.pages.conftest import UI, Open
 
 PAGES = sorted(
@@ -24,6 +25,7 @@ PAGES = sorted(
     for route in pages_of_slipway.router.routes
     if isinstance(route, APIRoute) and route.path_format.startswith("/ui/") and "GET" in route.methods
 )
+CONTROLLERS = "/clustercontroller-status/v1"
 READ = [path for path in PAGES if not path.startswith("/static/")]
 
 
@@ -97,8 +99,8 @@ def test_what_is_kept_is_good_for_a_while_and_not_for_who_asks_for_what_is_fresh
     pages: dict[str, httpx.Client], store: SiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(store)
-    parts: Kept[live._Part] = Kept(8)
-    monkeypatch.setattr(live, "PARTS", parts)
+    parts: Kept[rendering._Part] = Kept(8)
+    monkeypatch.setattr(rendering, "PARTS", parts)
 
     def ask(**headers: str) -> str:
         plain = {"Accept-Encoding": "identity", **headers}
@@ -226,3 +228,20 @@ def test_the_link_of_a_task_leads_to_its_group_or_step(
     assert place(task_id="plan_groups") == f"{page}#step-plan_groups"
     assert place(task_id="deploy_group", map_index="1") == f"{page}/group?name=compute"
     assert place(task_id="deploy_group", map_index="9") == f"{page}#step-deploy_group"
+
+
+def test_the_address_of_controllers_leads_to_the_sites_and_to_the_nodes_of_one(
+    viewer: httpx.Client, anonymous: httpx.Client, store: SiteStore
+) -> None:
+    commit(store, "north")
+    assert anonymous.get(f"{CONTROLLERS}/").status_code == 401
+    for path, there in ((f"{CONTROLLERS}/", f"{UI}/"), (f"{CONTROLLERS}/north/", f"{UI}/sites/north/states")):
+        answer = viewer.get(path)
+        assert (answer.status_code, answer.headers["location"]) == (303, there)
+        without = viewer.get(path.rstrip("/"))
+        assert (without.status_code, without.headers["location"]) == (307, f"/slipway{path}")
+
+
+def test_there_a_site_that_does_not_exist_has_the_nearest_named(viewer: httpx.Client, store: SiteStore) -> None:
+    commit(store, "north")
+    assert_failure(viewer.get(f"{CONTROLLERS}/nroth/"), 404, "there is no site 'nroth'; did you mean 'north'?")

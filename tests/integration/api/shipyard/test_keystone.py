@@ -243,12 +243,6 @@ def test_a_scope_with_half_a_character(anonymous: httpx.Client) -> None:
     assert answer.json()["token"]["project"]["name"] == "\ud800"
 
 
-def test_too_large(anonymous: httpx.Client) -> None:
-    answer = anonymous.post(TOKENS, content=b" " * (1024 * 1024 + 1))
-    assert answer.status_code == 413
-    assert answer.json()["error"]["title"] == "Request Entity Too Large"
-
-
 def test_no_catalog_on_demand(anonymous: httpx.Client) -> None:
     token: Mapping[str, Any] = anonymous.post(f"{TOKENS}?nocatalog", json=password_request()).json()["token"]
     assert "catalog" not in token

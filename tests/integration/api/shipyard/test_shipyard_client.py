@@ -319,20 +319,3 @@ def test_pause_unpause_and_stop(client: ShipyardClient, store: SiteStore, action
         "dag_run state must be paused, but is running",
         "Unable to unpause action",
     )
-
-
-def test_a_reader_reads_and_no_more(
-    committed: ShipyardClient, action: str, login: Callable[..., ShipyardClient]
-) -> None:
-    reader = login("viewer")
-    assert [one["id"] for one in reader.get_actions().json()] == [action]
-    assert reader.get_rendered("committed").status_code == 200
-    commands: list[Callable[[], Any]] = [
-        lambda: reader.create_configdocs("more", NODES),
-        reader.commit_configdocs,
-        lambda: reader.create_action("deploy_site"),
-        lambda: reader.control(action, "stop"),
-    ]
-    for command in commands:
-        with refused(403):
-            command()

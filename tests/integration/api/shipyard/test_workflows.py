@@ -13,7 +13,7 @@ from airflow.models.dagrun import DagRun
 from airflow.utils.session import create_session
 from sqlalchemy import update
 
-from slipway_api.http.airflow_client import own_airflow
+from slipway_api.http.airflow_access import own_airflow
 from tests.integration.api.http.test_service import assert_failure
 
 WORKFLOWS = "/api/v1.0/workflows"

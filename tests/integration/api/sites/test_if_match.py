@@ -192,9 +192,6 @@ def test_one_version_is_not_that_of_several_nodes(user: httpx.Client, store: Sit
     several = user.post(path, json={"nodes": ["n1", "n2"]}, headers={"If-Match": tag})
     assert several.status_code == 412
     assert "n1 with 1 more is at version " in several.json()["message"]
-    both = user.post(path, json={"nodes": ["n1", "n2"]}, headers={"If-Match": several.headers["ETag"]})
-    assert (both.status_code, both.headers["ETag"] != several.headers["ETag"]) == (200, True)
-    tag = user.get(NODE).headers["ETag"]
     one = user.post(path, json={"nodes": ["n1"]}, headers={"If-Match": tag})
     assert one.headers["ETag"] == user.get(NODE).headers["ETag"] != tag
     none = user.post(f"{API}/sites/default/adopt", json={}, headers={"If-Match": tag})
@@ -223,6 +220,5 @@ def test_nodes_together_have_another_version_when_one_of_them_has(user: httpx.Cl
     store.wishes.touch("default", ["n2"], "ann")
     stale = user.put(path, json=GROUP, headers={"If-Match": seen})
     assert stale.status_code == 412
-    assert "n1 with 1 more is at version " in stale.json()["message"]
     assert store.user_states.of_site("default") == {}
     assert user.put(path, json=GROUP, headers={"If-Match": stale.headers["ETag"]}).json()["modified"]

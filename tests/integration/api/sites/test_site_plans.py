@@ -9,11 +9,7 @@ import httpx
 import pytest
 import yaml
 
-from provisioner_client.protocol import ListedNode
-from site_engine.node_lists import keep_list
 from site_store import SiteStore
-from strategy_lib.goals.update import Deed
-from strategy_lib.outcome import NEEDS_REDEPLOY, NodeCondition
 from tests.integration.api.http.test_service import assert_failure
 from tests.support.revisions import commit_design
 from tests.support.sites import document, group, node, site
@@ -38,13 +34,6 @@ def planned(client: httpx.Client, **query: Any) -> dict[str, Any]:
     return found
 
 
-def adopt(store: SiteStore, *names: str) -> None:
-    """Have the list say that these are deployed, and adopt them in the newest revision."""
-    listed = {name: ListedNode(name, NodeCondition.DEPLOYED, "Deployed", "on") for name in names}
-    keep_list(store, "default", "slipway_provisioner", listed)
-    store.wishes.adopt("default", names, "tester")
-
-
 def test_without_a_list_nothing_counts_as_deployed(viewer: httpx.Client, store: SiteStore) -> None:
     commit_design(store, "default", design())
     found = planned(viewer)
@@ -66,39 +55,6 @@ def test_without_a_list_nothing_counts_as_deployed(viewer: httpx.Client, store: 
     ]
 
 
-def test_a_changed_profile_shows_its_nodes_with_the_fields_and_no_edge_that_is_not_used(
-    viewer: httpx.Client, store: SiteStore
-) -> None:
-    commit_design(store, "default", design())
-    adopt(store, "g", "a", "b", "c")
-    assert (planned(viewer)["nodes"], planned(viewer)["edges"]) == ([], [])
-    commit_design(store, "default", design("noble"))
-    found = planned(viewer)
-    assert [one["name"] for one in found["nodes"]] == ["a", "b"]
-    for one in found["nodes"]:
-        assert (one["change"], one["submitted"]) == ("change", False)
-        assert one["allowed_by"] == "--allow-redeploy"
-        assert one["withheld"] == f"design changed, {NEEDS_REDEPLOY}: it has that of revision 1"
-        assert (one["done"], one["wanted"]) == ({"version": 1, "revision": 1}, {"version": 2, "revision": 2})
-        (rack,) = one["documents"]
-        (field,) = rack["fields"]
-        assert (rack["name"], field["path"], field["from"], field["to"]) == (
-            "rack",
-            "$.data.platform.image",
-            "jammy",
-            "noble",
-        )
-    assert (found["order"], found["edges"]) == ([], []), "nothing is submitted"
-    assert found["counts"] == dict.fromkeys(Deed, 0) | {"leave": 2, "withhold": 2}
-    everything = planned(viewer, all=True)
-    assert {one["name"]: one["change"] for one in everything["nodes"]} == {
-        "a": "change",
-        "b": "change",
-        "c": "none",
-        "g": "none",
-    }
-
-
 @pytest.mark.usefixtures("connected")
 def test_a_new_list_is_read_only_where_it_is_asked_for(
     viewer: httpx.Client, store: SiteStore, monkeypatch: pytest.MonkeyPatch
@@ -111,9 +67,3 @@ def test_a_new_list_is_read_only_where_it_is_asked_for(
     gone = {"conn_type": "drydock", "host": "http://127.0.0.1:9"}
     monkeypatch.setenv("AIRFLOW_CONN_SLIPWAY_PROVISIONER", json.dumps(gone))
     assert_failure(viewer.get(PLAN, params={"fresh": True}), 503, "The provisioner cannot be reached")
-
-
-def test_an_unknown_site_is_named_with_the_nearest(viewer: httpx.Client, store: SiteStore) -> None:
-    commit_design(store, "north", design())
-    assert_failure(viewer.get("/api/v1.0/sites/nort/plan"), 404, "did you mean 'north'")
-    assert planned(viewer)["revision"] is None, "the default site may be empty"

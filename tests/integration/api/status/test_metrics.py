@@ -11,7 +11,7 @@ from site_engine.monitoring import metrics
 from site_engine.monitoring.metrics import ACTIONS_RUNNING, CONTENT_TYPE, METRICS, Sample
 from site_store import SiteStore
 from site_store.status.leases import lease_of
-from slipway_api.sites.view_readers import Readers
+from slipway_api.sites.view_answers import Readers
 from slipway_api.status.metrics import SHORTEST_TOKEN, export
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.publication import PublishedState, Version

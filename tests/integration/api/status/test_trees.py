@@ -12,7 +12,7 @@ import jsonschema_rs
 import pytest
 
 from site_store import ActionState, NewAction, NewPlan, PlannedGroup, SiteStore
-from slipway_api.status.rendered import LARGEST
+from slipway_api.status.tree_routes import LARGEST
 from strategy_lib.strategy import Group
 from tests.conftest import ROOT
 from tests.integration.api.airflow_runs import ACTIONS, commit, plan
@@ -61,13 +61,6 @@ def test_the_tree_of_an_action_by_its_id_and_by_its_run(viewer: httpx.Client, ac
     assert kinds(found["root"]) == {"action", "stage", "step", "group", "phase"}
     assert kinds(tree(viewer, f"{ACTIONS}/manual__tree/tree", depth="4")["root"]) >= {"node"}
     assert_failure(viewer.get(f"{ACTIONS}/{'0' * 26}/tree"), 404, "there is no action")
-
-
-def test_what_nobody_has_written_about_can_be_left_out(viewer: httpx.Client, action: str, store: SiteStore) -> None:
-    whole = tree(viewer, f"{ACTIONS}/{action}/tree", depth="4")["root"]
-    touched = tree(viewer, f"{ACTIONS}/{action}/tree", depth="4", touched_only="true")["root"]
-    assert "node" in kinds(whole)
-    assert "node" not in kinds(touched)
 
 
 def test_the_whole_tree_comes_entry_by_entry(viewer: httpx.Client, action: str) -> None:

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tests.integration.api.views.action_views import ACTION_VIEWS
 from tests.integration.api.views.scene import OTHER, OTHERS, Scene
-from tests.integration.api.views.views import VIEWS, Said, get
+from tests.integration.api.views.views import ACTION_VIEWS, VIEWS, Said, get
 
 WAITING = frozenset(
     {

@@ -1,11 +1,16 @@
-"""What stands in the box of a group, and in the words of its bar: what failed, and what was never begun."""
+"""What stands in the box of a group and in the words of its bar, and each stretch of a timeline as what it was."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from slipway_api.pages.drawings.group_graph import draw, drawn_box
-from slipway_api.pages.drawings.status_bar import bar, count_words, legend, segments
+from site_store import OperationStatus
+from site_store.trees.tree_facts import OperationSpan
+from slipway_api.pages.drawings import timeline
+from slipway_api.pages.drawings.group_graph import bar, count_words, draw, drawn_box, legend, segments
+from strategy_lib.phase import Phase
 from strategy_lib.status.entry import Blame, Entry, EntryKind, GroupDetails, Role
 from strategy_lib.status.serves import Serves, Serving
 from strategy_lib.status.words import Status
@@ -61,3 +66,19 @@ def test_rule_27_nor_is_the_box_of_their_group_grey() -> None:
     (box,) = drawn.boxes
     assert (box.fact, box.mark) == ("0 of 5 · 4 serve older", "↑")
     assert 'class="group-pending serves-older"' in drawn_box(box)
+
+
+BEGUN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def test_a_release_is_drawn_as_a_release_and_has_its_word_in_the_legend() -> None:
+    details = GroupDetails(True, (), "success", None, (), 0, 1, 1, started=BEGUN)
+    group = Entry(EntryKind.GROUP, "racks", Status.SUCCESS, group=details)
+    end = BEGUN + timedelta(minutes=1)
+    span = OperationSpan(
+        op=1, group="racks", phase=Phase.RELEASE, attempt=1, status=OperationStatus.COMPLETE, begun=BEGUN, ended=end
+    )
+    drawn = timeline.draw([group], [span], BEGUN, end)
+    assert drawn is not None
+    assert [one.what for one in drawn.lanes[0].spans] == ["waiting", "release"]
+    assert "release" in drawn.kinds
