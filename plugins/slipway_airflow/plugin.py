@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 # What a task would load by itself otherwise, in 0.2 to 0.7 s of CPU each.
-_LOADED_BEFORE_FORKS = ("slipway_airflow.site_dag", "provisioner_client.factory", "networkx")
+_LOADED_BEFORE_FORKS = ("slipway_airflow.site_dag", "provisioner_client.factory")
 _LOGINS = ("/auth/token", "/auth/token/cli")
 
 

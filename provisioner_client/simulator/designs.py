@@ -213,7 +213,7 @@ def read_design(text: bytes, source: str) -> SiteDesign:
 
     Raises `DesignUnresolvable` if the text is no list of documents.
     """
-    # Imported on first use: the domain brings NetworkX and JSON Schema along, and the simulator starts without them.
+    # Imported on first use: the domain brings JSON Schema along, and the simulator starts without them.
     from design_rendering.reading.documents import DocumentError, find_documents, load_documents
     from strategy_lib.errors import StrategyLibError
     from strategy_lib.garbage import garbage_put_off

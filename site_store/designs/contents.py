@@ -167,7 +167,7 @@ def keep(tx: Connection, site: str, text: str, documents: Sequence[Document] | N
     if documents is not None and (known is None or known.documents is None):
         rows = _rows(number, documents)
         while portion := list(islice(rows, _PORTION)):
-            tx.execute(insert_rows(document, portion))
+            tx.execute(insert_rows(document, portion[0]), {"rows": portion})
         tx.execute(update(content).where(content.c.id == number).values(documents=len(documents)))
     return number
 

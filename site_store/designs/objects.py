@@ -91,9 +91,9 @@ def write_objects(tx: Connection, site: str, revision: int, committed: Committed
         these = tuple_(design_object.c.kind, design_object.c.name).in_([(key.kind, key.name) for key in keys])
         tx.execute(delete(design_object).where(design_object.c.site == site, these))
     for part in _parts(rows):
-        made = insert_rows(design_object, part)
+        made = insert_rows(design_object, part[0])
         new = {name: made.excluded[name] for name in part[0] if name not in ("site", "kind", "name")}
-        tx.execute(made.on_conflict_do_update(index_elements=["site", "kind", "name"], set_=new))
+        tx.execute(made.on_conflict_do_update(index_elements=["site", "kind", "name"], set_=new), {"rows": part})
     return sorted(changes, key=lambda change: change.key)
 
 

@@ -184,11 +184,14 @@ def text_rows(columns: Sequence[str], rows: Collection[Sequence[str | None]]) ->
     return func.unnest(*arrays).table_valued(*columns).render_derived()
 
 
-def insert_rows(table: Table, rows: Sequence[Mapping[str, Any]]) -> Insert:
-    """Return an INSERT of rows that have the same columns: one statement, and one parameter, the rows as JSON."""
-    columns = list(rows[0])
-    given = func.json_populate_recordset(text(f'CAST(NULL AS "{table.name}")'), literal(rows, JSON))
-    return insert(table).from_select(columns, select(*given.table_valued(*columns).c))
+def insert_rows(table: Table, columns: Iterable[str]) -> Insert:
+    """Return an INSERT of the rows that are given later as `rows`: one statement, and one parameter, JSON.
+
+    A value that stands in the statement itself is kept as long as SQLAlchemy keeps the statement.
+    """
+    names = list(columns)
+    given = func.json_populate_recordset(text(f'CAST(NULL AS "{table.name}")'), bindparam("rows", type_=JSON))
+    return insert(table).from_select(names, select(*given.table_valued(*names).c))
 
 
 def moments_parameters(key: str) -> tuple[Any, ColumnElement[Any]]:
