@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +9,7 @@ import pytest
 
 from strategy_lib.phase import Phase
 from tests.e2e.running import DAG, HANGS, OwnSite, RunningSlipway, wait_until
-from tests.support.node_agents import KEY, AgentProcess
-from tests.support.sites import document, group, node, site
+from tests.support.node_agents import AgentProcess, asking_site, key_file
 
 SITE = "readies"
 NAMES = ("a", "b", "c")
@@ -24,29 +22,13 @@ def agent(tmp_path: Path) -> Iterator[AgentProcess]:
     started.kill()
 
 
-def design(port: int) -> str:
-    """Return a site of three nodes, all of them on this machine: one agent speaks for them."""
-    nodes = [node(name) for name in NAMES]
-    for one in nodes:
-        one["data"]["addressing"] = [{"network": "loop", "address": "127.0.0.1"}]
-    asks = {**group("g", minimum_successful_nodes=3), "ready": {"timeout": 600}}
-    states = {"health_url": f"http://{{address:loop}}:{port}/state"}
-    more = [
-        document("drydock/Network/v1", "loop", {"cidr": "127.0.0.0/8"}),
-        document("slipway/SiteSettings/v1", "settings", {"node_states": states}),
-    ]
-    return site(nodes, [asks]) + "".join(f"---\n{json.dumps(one)}\n" for one in more)
-
-
 def test_rule_58_nodes_become_ready_after_kill_9_of_the_triggerer(
     slipway: RunningSlipway, own: OwnSite, agent: AgentProcess
 ) -> None:
-    key = slipway.home / f"{SITE}.key"
-    key.touch(mode=0o600)
-    key.write_text(KEY)
+    key_file(slipway.home / f"{SITE}.key")
     own.connect(poll_in_worker=3)
     agent.says("initializing loads images")
-    run_id = own.start(design(agent.port))
+    run_id = own.start(asking_site(NAMES, agent.port, 600))
 
     def asks() -> bool:
         with slipway.open_store() as store:

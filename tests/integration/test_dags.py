@@ -15,6 +15,7 @@ from site_store import ActionState, SiteStore, StepState
 from slipway_airflow import triggers
 from tests.support.dag_runs import Runs
 from tests.support.file_server import FileServer
+from tests.support.node_agents import ON_LOOPBACK, asking_site
 from tests.support.sites import document, group, node, site
 
 if TYPE_CHECKING:
@@ -190,6 +191,18 @@ def test_rule_19_a_failure_before_the_groups_fails_the_run(runs: Runs) -> None:
     assert action.state is ActionState.FAILED
     assert "load_design" in (action.verdict or "")
     assert "7" in runs.last_report()["failed_steps"][0]["message"]
+
+
+@pytest.mark.endurance
+def test_without_the_key_of_a_site_whose_nodes_are_asked_nothing_is_submitted(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in ON_LOOPBACK.items():
+        monkeypatch.setenv(name, value)
+    runs.commit(asking_site(["a"], 1, 45))
+    assert runs.run()[0] == "failed"
+    assert "SLIPWAY_NODE_KEY_FILE: set it to a file with the key of site alpha" in "".join(capfd.readouterr())
+    assert runs.simulator.submissions() == []
 
 
 @pytest.mark.endurance

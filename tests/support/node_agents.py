@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import provisioner_client.node_agent.agent as agent_file
 from strategy_lib.parsing.node_networks import NodeNetworks
 from strategy_lib.settings import SLIPWAY_NODE_NETWORKS
+from tests.support.sites import document, group, node, site
 
 KEY = "k" * 40
 ON_LOOPBACK = {"SLIPWAY_NODE_NETWORKS": "127.0.0.0/8"}
 """The installation's word that nodes are on this machine."""
 LOOPBACK = NodeNetworks(SLIPWAY_NODE_NETWORKS.read(ON_LOOPBACK))
+
+
+def key_file(path: Path, key: str = KEY) -> Path:
+    """Write a site's key, which only its owner may read."""
+    path.touch(mode=0o600)
+    path.write_text(key)
+    return path
+
+
+def asking_site(names: Iterable[str], port: int, timeout: int) -> str:
+    """Return a site of nodes on this machine, one agent speaks for all of them; their group asks them for so long."""
+    nodes = [node(name) for name in names]
+    for one in nodes:
+        one["data"]["addressing"] = [{"network": "loop", "address": "127.0.0.1"}]
+    asks = {**group("g", percent_successful_nodes=100), "ready": {"timeout": timeout}}
+    states = {"health_url": f"http://{{address:loop}}:{port}/state"}
+    more = [
+        document("drydock/Network/v1", "loop", {"cidr": "127.0.0.0/8"}),
+        document("slipway/SiteSettings/v1", "settings", {"node_states": states}),
+    ]
+    return site(nodes, [asks]) + "".join(f"---\n{json.dumps(one)}\n" for one in more)
 
 
 async def say_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -33,11 +57,17 @@ class AgentProcess:
 
     def __init__(self, work: Path, key: str = KEY, *more: str, port: int = 0) -> None:
         self.state_file = work / "state"
-        key_file = work / "key"
-        key_file.touch(mode=0o600)
-        key_file.write_text(key)
         place = str(agent_file.__file__)
-        command = [sys.executable, "-I", "-S", place, "--listen", f"127.0.0.1:{port}", "--key-file", str(key_file)]
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            place,
+            "--listen",
+            f"127.0.0.1:{port}",
+            "--key-file",
+            str(key_file(work / "key", key)),
+        ]
         self.process = subprocess.Popen(
             [*command, "--state-file", str(self.state_file), *more], stdout=subprocess.PIPE, text=True, cwd=work
         )

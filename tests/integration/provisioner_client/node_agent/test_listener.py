@@ -29,7 +29,7 @@ from provisioner_client.node_agent.request import (
 from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.settings import SettingError
-from tests.support.node_agents import KEY, LOOPBACK, AgentProcess, say_up
+from tests.support.node_agents import KEY, LOOPBACK, AgentProcess, key_file, say_up
 
 QUICK = Pace(turn=0.1, again=0.1, silent=(0.1,))
 HEAD = "HTTP/1.1 200 OK\r\nX-Slipway-Signature: 00\r\n\r\n"
@@ -277,9 +277,7 @@ def test_what_is_not_signed_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_key_of_a_site_is_in_a_file_of_its_own(tmp_path: Path) -> None:
-    file = tmp_path / "r1.key"
-    file.touch(0o600)
-    file.write_text(KEY + "\n")
+    file = key_file(tmp_path / "r1.key", KEY + "\n")
     environ = {"SLIPWAY_NODE_KEY_FILE": str(tmp_path / "{site}.key")}
     assert read_site_key(environ, "r1") == KEY.encode()
     for site, words in (("r2", "cannot be read"), ("../r1", "no name for a file")):

@@ -15,7 +15,7 @@ from strategy_lib.node_states.generated import NodeAvailability
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.settings import SLIPWAY_NODE_PROXY
 from tests.integration.provisioner_client.simulator.conftest import StartSimulator
-from tests.support.node_agents import KEY
+from tests.support.node_agents import KEY, key_file
 from tests.support.simulators import Simulator
 from tests.support.sites import document, node
 
@@ -33,9 +33,7 @@ def simulator(start_simulator: StartSimulator, tmp_path: Path) -> Simulator:
     nodes.append(document("drydock/Region/v1", "alpha", {}))
     design = tmp_path / "design.yaml"
     design.write_text("".join(f"---\n{json.dumps(one)}\n" for one in nodes))
-    key = tmp_path / "node.key"
-    key.touch(mode=0o600)
-    key.write_text(KEY)
+    key = key_file(tmp_path / "node.key")
     return start_simulator("--site", str(design), "--node-key", str(key))
 
 
