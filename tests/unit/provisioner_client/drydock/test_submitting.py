@@ -28,6 +28,7 @@ from tests.unit.provisioner_client.drydock.drydock_answers import (
     TaskJson,
     echo,
     posted_tasks,
+    sent_body,
 )
 
 Make = Callable[..., DrydockProvisioner]
@@ -181,6 +182,7 @@ def test_the_whole_site_is_sent_by_name(
     http.get(f"{API}/tasks", json=[task_json("old")])
     http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1", action="verify_site"))
     assert drydock.submit(Phase.VERIFY_SITE, DESIGN, None, "ref") == "t-1"
+    assert sent_body(http.calls[-2]) == {"design_ref": REF, "node_filter": None}, "trap 7: all nodes is null"
     assert posted_tasks(http)[0]["node_filter"] == {
         "filter_set_type": "union",
         "filter_set": [{"filter_type": "union", "node_names": ["n1", "n2"]}],

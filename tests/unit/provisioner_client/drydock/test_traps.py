@@ -1,4 +1,4 @@
-"""The ten traps of the real Drydock: `test_trap_n` is trap n of docs/provisioner.md."""
+"""Traps of the real Drydock, at its client: `test_trap_n` is trap n of docs/provisioner.md."""
 
 from __future__ import annotations
 
@@ -21,19 +21,7 @@ from tests.unit.provisioner_client.drydock.drydock_answers import (
     NOT_FOUND,
     REF,
     TaskJson,
-    echo,
-    posted_tasks,
-    sent_body,
 )
-
-
-def test_trap_2_a_success_without_names_is_no_success(
-    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
-) -> None:
-    http.get(f"{API}/tasks/t-1", json={"init_task_id": "t-1", "t-1": task_json("t-1", result="success")})
-    http.get(f"{API}/nodes", json=[{"hostname": "n1", "status_name": "Allocated", "power_state": "on"}])
-    outcome = judge(Phase.DEPLOY, ["n1", "n2"], drydock.evidence(TaskRef("t-1"), ["n1", "n2"]))
-    assert outcome.unknown == {"n1", "n2"}
 
 
 def test_trap_3_before_the_end_the_per_node_children_are_asked(
@@ -52,16 +40,6 @@ def test_trap_3_before_the_end_the_per_node_children_are_asked(
     evidence = drydock.evidence(TaskRef("t-1"), ["n1", "n2"])
     assert not evidence.over
     assert evidence.child_success == {"n1"}
-
-
-def test_trap_4_a_node_in_both_lists_failed(
-    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
-) -> None:
-    http.get(f"{API}/tasks/t-1", json={"t-1": task_json("t-1", successes=["n1", "n2"], failures=["n1"])})
-    http.get(f"{API}/nodes", json=[])
-    outcome = judge(Phase.PREPARE, ["n1", "n2"], drydock.evidence(TaskRef("t-1"), ["n1", "n2"]))
-    assert outcome.succeeded == {"n2"}
-    assert outcome.failed == {"n1"}
 
 
 @pytest.mark.parametrize("phase", [phase for phase in ACTIONS if phase.is_of_nodes])
@@ -100,16 +78,6 @@ def test_trap_6_a_design_without_nodes_is_refused(
         drydock.submit(Phase.VERIFY_SITE, DESIGN, None, "ref")
 
 
-@pytest.mark.parametrize("selectors", [[], [Selector()], [Selector(node_names=("n1",)), Selector()]])
-def test_trap_7_all_nodes_is_null(
-    http: responses.RequestsMock, drydock: DrydockProvisioner, selectors: list[Selector]
-) -> None:
-    http.post(f"{API}/validatedesign", json=GOOD)
-    http.post(f"{API}/nodefilter", json=["n2", "n1"])
-    assert drydock.select_nodes(DESIGN, selectors) == {"n1", "n2"}
-    assert sent_body(http.calls[-1]) == {"design_ref": REF, "node_filter": None}
-
-
 def test_trap_9_a_false_success_is_caught_by_the_node_list(
     http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
 ) -> None:
@@ -124,22 +92,3 @@ def test_trap_9_a_false_success_is_caught_by_the_node_list(
     evidence = drydock.evidence(TaskRef("t-1"), ["n1"])
     assert evidence.condition == {"n1": NodeCondition.FAILED_COMMISSIONING}
     assert judge(Phase.PREPARE, ["n1"], evidence).failed == {"n1"}
-
-
-def test_trap_10_the_reference_travels_in_the_filter_and_is_found(
-    http: responses.RequestsMock, drydock: DrydockProvisioner, task_json: TaskJson
-) -> None:
-    http.get(f"{API}/tasks", json=[task_json("old")])
-    http.post(f"{API}/tasks", status=201, json=echo(task_json, task_id="t-1", action="deploy_nodes"))
-    assert drydock.submit(Phase.DEPLOY, DESIGN, ["n2", "n1", "n2"], "ref") == "t-1"
-    assert posted_tasks(http) == [
-        {
-            "action": "deploy_nodes",
-            "design_ref": REF,
-            "node_filter": {
-                "filter_set_type": "union",
-                "filter_set": [{"filter_type": "union", "node_names": ["n1", "n2"]}],
-                "x_client_ref": "ref",
-            },
-        }
-    ]
