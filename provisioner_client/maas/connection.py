@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from provisioner_client.connection import ConnectionValues, HttpFields, read_fields
 from provisioner_client.maas.api_key import ApiKey
+from provisioner_client.maas.inventory import LabelWords
 from provisioner_client.maas.provisioner import MaasProvisioner
-from provisioner_client.maas.selection import LabelWords
 from provisioner_client.maas.tasks.driver import TaskSettings
 from provisioner_client.maas.tasks.machine_acts import ERASE
 from provisioner_client.redacting import Redact

@@ -27,14 +27,12 @@ from provisioner_client.maas.api import PATH, MaasApi, is_maas
 from provisioner_client.maas.api_key import ApiKey, PlaintextAuth
 from provisioner_client.maas.changes import SiteChanges, listed_nodes
 from provisioner_client.maas.design import Design, DesignReader, by_name, validation_of
-from provisioner_client.maas.inventory import Inventory, inventory
+from provisioner_client.maas.inventory import Inventory, inventory, select
 from provisioner_client.maas.machine import Machine
-from provisioner_client.maas.selection import select
-from provisioner_client.maas.tasks.deploy_turn import DeployTurn
 from provisioner_client.maas.tasks.driver import Driver, TaskSettings
 from provisioner_client.maas.tasks.evidence import evidence_of, reasons, task_of, tree_of
 from provisioner_client.maas.tasks.ledger import Ledger
-from provisioner_client.maas.tasks.machine_acts import power_on
+from provisioner_client.maas.tasks.machine_acts import DeployTurn, power_on
 from provisioner_client.maas.tasks.next_step import Act, next_step
 from provisioner_client.maas.tasks.submission import Submission
 from provisioner_client.maas.tasks.task_tag import Settled, TaskTag, is_tag_name

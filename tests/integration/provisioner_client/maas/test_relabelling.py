@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner_client.maas.selection import LabelWords
+from provisioner_client.maas.inventory import LabelWords
 from provisioner_client.simulator.http.answer import Answer
 from strategy_lib.phase import Phase
 from strategy_lib.strategy import Label, Selector

@@ -163,9 +163,6 @@ def test_trap_17_times_with_a_zone_are_compared_as_moments() -> None:
     assert not is_dead([this, other("running", "2026-11-21 02:30:00+03:00")], "t-1")
 
 
-Make = Callable[..., DrydockProvisioner]
-
-
 class Lists:
     """Gives the server so many seconds more than is asked for, and keeps what is shared."""
 
