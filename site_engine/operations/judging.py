@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -73,23 +73,21 @@ It is checked at once when a newer operation is seen to run over the same connec
 _SHARE = 20
 
 
+@dataclass
 class DeathWatch:
     """Checks now and then whether one task is dead. Each check makes the provisioner read all its tasks.
 
     Parameters
     ----------
     provisioner, now : who is asked, and the time.
-    first : not before then.
+    not_before : not asked before then; it moves with each answer.
     every : at most so often; less often where the answer takes long.
     """
 
-    def __init__(
-        self, provisioner: Provisioner, now: Callable[[], datetime], first: datetime, every: timedelta
-    ) -> None:
-        self._provisioner = provisioner
-        self._now = now
-        self._next = first
-        self._every = every
+    provisioner: Provisioner
+    now: Callable[[], datetime]
+    not_before: datetime
+    every: timedelta
 
     def says_dead(self, task_id: str, *, overtaken: bool = False) -> bool:
         """Whether the task, which is said to run, is certainly dead. False also when it is too early to ask.
@@ -101,13 +99,13 @@ class DeathWatch:
 
         Raises `provisioner_client.errors.ProvisionerError`: there was no answer.
         """
-        asked = self._now()
-        if asked < self._next and not overtaken:
+        asked = self.now()
+        if asked < self.not_before and not overtaken:
             return False
         try:
             # What anybody was told since it was begun tells as much, and the provisioner is spared.
-            age = 0.0 if overtaken else min(self._every, WHILE_HELD).total_seconds() / 2
-            return self._provisioner.is_dead(task_id, age=age)
+            age = 0.0 if overtaken else min(self.every, WHILE_HELD).total_seconds() / 2
+            return self.provisioner.is_dead(task_id, age=age)
         finally:
-            answered = self._now()
-            self._next = answered + max(self._every, _SHARE * (answered - asked))
+            answered = self.now()
+            self.not_before = answered + max(self.every, _SHARE * (answered - asked))

@@ -122,6 +122,7 @@ def _why_not(question: Question, name: str, answer: Answer | None) -> str:
     return f"{late}: {answer or 'it could not be asked'}"
 
 
+@dataclass
 class ReadyRun:
     """Asks the nodes of operations, from a process that is to wait for a while at most.
 
@@ -132,23 +133,13 @@ class ReadyRun:
     every : seconds between two questions to a node.
     """
 
-    def __init__(
-        self,
-        store: SiteStore,
-        ask: AskNodes,
-        clock: Clock,
-        patience: float,
-        log: TaskLog,
-        stopping: Stopping,
-        every: float = EVERY,
-    ) -> None:
-        self._store = store
-        self._ask = ask
-        self._clock = clock
-        self._patience = patience
-        self._log = log
-        self._stopping = stopping
-        self._every = every
+    store: SiteStore
+    ask: AskNodes
+    clock: Clock
+    patience: float
+    log: TaskLog
+    stopping: Stopping
+    every: float = EVERY
 
     def run(self, operation: Operation, timeout: float) -> StillAsking | None:
         """Ask until all nodes are ready, or the time is over; None: what came of each is in the store.
@@ -156,30 +147,30 @@ class ReadyRun:
         Raises `SettingError`: nobody can be asked; `TaskStopped`: this process was told to stop.
         """
         op = operation.op
-        self._store.operations.mark_running(op)
-        question = read_question(self._store, op, timeout)
-        left: Collection[str] = self._store.tasks.left_to_ask(op)
-        began, told = self._clock.now(), len(left)
-        self._log.info("Ready: asking %s: %s.", log_messages.count(len(left), "node"), log_messages.names(left))
+        self.store.operations.mark_running(op)
+        question = read_question(self.store, op, timeout)
+        left: Collection[str] = self.store.tasks.left_to_ask(op)
+        began, told = self.clock.now(), len(left)
+        self.log.info("Ready: asking %s: %s.", log_messages.count(len(left), "node"), log_messages.names(left))
         while True:
-            self._stopping.require_not_told()
+            self.stopping.require_not_told()
             # Looked at first, so that the last question comes after the deadline.
-            over = self._store.now() >= question.deadline
-            answers = asyncio.run(_answers(self._ask, question, left))
-            left = note_ready(self._store, op, answers)
+            over = self.store.now() >= question.deadline
+            answers = asyncio.run(_answers(self.ask, question, left))
+            left = note_ready(self.store, op, answers)
             if over or not left:
                 break
             if len(left) < told:
                 told = len(left)
-                self._log.info("Ready: %s left: %s.", log_messages.count(told, "node"), log_messages.names(left))
-            if self._clock.now() - began >= timedelta(seconds=self._patience):
+                self.log.info("Ready: %s left: %s.", log_messages.count(told, "node"), log_messages.names(left))
+            if self.clock.now() - began >= timedelta(seconds=self.patience):
                 return StillAsking(op, timeout, question.deadline)
-            self._clock.sleep(self._every)
-        end_asking(self._store, question, answers, left)
+            self.clock.sleep(self.every)
+        end_asking(self.store, question, answers, left)
         if left:
-            self._log.warning("Not ready within %g s: %s.", timeout, log_messages.names(left))
+            self.log.warning("Not ready within %g s: %s.", timeout, log_messages.names(left))
         else:
-            self._log.info("Ready: all %s.", log_messages.count(len(operation.nodes), "node"))
+            self.log.info("Ready: all %s.", log_messages.count(len(operation.nodes), "node"))
         return None
 
 

@@ -224,13 +224,6 @@ class OperationOwner:
         return (operation.action_id, operation.group, operation.attempt) == mine
 
 
-@dataclass(frozen=True, slots=True)
-class HeldNodes:
-    """Nodes that an older provisioner task still holds."""
-
-    nodes: frozenset[str]
-
-
 class UnfinishedOperations:
     """Operations on a site that are not over yet, as one owner sees them: all but its own.
 
@@ -262,7 +255,7 @@ class UnfinishedOperations:
 
     def wait(
         self, owner: OperationOwner, phase: Phase, nodes: Collection[str], give_up: datetime
-    ) -> HeldNodes | StillRunning:
+    ) -> frozenset[str] | StillRunning:
         """Wait until nobody else works on these nodes, at most until ``give_up``.
 
         What holds a node is kept with it, for the report and the description of the action. An operation whose action's
@@ -274,8 +267,8 @@ class UnfinishedOperations:
 
         Returns
         -------
-        HeldNodes
-            Those that are still worked on then; they are not to be submitted.
+        frozenset
+            The nodes that are still worked on then; they are not to be submitted.
         StillRunning
             Defer, and come back.
 
@@ -312,7 +305,7 @@ class UnfinishedOperations:
                 return end
             held |= mine
             self._report_left_out(owner, phase, operation, mine, why)
-        return HeldNodes(frozenset(held))
+        return frozenset(held)
 
     def warn(self, owner: OperationOwner, nodes: Collection[str]) -> None:
         """Say which nodes are submitted although an older task may hold them, because the action forces it."""

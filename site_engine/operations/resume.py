@@ -209,7 +209,7 @@ class SubjectDriver:
         held = unfinished.wait(subject.owner, due.phase, due.nodes, give_up)
         if isinstance(held, StillRunning):
             return held
-        return [name for name in due.nodes if name not in held.nodes]
+        return [name for name in due.nodes if name not in held]
 
 
 def begun_operation(store: SiteStore, owner: OperationOwner, phase: Phase, number: int = 0) -> Operation | None:

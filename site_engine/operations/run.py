@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
@@ -79,6 +79,7 @@ class ActionClients:
         return connection.connect(redact_for_action(self.store, action), marker, observer, shared)
 
 
+@dataclass
 class OperationRun:
     """Runs operations of one store at one provisioner.
 
@@ -92,24 +93,14 @@ class OperationRun:
         another connection, or its design has other secrets. Else None.
     """
 
-    def __init__(
-        self,
-        store: SiteStore,
-        provisioner: Provisioner,
-        clock: Clock,
-        patience: float,
-        log: TaskLog,
-        stopping: Stopping | None = None,
-        elsewhere: Callable[[str], Provisioner | None] = lambda _: None,
-    ) -> None:
-        self.store = store
-        self.provisioner = provisioner
-        self.clock = clock
-        self.patience = patience
-        self.log = log
-        self.lease_owner = process_identity()
-        self.stopping = stopping or Stopping()
-        self.elsewhere = elsewhere
+    store: SiteStore
+    provisioner: Provisioner
+    clock: Clock
+    patience: float
+    log: TaskLog
+    stopping: Stopping = field(default_factory=Stopping)
+    elsewhere: Callable[[str], Provisioner | None] = lambda _: None
+    lease_owner: str = field(default_factory=process_identity)
 
     def run(self, operation: Operation, times: PhaseTimes) -> OperationEnd | StillRunning:
         """Submit the operation unless that was done, wait for its end, and gather what can be proven (rules 12-14).

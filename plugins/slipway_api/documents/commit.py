@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from site_engine.admission import skipped_commits
-from site_engine.plans.next_steps import FIRST, NextStep, next_step
+from site_engine.plans.plan import FIRST, NextStep, next_step
 from site_engine.plans.planning import committed_groups, racks_of
 from site_engine.plans.site_plans import plan_site
 from site_engine.wishes import refuse_running_action

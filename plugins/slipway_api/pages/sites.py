@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from site_engine.kinds import KINDS
 from site_engine.monitoring.owners import OwnerView, list_owners
-from site_engine.plans.next_steps import next_kind, next_step
+from site_engine.plans.plan import next_kind, next_step
 from site_engine.plans.site_plans import plan_site
 from site_engine.trees.status_trees import StatusTree, newest_action_trees, site_tree, site_trees
 from site_store import SiteStore

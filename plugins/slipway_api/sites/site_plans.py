@@ -13,8 +13,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from site_engine.errors import ConnectionLookupFailed, SettingsError
-from site_engine.plans.next_steps import NextStep, next_step
-from site_engine.plans.plan import SitePlan
+from site_engine.plans.plan import NextStep, SitePlan, next_step
 from site_engine.plans.schedules import schedule
 from site_engine.plans.site_plans import plan_site
 from slipway_api.documents.commit import ShownNextStep

@@ -17,8 +17,7 @@ from site_engine.kinds import KINDS
 from site_engine.node_lists import keep_list, last_list
 from site_engine.parameters import ActionParameters
 from site_engine.plans.erasures import releases_of
-from site_engine.plans.next_steps import next_step
-from site_engine.plans.plan import SitePlan
+from site_engine.plans.plan import SitePlan, next_step
 from site_engine.plans.planning import plan_action
 from site_engine.plans.site_plans import plan_of_run, plan_request, plan_site
 from site_engine.plans.site_rehearsals import simulate_plan

@@ -39,7 +39,7 @@ def step(driving: Driving, stopping: Stopping | None = None, provisioner: Provis
     """Drive the step verify_site, as its Airflow task does."""
     owner = OperationOwner(driving.action.id, driving.action.site, None, 0)
     client = provisioner or driving.connect()
-    operations = OperationRun(driving.store, client, driving.clock, 60.0, LOG, stopping)
+    operations = OperationRun(driving.store, client, driving.clock, 60.0, LOG, stopping or Stopping())
     return run_site_step(operations, owner, Phase.VERIFY_SITE, driving.design_ref, TIMES)
 
 

@@ -19,7 +19,7 @@ from site_engine.errors import ConnectionLookupFailed, SettingsError
 from site_engine.groups.approvals import answer_gate
 from site_engine.kinds import KINDS
 from site_engine.parameters import PARALLEL_GROUPS
-from site_engine.plans.next_steps import next_step
+from site_engine.plans.plan import next_step
 from site_engine.plans.site_plans import plan_site
 from site_engine.process import STOP
 from site_store import ActionRecord, SiteStore
