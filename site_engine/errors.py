@@ -25,6 +25,17 @@ class NoConnection(SettingsError):
         return self._said + name
 
 
+class Conflict(EngineError):
+    """What is asked for cannot be done as things are: the message says what comes first.
+
+    ``title`` is what the answer is called; ``retry``: the same may succeed later.
+    """
+
+    def __init__(self, title: str, message: str, *, retry: bool = False) -> None:
+        super().__init__(message)
+        self.title, self.retry = title, retry
+
+
 class UnknownNodes(EngineError):
     """What is named is not in the site's design: the error names the nearest."""
 

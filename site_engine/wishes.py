@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from site_engine.admission import set_up_command
-from site_engine.errors import EngineError, UnknownNodes
+from site_engine.errors import Conflict, UnknownNodes
 from site_engine.node_lists import NodeList
 from site_store import SiteStore
 from site_store.nodes.user_states import AskedState, UserStateChange
@@ -17,14 +17,6 @@ from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.outcome import NodeCondition
 from strategy_lib.status.node_row import NodeRow
 from strategy_lib.status.words import Status
-
-
-class NodesOutOfUse(EngineError):
-    """Nodes are named that an administrator has taken out of use: set them up first, or name others."""
-
-
-class CausedByAction(EngineError):
-    """A running action asked to change what is wanted: no work changes its own goal (rule 42)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +39,7 @@ def touch_nodes(
     Raises
     ------
     UnknownNodes : the design does not have all of them; none is touched.
-    NodesOutOfUse : an administrator has taken some of them out of use, which no override lifts; none is touched.
+    Conflict : an administrator has taken some of them out of use, which no override lifts; none is touched.
     site_store.VersionChanged : a record has another version by now; none is touched.
     """
     wanted = {record.name for record in store.nodes.of_site(site) if record.wanted_digest is not None}
@@ -57,25 +49,29 @@ def touch_nodes(
 
 
 def require_in_use(store: SiteStore, site: str, nodes: Collection[str]) -> None:
-    """Raise `NodesOutOfUse` where an administrator has taken some of these nodes out of use (rule 51)."""
+    """Raise `Conflict` where an administrator has taken some of these nodes out of use (rule 51)."""
     out_of_use = store.user_states.left_out(site, "update_site")
     named = sorted(out_of_use.keys() & frozenset(nodes))
     if named:
-        raise NodesOutOfUse(f"node {named[0]} is {out_of_use[named[0]]}; {set_up_command(named, site)} comes first")
+        raise Conflict(
+            "Out of Use", f"node {named[0]} is {out_of_use[named[0]]}; {set_up_command(named, site)} comes first"
+        )
 
 
 def refuse_running_action(store: SiteStore, action_id: str | None) -> None:
     """Refuse a change of what is wanted that is made on behalf of a running action (rule 42).
 
-    Raises `CausedByAction`, which names it; `NotFound`: there is no such action.
+    Raises `Conflict`, which names it; `NotFound`: there is no such action.
     """
     if action_id is None:
         return
     action = store.actions.get(action_id)
     if not action.state.is_end:
-        raise CausedByAction(
+        raise Conflict(
+            "Caused by a running action",
             f"action {action_id} ({action.kind} of site {action.site}) is running: "
-            "what is wanted is not changed by work on it; repeat this when it is over"
+            "what is wanted is not changed by work on it; repeat this when it is over",
+            retry=True,
         )
 
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from site_engine.actions.dead_actions import reconcile
 from site_engine.admission import busy_site, set_up_command
-from site_engine.errors import AirflowApiError, AirflowRefused, EngineError
+from site_engine.errors import AirflowApiError, AirflowRefused, Conflict
 from site_engine.groups.turns import OVER
 from site_engine.kinds import DEPLOY_GROUP, DEPLOY_GROUP_BESIDE, PLAN_GROUPS, REPORT, VERDICT, kind_of, tasks_of
 from site_engine.parameters import parameters_of
@@ -23,6 +23,7 @@ from strategy_lib.node import NodeState, TaskStatus
 from strategy_lib.phase import GroupState
 from strategy_lib.status.tree import GroupStanding, blame_groups
 
+_REFUSED: Final = "Unable to retry action"
 RETRY: Final = "retry"
 """The command as it is kept in an action's audits."""
 
@@ -31,10 +32,6 @@ Task = str | tuple[str, int]
 
 _MAPPED = (DEPLOY_GROUP, DEPLOY_GROUP_BESIDE)
 _DONE = (StepState.SUCCESS, StepState.SKIPPED)
-
-
-class RetryRefused(EngineError):
-    """There is nothing that could be tried again, or not now: the message says why."""
 
 
 class AirflowTasks(Protocol):
@@ -107,13 +104,13 @@ def plan_retry(store: SiteStore, action_id: str, groups: Collection[str] = ()) -
     ------
     NotFound : no action has this id.
     NotFound : the action has no such group; the error names the nearest.
-    RetryRefused : nothing of it failed, all nodes that would go again are out of use (rule 51), another action is on
+    Conflict : nothing of it failed, all nodes that would go again are out of use (rule 51), another action is on
         the site, or no DAG run carries it out.
     """
     action = store.actions.get(action_id)
     if action.run_id is None or action.dry_run:
         what = "a dry run" if action.dry_run else "carried out by no DAG run"
-        raise RetryRefused(f"action {action.id} is {what}: create it again")
+        raise Conflict(_REFUSED, f"action {action.id} is {what}: create it again")
     _require_site(store, action)
     planned = store.groups.of_action(action.id)
     _require_known(planned, groups)
@@ -131,7 +128,7 @@ def plan_retry(store: SiteStore, action_id: str, groups: Collection[str] = ()) -
         if not found and step is None:
             which = f"group {', '.join(sorted(groups))}" if groups else "it"
             hint = "; update_site tries nodes again whose failure the criteria forgave" if action.state.is_end else ""
-            raise RetryRefused(f"action {action.id}: nothing of {which} has failed{hint}")
+            raise Conflict(_REFUSED, f"action {action.id}: nothing of {which} has failed{hint}")
         if found:
             begin = behind_groups
             tasks = (*_tasks_of(found, mapped, order, noted), *order[behind_groups:])
@@ -161,7 +158,7 @@ def retry_action(
 
     Raises
     ------
-    RetryRefused : also when it is being tried again already, or its run is just ending.
+    Conflict : also when it is being tried again already, or its run is just ending.
     AirflowRefused : Airflow does not let this user, or has no such run any more; nothing has happened.
     AirflowApiError : Airflow did not answer: whether it is tried again is not known, and the audit says so.
     NotFound : as `plan_retry` raises them.
@@ -187,7 +184,7 @@ def retry_action(
 
 
 def _without_unused(plan: RetryPlan, out_of_use: Mapping[str, str]) -> RetryPlan:
-    """Return a retry without the nodes that are out of use. Raises `RetryRefused`: no other node would go again."""
+    """Return a retry without the nodes that are out of use. Raises `Conflict`: no other node would go again."""
     left = {name: out_of_use[name] for name in plan.nodes if name in out_of_use}
     if not left:
         return plan
@@ -196,7 +193,7 @@ def _without_unused(plan: RetryPlan, out_of_use: Mapping[str, str]) -> RetryPlan
     others = f", and {len(left) - 1} more nodes are out of use" if len(left) > 1 else ""
     said = f"node {first} is {left[first]}{others}: {set_up_command(list(left), plan.site)} comes first"
     if not nodes:
-        raise RetryRefused(f"action {plan.action_id}: nothing can be tried again: {said}")
+        raise Conflict(_REFUSED, f"action {plan.action_id}: nothing can be tried again: {said}")
     groups = tuple(
         replace(group, nodes=tuple(name for name in group.nodes if name not in left)) for group in plan.groups
     )
@@ -206,7 +203,7 @@ def _without_unused(plan: RetryPlan, out_of_use: Mapping[str, str]) -> RetryPlan
 def _require_site(store: SiteStore, action: ActionRecord) -> None:
     owner = store.locks.owner(action.site)
     if owner is not None and owner.action_id != action.id:
-        raise RetryRefused(busy_site(store.actions.get(owner.action_id)).text)
+        raise Conflict(_REFUSED, busy_site(store.actions.get(owner.action_id)).text)
 
 
 def _require_known(planned: Iterable[GroupRecord], groups: Iterable[str]) -> None:
@@ -226,9 +223,8 @@ def _require_over(action: ActionRecord, plan: RetryPlan, states: Mapping[tuple[s
         waits = state is None and isinstance(task, str) and (not action.state.is_end or task in _MAPPED)
         if state not in OVER and key in states and not waits:
             at = f"its task {key[0]}" if key[1] < 0 else f"the task of group {_at(plan, key[1])}"
-            raise RetryRefused(
-                f"action {action.id} is being tried again already, or is just ending: {at} is {state or 'about to run'}"
-            )
+            why = f"is being tried again already, or is just ending: {at} is {state or 'about to run'}"
+            raise Conflict(_REFUSED, f"action {action.id} {why}")
 
 
 def _tasks_of(

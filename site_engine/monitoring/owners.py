@@ -32,7 +32,7 @@ PROVISIONER: Final = "provisioner:"
 
 def airflow_owner(dag_id: str) -> str:
     """Return the owner that stands for the tasks of a DAG."""
-    return f"airflow:{dag_id}"
+    return f"{AIRFLOW}{dag_id}"
 
 
 def provisioner_owner(connection_id: str) -> str:

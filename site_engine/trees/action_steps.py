@@ -8,7 +8,8 @@ from datetime import timedelta
 from functools import cached_property
 
 from site_engine.kinds import RELEASE, REPORT, STEPS, kind_of
-from site_engine.trees.owners import AIRFLOW, Owners
+from site_engine.monitoring.owners import airflow_owner, provisioner_owner
+from site_engine.trees.owners import Owners
 from site_store import ActionFacts, ActionState, StepFacts, StepState
 from strategy_lib.status.entry import Entry, EntryKind
 from strategy_lib.status.leaf import OwnerRecord, Shown, status_of_record, unknown_value
@@ -51,13 +52,13 @@ class Steps:
     @cached_property
     def airflow(self) -> str:
         """The owner of the action's steps."""
-        return f"{AIRFLOW}{self.facts.action.dag_id}"
+        return airflow_owner(self.facts.action.dag_id)
 
     @cached_property
     def provisioner(self) -> str:
         """The owner of the action's work on nodes; "" while its connection is not decided."""
         connection = self.facts.action.connection
-        return f"provisioner:{connection}" if connection else ""
+        return provisioner_owner(connection) if connection else ""
 
     def names(self) -> list[str]:
         """Return the steps without group that the action has or is to have, in order."""

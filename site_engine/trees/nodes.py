@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from site_engine.kinds import DEPLOY_GROUP
+from site_engine.monitoring.owners import airflow_owner
 from site_engine.trees.action import judges_of
 from site_engine.trees.action_groups import Groups
-from site_engine.trees.owners import AIRFLOW, Owners
+from site_engine.trees.owners import Owners
 from site_engine.trees.reported import SEPARATOR, Reports
 from site_engine.trees.site import judge_node
 from site_store import EventRecord, NodePast, NodePastFacts, NodeQuery, SiteStore
@@ -40,7 +41,7 @@ def site_nodes(store: SiteStore, site: str, query: NodeQuery | None = None) -> d
     """
     page = store.site_nodes.page(site, query or NodeQuery())
     owners = Owners(page.owners, page.read_at, at_work=page.leased)
-    airflow = f"{AIRFLOW}{page.dag_id}" if page.dag_id is not None else ""
+    airflow = airflow_owner(page.dag_id) if page.dag_id is not None else ""
     return {
         "token": page.token,
         "read_at": page.read_at.isoformat(),
@@ -232,7 +233,7 @@ def _reported(past: NodePastFacts, actions: Mapping[str, Mapping[str, Any]], own
 def _airflow_of(tasks: Sequence[NodePast]) -> str:
     """Return who reads what comes of the work that is under way on a node; "" where none is."""
     at_work = next((one for one in tasks if one.state in ("pending", "running") and not one.dry_run), None)
-    return f"{AIRFLOW}{at_work.kind}" if at_work is not None else ""
+    return airflow_owner(at_work.kind) if at_work is not None else ""
 
 
 def _action(one: NodePast) -> dict[str, Any]:

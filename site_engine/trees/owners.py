@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from site_engine.monitoring.owners import PROVISIONER
 from site_store import OwnerCheckIn
 from site_store.status.leases import CONTROLLER
-from site_store.status.owners import NEVER
+from site_store.status.owners import AIRFLOW, NEVER
 from strategy_lib.status.entry import OwnerSeen
 from strategy_lib.status.leaf import OwnerRecord, Shown, owes
 from strategy_lib.status.site import UNLED
@@ -16,8 +17,6 @@ from strategy_lib.status.words import Status
 
 GRACE = 60.0
 """Seconds in which an owner that has never checked in may still do so, from the moment on at which it is expected."""
-AIRFLOW = "airflow:"
-PROVISIONER = "provisioner:"
 
 
 @dataclass(frozen=True)

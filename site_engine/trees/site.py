@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from site_engine.trees.owners import AIRFLOW, Owners
+from site_engine.monitoring.owners import airflow_owner
+from site_engine.trees.owners import Owners
 from site_engine.trees.reported import Reports, by_parent
 from site_engine.trees.waiting import approve_command, batches_to_dict
 from site_store import ActionBrief, GroupFacts, SiteFacts, StatusCount
@@ -71,7 +72,7 @@ class SiteView:
     def airflow(self) -> str:
         """Who reads what comes of work on the site: `airflow:<dag>` of the running action; "" where none is."""
         running = self.facts.running
-        return f"{AIRFLOW}{running.dag_id}" if running is not None and running.dag_id is not None else ""
+        return airflow_owner(running.dag_id) if running is not None and running.dag_id is not None else ""
 
     @property
     def default_owner(self) -> str:

@@ -16,12 +16,17 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from provisioner_client.errors import ProvisionerError, ProvisionerUnavailable
-from site_engine.actions.retry import RetryRefused
 from site_engine.designs import RevisionUnreadable
-from site_engine.errors import AirflowApiError, AirflowRefused, ConnectionLookupFailed, SettingsError, UnknownNodes
+from site_engine.errors import (
+    AirflowApiError,
+    AirflowRefused,
+    Conflict,
+    ConnectionLookupFailed,
+    SettingsError,
+    UnknownNodes,
+)
 from site_engine.extensions import ExtensionError
 from site_engine.groups.approvals import MayNotAnswer, NotAsked
-from site_engine.wishes import CausedByAction, NodesOutOfUse
 from site_store import (
     BufferChanged,
     BufferEmpty,
@@ -55,12 +60,10 @@ _ANSWERS: dict[type[BaseException], tuple[int, str, bool]] = {
     ExtensionError: (503, "Extension refused", False),
     SettingsError: (503, "Provisioner not configured", False),
     RevisionUnreadable: (409, "Unable to compare revisions", False),
-    RetryRefused: (409, "Unable to retry action", False),
     NotAsked: (409, "No approval asked for", False),
     MayNotAnswer: (403, "", False),
     UnknownNodes: (404, "Node not found", False),
-    NodesOutOfUse: (409, "Out of Use", False),
-    CausedByAction: (409, "Caused by a running action", True),
+    Conflict: (409, "", False),
     ProvisionerUnavailable: (503, "Provisioner unreachable", True),
     ProvisionerError: (502, "Provisioner", False),
     SettingError: (503, "Setting refused", False),
@@ -89,6 +92,8 @@ def as_api_error(error: Exception) -> ApiError:
         case AirflowRefused():
             # Airflow's own 401 would be the caller's token, which was good a moment ago.
             return ApiError(error.status, str(error), "Refused by Airflow")
+        case Conflict():
+            return ApiError(409, str(error), error.title, retry=error.retry)
         case TooManyReports(retry_after=int(seconds)):
             return ApiError(429, str(error), retry=True, headers={"Retry-After": str(seconds)})
         case VersionChanged(version=version):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from site_engine.actions.retry import RETRY, RetryRefused, Task, plan_retry, retry_action
-from site_engine.errors import AirflowApiError, AirflowRefused
+from site_engine.actions.retry import RETRY, Task, plan_retry, retry_action
+from site_engine.errors import AirflowApiError, AirflowRefused, Conflict
 from site_engine.kinds import kind_of, tasks_of
 from site_store import ActionState, AskedState, NewAction, NotFound, SiteStore, StepState
 from strategy_lib.node_states.generated import NodeAvailability
@@ -87,7 +87,7 @@ def test_one_group_brings_what_stands_in_its_way_and_what_it_blocks(failed: Driv
 
 
 def test_a_group_that_succeeded_is_not_tried_again(failed: Driving) -> None:
-    with pytest.raises(RetryRefused, match="nothing of group other has failed"):
+    with pytest.raises(Conflict, match="nothing of group other has failed"):
         plan_retry(failed.store, failed.action.id, ["other"])
 
 
@@ -97,7 +97,7 @@ def test_a_group_that_succeeded_does_not_bring_those_behind_it(begin: Begin, fak
     for name in ("one", "behind", "far", "other"):
         driving.group(name)
     driving.store.actions.close(driving.action.id, ActionState.FAILED, "critical group behind failed")
-    with pytest.raises(RetryRefused, match="nothing of group one has failed"):
+    with pytest.raises(Conflict, match="nothing of group one has failed"):
         plan_retry(driving.store, driving.action.id, ["one"])
 
 
@@ -163,7 +163,7 @@ def test_a_retry_clears_the_tasks_and_keeps_who_did_it(failed: Driving) -> None:
     assert [(audit.command, audit.user) for audit in store.actions.commands(failed.action.id)] == [(RETRY, "ann")]
     (event,) = [event for event in store.events.of_action(failed.action.id) if event.kind == "control"]
     assert (event.message, event.data["groups"]) == ("retry by ann", ["one", "behind", "far"])
-    with pytest.raises(RetryRefused, match="is being tried again already"):
+    with pytest.raises(Conflict, match="is being tried again already"):
         retry_action(store, airflow, failed.action.id, "bob")
 
 
@@ -196,7 +196,7 @@ def test_another_action_on_the_site_is_named(failed: Driving) -> None:
         NewAction("deploy_site", failed.action.site, 1, {}, "bob", context_marker=None), exclusive=True
     )
     failed.store.locks.acquire(other.id)
-    with pytest.raises(RetryRefused, match=other.id):
+    with pytest.raises(Conflict, match=other.id):
         plan_retry(failed.store, failed.action.id)
 
 
@@ -204,12 +204,12 @@ def test_an_action_that_succeeded_and_a_dry_run_have_nothing_to_try_again(begin:
     driving = begin(site(NODES, [group("all")]))
     driving.group("all")
     store.actions.close(driving.action.id, ActionState.SUCCESS, "success")
-    with pytest.raises(RetryRefused, match="nothing of it has failed"):
+    with pytest.raises(Conflict, match="nothing of it has failed"):
         plan_retry(store, driving.action.id)
     dry = store.actions.create(
         NewAction("deploy_site", "alpha", 1, {}, "ann", context_marker=None, dry_run=True), exclusive=False
     )
-    with pytest.raises(RetryRefused, match="a dry run: create it again"):
+    with pytest.raises(Conflict, match="a dry run: create it again"):
         plan_retry(store, dry.id)
 
 
@@ -225,7 +225,7 @@ def test_rule_51_a_node_out_of_use_is_not_tried_again_and_with_no_other_nothing_
     )
     asked = AskedState(NodeAvailability.RETIRED, "", force=True)
     assert users.change("alpha", ["c", "d"], asked, "ann").change.modified
-    with pytest.raises(RetryRefused, match=r"nothing can be tried again: .*, and 2 more nodes are out of use: .* up "):
+    with pytest.raises(Conflict, match=r"nothing can be tried again: .*, and 2 more nodes are out of use: .* up "):
         plan_retry(failed.store, failed.action.id)
 
 
