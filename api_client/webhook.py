@@ -12,17 +12,13 @@ from urllib.parse import urlsplit
 
 import requests
 
-from site_engine.errors import EngineError
+from site_engine.errors import NotDelivered
 
 EVENT, TIMESTAMP, SIGNATURE = "Slipway-Event", "Slipway-Timestamp", "Slipway-Signature"
 """Headers: the id of the event, which is the same in each attempt; the time in seconds; the signature."""
 VERSION = "v1"
 _TIMEOUT = (5.0, 10.0)
 _SCHEMES = ("http", "https")
-
-
-class WebhookFailed(EngineError):
-    """The receiver did not take the notification: it is tried again later."""
 
 
 def signature(key: str, timestamp: int, body: bytes) -> str:
@@ -84,7 +80,7 @@ class Webhook:
 
         Raises
         ------
-        WebhookFailed : no answer below 300 came in time; a sentence without URL and key.
+        NotDelivered : no answer below 300 came in time; a sentence without URL and key.
         """
         body = body_of(event)
         headers = {
@@ -101,13 +97,13 @@ class Webhook:
             ) as answer:
                 status = answer.status_code
         except requests.Timeout:
-            raise WebhookFailed("the receiver has not answered in time") from None
+            raise NotDelivered("the receiver has not answered in time") from None
         except requests.exceptions.SSLError:
-            raise WebhookFailed("the receiver's certificate is not trusted here") from None
+            raise NotDelivered("the receiver's certificate is not trusted here") from None
         except (requests.RequestException, ValueError) as error:
             # Its text may quote the URL, which may hold a secret of its own.
-            raise WebhookFailed(f"the receiver cannot be reached ({type(error).__name__})") from None
+            raise NotDelivered(f"the receiver cannot be reached ({type(error).__name__})") from None
         if 300 <= status < 400:
-            raise WebhookFailed(f"the receiver answers {status}, a redirection, which is not followed")
+            raise NotDelivered(f"the receiver answers {status}, a redirection, which is not followed")
         if status >= 400:
-            raise WebhookFailed(f"the receiver answers {status}")
+            raise NotDelivered(f"the receiver answers {status}")

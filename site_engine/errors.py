@@ -48,6 +48,10 @@ class ConnectionMissing(ConnectionLookupFailed):
     """The connection that an action uses was deleted in Airflow: create it again."""
 
 
+class NotDelivered(EngineError):
+    """The receiver did not take the notification: it is tried again later. The message has no secret."""
+
+
 class StepError(EngineError):
     """A step of the action failed, and repeating it by itself would not help: the message says what to mend."""
 

@@ -54,7 +54,6 @@ from site_store.sql.errors import (
     VersionChanged,
 )
 from site_store.sql.rows import LONGEST_NAME
-from site_store.status.events import EventNotFound
 from site_store.status.leases import LeaseLost
 from site_store.status.object_changes import ObjectChange, changes_of
 from site_store.status.reporters import NewLeaf, ReporterRefused, TooManyReports

@@ -30,10 +30,11 @@ from provisioner_client.node_agent.request import read_site_key
 from provisioner_client.private_files import read_private
 from site_engine.controller.controller import Controller, Job, close_dead_actions, pause_after
 from site_engine.controller.follow import Followed, follow_unfinished
-from site_engine.controller.notifications import NotDelivered, Send, report_nodes, send_notifications, tell_watchers
+from site_engine.controller.notifications import Send, report_nodes, send_notifications, tell_watchers
 from site_engine.controller.owner_jobs import check_owners, check_provisioners, watch_owners
 from site_engine.controller.repairs import Remedies, repair_nodes
 from site_engine.controller.upkeep import forget_events, forget_notifications, give_metrics, merge_counts, note_runs
+from site_engine.errors import NotDelivered
 from site_engine.extensions import check_installed, installed_checks, installed_watchers
 from site_engine.node_states.leaders import SiteLeaders
 from site_engine.process import process_identity

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from provisioner_client.errors import ProvisionerError
-from provisioner_client.node_agent.request import AgentSilent, Asker, OutOfSockets, ask, connections_left
+from provisioner_client.node_agent.request import AgentSilent, Asker, ask, connections_left
 from strategy_lib.node_states.reported import Reported
 from strategy_lib.parsing.node_networks import ALL_BUT_SPECIAL, NodeNetworks
 from strategy_lib.settings import Proxy, SettingError
@@ -242,8 +242,12 @@ class AgentListener:
         state, began = known.known.get(name, ""), loop.time()
         try:
             word = await ask(asker, url, state, wait)
-        except OutOfSockets as error:
-            self._tell(site, known, str(error))
+        except OSError as error:
+            self._tell(
+                site,
+                known,
+                f"this process may open no more connections ({error.strerror}): raise its limit of open files",
+            )
             return self._pace.again
         except AgentSilent as error:
             self._tell(site, known, f"node {name} says nothing, as {url} gives {error.detail}", error.detail)

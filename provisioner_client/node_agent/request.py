@@ -43,10 +43,6 @@ class AgentSilent(ProvisionerError):
     """A node's agent gave no answer that counts. See that it runs, is reached, and has the key of its site."""
 
 
-class OutOfSockets(ProvisionerError):
-    """This process may open no more connections: that says nothing of the node. Raise its limit of open files."""
-
-
 @dataclass(frozen=True, slots=True)
 class Asker:
     """Who asks.
@@ -82,7 +78,7 @@ async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
     ------
     AgentSilent : it does not answer, not in time, not with its state, or not with the site's key; or its address is
         none at which nodes are asked.
-    OutOfSockets : nothing was asked.
+    OSError : this process may open no more connections, which says nothing of the node.
     """
     try:
         return await _ask(asker, url, known, wait)
@@ -92,7 +88,7 @@ async def ask(asker: Asker, url: str, known: str, wait: float) -> Reported:
         raise AgentSilent(f"TLS: {error.reason or error}") from None
     except OSError as error:
         if error.errno in _OWN_LIMITS:
-            raise OutOfSockets(str(error.strerror)) from None
+            raise
         raise AgentSilent(error.strerror or str(error)) from None
     except ProvisionerError:
         raise
@@ -226,7 +222,7 @@ async def ask_nodes(asker: Asker, urls: Mapping[str, str], most: int) -> dict[st
                 answers[name] = await ask(asker, url, "", 0.0)
             except AgentSilent as error:
                 answers[name] = error.detail
-            except OutOfSockets:
+            except OSError:
                 await asyncio.sleep(0.1)
 
     await asyncio.gather(*(take_turns() for _ in range(min(connections_left(most), len(urls)))))

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from design_rendering.redaction import Redactor
 from site_engine.controller.controller import Controller, Job
-from site_engine.errors import AccountRefused, EngineError
+from site_engine.errors import AccountRefused, EngineError, NotDelivered
 from site_engine.watchers import DesignWatcher, Told
 from site_store import Lease, LeaseLost, OutboxRecord, SiteStore, StoreError, Version, changes_of
 from site_store.nodes.node_troubles import TROUBLED
@@ -38,10 +38,6 @@ LONGEST_LOOK: Final = 10.0
 Send = Callable[["OutboxRecord", "Target", "Lease"], None]
 """Sends a notification once. Raises `NotDelivered`: the receiver did not take it. Any other `EngineError`: Airflow or
 Slipway's API is away, and nothing is known of the receiver."""
-
-
-class NotDelivered(EngineError):
-    """The receiver did not take the notification: it is tried again later. The message has no secret."""
 
 
 def headline(event: OutboxRecord, objects: Collection[str] = ()) -> str:

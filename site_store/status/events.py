@@ -18,10 +18,6 @@ from site_store.status.leases import LedRepository
 from site_store.tables import event
 
 
-class EventNotFound(NotFound):
-    """There is no such event (any more): events are deleted after a while."""
-
-
 class EventKind(StrEnum):
     """What the store itself writes to the history; others may add kinds of their own."""
 
@@ -134,10 +130,10 @@ class Events(LedRepository):
         return self._database.read(lambda tx: read_events(tx, action_id, limit, of_nodes=of_nodes))
 
     def get(self, number: int) -> EventRecord:
-        """Return an event by its number. Raises `EventNotFound`: there is none, or none any more."""
+        """Return an event by its number. Raises `NotFound`: there is none, or none any more."""
         row = self._database.read(lambda tx: tx.execute(select(event).where(event.c.id == number)).one_or_none())
         if row is None:
-            raise EventNotFound(f"there is no event {number}: events are deleted after a while")
+            raise NotFound(f"there is no event {number}: events are deleted after a while")
         return _record(row)
 
     def prune(self, older_than: datetime, held: Lease | None = None) -> int:

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Row, Update, delete, func, select, update
 from ulid import ULID
 
 from site_store.records import Lease
+from site_store.sql.errors import NotFound
 from site_store.sql.postgresql import insert
 from site_store.sql.rows import filled, plain
-from site_store.status.events import EventNotFound
 from site_store.status.leases import LedRepository
 from site_store.status.status_records import DeliveryRecord, OutboxRecord
 from site_store.tables import delivery, outbox, revision
@@ -75,11 +75,11 @@ class Outbox(LedRepository):
         return self._database.read(lambda tx: read_notifications(tx, site))
 
     def get(self, event_id: str) -> OutboxRecord:
-        """Return a notification. Raises `EventNotFound`: no notification has this id, or it was deleted."""
+        """Return a notification. Raises `NotFound`: no notification has this id, or it was deleted."""
         query = select(outbox).where(outbox.c.event_id == event_id)
         row = self._database.read(lambda tx: tx.execute(query).one_or_none())
         if row is None:
-            raise EventNotFound(f"there is no notification {event_id!r} (any more)")
+            raise NotFound(f"there is no notification {event_id!r} (any more)")
         return outbox_record(row)
 
     def newest(self, site: str, limit: int = 50) -> list[OutboxRecord]:

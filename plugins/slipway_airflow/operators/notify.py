@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from site_engine.controller.notifications import message_of, text_of
 from site_engine.errors import StepError
-from site_store import EventNotFound, SiteStore
+from site_store import NotFound, SiteStore
 from strategy_lib.actors import Actor
 from strategy_lib.did_you_mean import did_you_mean
 from strategy_lib.parsing.notifications import Notifier
@@ -87,7 +87,7 @@ class NotifyOperator(BaseOperator):
             if target is None or not isinstance(target.way, Notifier):
                 raise AirflowFailException(f"site {event.site} has no notifier {params['target']!r} (any more)")
             notifier = make_notifier(target.way, message_of(event), os.environ)
-        except (EventNotFound, StepError, SettingError) as error:
+        except (NotFound, StepError, SettingError) as error:
             raise AirflowFailException(str(error)) from error
         # Not called as Airflow's callbacks call it: that would take what a document says for a template, which may
         # read connections, and would hide a failure.

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from site_engine.kinds import DEPLOY_GROUP, STEPS
-from site_store import EventNotFound, EventRecord, NotFound, SiteStore
+from site_store import EventRecord, NotFound, SiteStore
 from site_store.status.events import EventKind
 from slipway_api.http import airflow_access as access
 from slipway_api.http.answers import EXAMPLE_ID, Moment, PlainText, text_answer
@@ -127,7 +127,7 @@ def _event_details(store: SiteStore, caller: access.Caller, note_id: str) -> str
     try:
         # A database's numbers end at 64 bits; a note id may be longer, and then names nothing.
         event = store.events.get(min(int(note_id), 2**63 - 1))
-    except EventNotFound:
+    except NotFound:
         raise ApiError(404, f"there is no note {note_id!r}: notes are deleted after a while") from None
     if event.action_id is not None:
         caller.require_read(store.actions.get(event.action_id).dag_id)

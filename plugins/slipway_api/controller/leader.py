@@ -20,13 +20,13 @@ from fastapi.responses import JSONResponse
 from pydantic import AwareDatetime, BaseModel, Field, StringConstraints
 
 from api_client.webhook import Webhook as WebhookAddress
-from api_client.webhook import WebhookFailed
 from provisioner_client.connection import ConnectionValues
 from provisioner_client.protocol import Provisioner
 from site_engine.controller.controller import NAME
 from site_engine.controller.follow import follow_site
 from site_engine.controller.notifications import message_of
 from site_engine.controller.repairs import REPAIR_KIND
+from site_engine.errors import NotDelivered
 from site_engine.monitoring.owners import ProvisionerObserver
 from site_engine.process import STOP
 from site_engine.redaction import redact_for_action
@@ -180,7 +180,7 @@ def _send(message: Mapping[str, Any], hook: Webhook) -> str | None:
         return f"the Airflow connection {hook.connection!r} {error}"
     try:
         address.send(message["id"], message, int(time.time()))
-    except WebhookFailed as error:
+    except NotDelivered as error:
         return str(error)
     return None
 

@@ -11,10 +11,10 @@ import pytest
 
 from api_client.airflow_health import ComponentHealth
 from site_engine.controller.controller import LEASE_SECONDS, Controller, Job
-from site_engine.controller.notifications import GIVEN_UP_AFTER, SEND_EVERY, NotDelivered, send_notifications
+from site_engine.controller.notifications import GIVEN_UP_AFTER, SEND_EVERY, send_notifications
 from site_engine.controller.owner_jobs import CHANGES_EVERY, NEVER_SEEN, check_owners, check_provisioners, watch_owners
 from site_engine.controller.upkeep import NOTES_EVERY, note_runs
-from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused
+from site_engine.errors import AccountRefused, AirflowApiError, AirflowRefused, NotDelivered
 from site_engine.kinds import KINDS
 from site_engine.monitoring.owners import AIRFLOW_INTERVAL, airflow_owner, list_owners, provisioner_owner
 from site_store import ActionRecord, ActionState, ApprovalAnswer, Lease, NewAction, NewRevision, OutboxRecord, SiteStore

@@ -8,7 +8,8 @@ import pytest
 import requests
 import responses
 
-from api_client.webhook import EVENT, SIGNATURE, TIMESTAMP, Webhook, WebhookFailed, is_signed, signature
+from api_client.webhook import EVENT, SIGNATURE, TIMESTAMP, Webhook, is_signed, signature
+from site_engine.errors import NotDelivered
 
 URL = "https://chat.example/hook"
 HOOK = Webhook(URL, "a key")
@@ -43,7 +44,7 @@ def test_a_notification_is_sent_once_with_its_id_time_and_signature() -> None:
 def test_a_redirection_is_not_followed() -> None:
     responses.post(URL, status=307, headers={"Location": "https://elsewhere.example/"})
     responses.post("https://elsewhere.example/", status=200)
-    with pytest.raises(WebhookFailed, match="answers 307, a redirection, which is not followed"):
+    with pytest.raises(NotDelivered, match="answers 307, a redirection, which is not followed"):
         HOOK.send("01EVENT", EVENT_DATA, 0)
     assert len(responses.calls) == 1
 
@@ -52,7 +53,7 @@ def test_a_redirection_is_not_followed() -> None:
 @responses.activate
 def test_an_answer_that_is_no_success_is_a_failure(status: int) -> None:
     responses.post(URL, status=status)
-    with pytest.raises(WebhookFailed, match=f"answers {status}"):
+    with pytest.raises(NotDelivered, match=f"answers {status}"):
         HOOK.send("01EVENT", EVENT_DATA, 0)
 
 
@@ -67,7 +68,7 @@ def test_an_answer_that_is_no_success_is_a_failure(status: int) -> None:
 @responses.activate
 def test_a_failure_says_neither_key_nor_url(error: Exception) -> None:
     responses.post(URL, body=error)
-    with pytest.raises(WebhookFailed) as caught:
+    with pytest.raises(NotDelivered) as caught:
         HOOK.send("01EVENT", EVENT_DATA, 0)
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None

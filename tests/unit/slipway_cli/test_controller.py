@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from api_client.airflow import AirflowClient
 from api_client.session import ApiRefused, ApiUnreachable, RequestRefused
 from api_client.slipway import SlipwayClient
-from site_engine.controller.notifications import NotDelivered
+from site_engine.errors import NotDelivered
 from site_engine.extensions import ExtensionError
 from site_store import Lease, OutboxRecord
 from slipway_cli.controller import ServiceAccount, _work, courier, run_id_of, service_account

@@ -16,7 +16,8 @@ from api_client.session import ApiSession
 from api_client.slipway import SlipwayClient
 from api_client.webhook import EVENT, SIGNATURE, TIMESTAMP, is_signed
 from site_engine.controller.controller import NAME, Controller
-from site_engine.controller.notifications import TELL_EVERY, NotDelivered, tell_watchers
+from site_engine.controller.notifications import TELL_EVERY, tell_watchers
+from site_engine.errors import NotDelivered
 from site_store import ActionState, Lease, NewAction, NewRevision, OutboxRecord, SiteStore
 from slipway_cli.controller import courier
 from strategy_lib.parsing.notifications import Target

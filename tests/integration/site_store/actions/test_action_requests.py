@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from site_store import ActionRecord, ActionState, EventNotFound, LockOwner, NewAction, SiteBusy
+from site_store import ActionRecord, ActionState, LockOwner, NewAction, NotFound, SiteBusy
 from strategy_lib.phase import GroupState, Phase
 from tests.integration.site_store.scenario import SITE, Scenario
 from tests.support.stores import counted_statements
@@ -159,5 +159,5 @@ def test_events_of_an_action_with_and_without_those_of_its_nodes(site: Scenario)
     assert len(site.store.events.of_action(action.id)) == len(before) + 1
     last = site.store.events.of_action(action.id, 1)[0]
     assert (last.node, site.store.events.get(last.id)) == ("n1", last)
-    with pytest.raises(EventNotFound, match="999"):
+    with pytest.raises(NotFound, match="999"):
         site.store.events.get(999_999)

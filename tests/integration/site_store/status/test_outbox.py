@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from site_store import ActionState, EventNotFound, Lease, NewAction, SiteStore
+from site_store import ActionState, Lease, NewAction, NotFound, SiteStore
 from strategy_lib.phase import GroupState, Reason
 from tests.integration.site_store.designs.desk import Desk, yaml
 from tests.integration.site_store.scenario import SITE, FakeClock, Scenario
@@ -147,5 +147,5 @@ def test_old_events_are_forgotten_with_their_deliveries(
     assert store.outbox.prune(held, clock.time) == 0
     assert store.outbox.prune(held, clock.time + timedelta(seconds=1)) == 1
     assert store.outbox.deliveries(event.id) == []
-    with pytest.raises(EventNotFound):
+    with pytest.raises(NotFound):
         store.outbox.get(event.event_id)
