@@ -13,7 +13,6 @@ from design_rendering import (
     read_design,
     redacted_text,
     render,
-    rendered_documents,
 )
 from design_rendering.validation import validate
 from strategy_lib.errors import StrategyError, StrategyLibError
@@ -219,75 +218,6 @@ def test_whole_document_sets_render_as_they_are(
     assert [problem for problem in validate(read) if problem.level == "error"] == []
     design = read_design(again)
     assert {group: len(nodes) for group, nodes in resolve(design.strategy, design.nodes).items()} == members
-
-
-PUBLIC = """\
----
-schema: deckhand/LayeringPolicy/v1
-metadata: {schema: metadata/Control/v1, name: layering-policy}
-data: {layerOrder: [global, type, site]}
----
-schema: drydock/HostProfile/v1
-metadata:
-  schema: metadata/Document/v1
-  name: cp-global
-  storagePolicy: cleartext
-  labels: {hosttype: cp-global}
-  layeringDefinition: {abstract: true, layer: global}
-  substitutions:
-  - src: {schema: deckhand/Passphrase/v1, name: ipmi_admin_password, path: .}
-    dest: {path: .oob.credential}
-data:
-  oob: {type: ipmi, network: oob, account: root}
-  storage: {physical_devices: {sda: {labels: {bootdrive: 'true'}}}}
-  metadata: {owner_data: {control-plane: enabled, ceph-mon: enabled}}
----
-schema: drydock/HostProfile/v1
-metadata:
-  schema: metadata/Document/v1
-  name: cp
-  storagePolicy: cleartext
-  layeringDefinition:
-    abstract: false
-    layer: site
-    parentSelector: {hosttype: cp-global}
-    actions:
-    - {method: replace, path: .storage}
-    - {method: merge, path: .}
-data:
-  storage: {physical_devices: {sdb: {}}}
-  metadata: {owner_data: {openstack-l3-agent: enabled}}
----
-schema: deckhand/Passphrase/v1
-metadata: {schema: metadata/Document/v1, name: ipmi_admin_password, storagePolicy: cleartext,
-  layeringDefinition: {abstract: false, layer: site}}
-data: airship
----
-schema: drydock/BaremetalNode/v1
-metadata: {schema: metadata/Document/v1, name: n1, storagePolicy: cleartext,
-  layeringDefinition: {abstract: false, layer: site}}
-data: {host_profile: cp, metadata: {rack: r1}}
-"""
-
-
-def test_labels_come_from_layered_host_profiles() -> None:
-    design = read_design(rendered_documents(load_documents(PUBLIC)))
-    assert [dict(node.labels) for node in design.nodes] == [
-        {"control-plane": "enabled", "ceph-mon": "enabled", "openstack-l3-agent": "enabled"}
-    ]
-
-
-def test_a_site_as_the_public_ones_are_laid_out() -> None:
-    made = {one.document.name: one for one in render(load_documents(PUBLIC)).documents}
-    assert list(made) == ["layering-policy", "cp", "ipmi_admin_password", "n1"]
-    assert made["cp"].document.data == {
-        "oob": {"type": "ipmi", "network": "oob", "account": "root", "credential": "airship"},
-        "storage": {"physical_devices": {"sdb": {}}},
-        "metadata": {
-            "owner_data": {"control-plane": "enabled", "ceph-mon": "enabled", "openstack-l3-agent": "enabled"}
-        },
-    }
-    assert made["cp"].secret_paths == ("$.data.oob.credential",)
 
 
 @pytest.mark.skipif(not SITES.is_dir(), reason="../shared is absent")

@@ -153,26 +153,3 @@ def test_a_document_too_large_to_write_is_refused() -> None:
         data = [data]
     with pytest.raises(RenderingError, match="nested more than 64 deep"):
         design_text(Rendering((RenderedDocument(Document("a/B/v1", "n", None, data, {"name": "n"})),)))
-
-
-@pytest.mark.endurance
-@pytest.mark.timeout(60)
-def test_ten_thousand_nodes_with_a_parent() -> None:
-    inherited = {
-        "metadata": {"owner_data": {f"label-{number}": "enabled" for number in range(30)}},
-        "platform": {"image": "jammy", "kernel_params": {f"p{number}": number for number in range(10)}},
-        "storage": {"disks": [{"name": f"sd{number}", "size": "30g"} for number in range(4)]},
-    }
-    nodes = "".join(
-        f"---\nschema: drydock/BaremetalNode/v1\nmetadata:\n  name: n{number}\n  layeringDefinition:\n    layer: site\n"
-        f"    parentSelector: {{is: parent}}\n    actions: [{{method: merge, path: .}}]\n"
-        f"data:\n  addressing: [{{network: oob, address: 10.0.{number // 250}.{number % 250}}}]\n"
-        f"  metadata: {{rack: r{number % 50}, owner_data: {{serial: s{number}}}}}\n"
-        for number in range(10_000)
-    )
-    above = yaml.safe_dump(parent(inherited, schema="drydock/BaremetalNode/v1"))
-    read = load_documents(f"---\n{above}{nodes}")
-    made = render(read)
-    text = design_text(made)
-    assert len(made.documents) == 10_000
-    assert text.count("label-29: enabled") == 10_000

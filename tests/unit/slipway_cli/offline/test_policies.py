@@ -14,7 +14,7 @@ from click.testing import Result
 from design_rendering.policies import police
 from design_rendering.reading.documents import Document, load_documents
 from design_rendering.rendering import render
-from site_engine.extensions import ExtensionError, PolicySet, installed_policies
+from site_engine.extensions import PolicySet, installed_policies
 from tests.support.sites import group, node, site
 from tests.unit.slipway_cli.conftest import Slipway, Write
 
@@ -92,14 +92,3 @@ def test_a_part_of_a_site_is_not_refused_for_what_a_policy_misses_in_it(
     for command in ("validate", "plan"):
         result = slipway(command, part)
         assert (result.exit_code, "policy p failed: KeyError: 'node/n1'" in result.output) == (0, True), command
-
-
-def test_a_policy_that_cannot_be_used_is_an_error_and_no_traceback(
-    slipway: Slipway, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken() -> PolicySet:
-        raise ExtensionError("policy 'p' cannot be loaded")
-
-    install(monkeypatch, broken)
-    result = slipway("validate", str(write("site.yaml", DESIGN)))
-    assert (result.exit_code, result.stderr) == (1, "Error: policy 'p' cannot be loaded\n")

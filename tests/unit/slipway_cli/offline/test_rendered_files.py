@@ -43,16 +43,6 @@ def test_nodes_of_another_file_are_rendered_too(slipway: Slipway, site: Path, wr
     assert shown["groups"][0]["nodes"] == ["n1"]
 
 
-def test_a_site_that_cannot_be_rendered_is_refused_with_all_that_is_wrong(slipway: Slipway, write: Write) -> None:
-    strategy = document(STRATEGY_SCHEMA, "deployment-strategy", {"groups": [{"name": "a"}]})
-    path = write("site.yaml", yaml.safe_dump_all([NODE, NOTHING_TO_REPLACE, strategy]))
-    result = slipway("validate", path)
-    assert result.exit_code == 1
-    for expected in ("there is nothing to replace", "critical is missing"):
-        assert expected in result.stdout
-    assert slipway("plan", path).exit_code != 0
-
-
 def test_a_part_of_a_site_may_lack_what_it_is_layered_on_but_not_what_it_replaces(
     slipway: Slipway, write: Write
 ) -> None:

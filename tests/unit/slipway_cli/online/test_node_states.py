@@ -216,14 +216,6 @@ def test_a_version_is_shown_and_is_a_condition(slipway: Slipway, server: Server)
     assert server.request.headers["If-Match"] == '"7"'
 
 
-def test_what_is_forced_after_a_question_is_set_only_if_nothing_changed(slipway: Slipway, server: Server) -> None:
-    server.on("PUT", STATES, DONE, headers={"ETag": '"7"'})
-    slipway("set", "node-state", "n1", "down", "broken", "--force", "--site", "lab-7", stdin="y\n")
-    first, second = (call.request for call in server.mock.calls)
-    assert "If-Match" not in first.headers
-    assert second.headers["If-Match"] == '"7"'
-
-
 def test_force_says_what_it_overrides_and_asks(slipway: Slipway, server: Server) -> None:
     judged = {**DONE, "published": False, "reason": "n1: something is deployed on it"}
     server.on("PUT", STATES, judged)
@@ -232,6 +224,11 @@ def test_force_says_what_it_overrides_and_asks(slipway: Slipway, server: Server)
     assert result.exit_code == 1
     assert "n1: something is deployed on it" in result.stderr
     assert [json.loads(call.request.body or "")["probe"] for call in server.mock.calls] == [True]
+    server.on("PUT", STATES, DONE, headers={"ETag": '"7"'})
+    slipway(*arguments, stdin="y\n")
+    looked, forced = (call.request for call in server.mock.calls[-2:])
+    assert "If-Match" not in looked.headers
+    assert forced.headers["If-Match"] == '"7"', "only if nothing changed since it was asked"
     server.on("PUT", STATES, {**judged, "missing": "no controller leads the site"}, 202)
     done = slipway(*arguments, "--yes")
     assert done.exit_code == 0
