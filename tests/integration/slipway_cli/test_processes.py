@@ -1,4 +1,4 @@
-"""Process trees: they end with their parent, are found, and are killed; programs that a launcher runs."""
+"""Process trees: they end with their parent, are found, are killed; what a launcher runs, and what a guard kills."""
 
 import os
 import select
@@ -12,6 +12,8 @@ import pytest
 
 from slipway_cli import SlipwayCliError
 from slipway_cli.embedded.component import SetupStep, spawn
+from slipway_cli.embedded.guard import Guard
+from slipway_cli.embedded.home import HomeLock
 from slipway_cli.embedded.processes import AFTER, MARK, PRELOAD, end_leftovers, kill_sessions, members, tied_command
 from tests.integration.slipway_cli.conftest import wait_until
 
@@ -167,3 +169,57 @@ def test_a_tied_process_refuses_a_parent_that_is_gone() -> None:
     command = [part if part != str(os.getpid()) else "1" for part in tied_command("this")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.strip()) == (1, "the parent is gone")
+
+
+# Holds the lock of the home argv[1], has a guard watch the session argv[2] and waits to be killed.
+SUPERVISOR = """
+import sys, time
+from pathlib import Path
+from slipway_cli.embedded.guard import Guard
+from slipway_cli.embedded.processes import MARK, end_leftovers
+from slipway_cli.embedded.home import HomeLock
+lock = HomeLock(Path(sys.argv[1]))
+guard = Guard(lock.fileno())
+guard.watch(int(sys.argv[2]))
+print(guard.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_the_guard_kills_all_when_its_supervisor_is_killed(family: int, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SUPERVISOR, str(tmp_path), str(family)], stdout=subprocess.PIPE, text=True
+    ) as supervisor:
+        assert supervisor.stdout is not None
+        guard = int(supervisor.stdout.readline())
+        supervisor.kill()
+    assert wait_until(lambda: members({family}) == [])
+    assert wait_until(lambda: members({guard}) == [])
+    HomeLock(tmp_path).release()
+
+
+def test_the_guard_lets_go_what_is_over(family: int, tmp_path: Path) -> None:
+    lock = HomeLock(tmp_path)
+    guard = Guard(lock.fileno())
+    guard.watch(family)
+    guard.forget(family)
+    guard.dismiss()
+    lock.release()
+    assert len(members({family})) == 2
+
+
+def test_a_killed_guard_is_replaced_and_knows_what_to_watch(family: int, tmp_path: Path) -> None:
+    lock = HomeLock(tmp_path)
+    guard = Guard(lock.fileno())
+    guard.watch(family)
+    first = guard.pid
+    os.kill(first, signal.SIGKILL)
+
+    def revived() -> bool:
+        guard.revive()
+        return guard.pid != first
+
+    assert wait_until(revived)
+    guard.dismiss()
+    lock.release()
+    assert members({family}) == []

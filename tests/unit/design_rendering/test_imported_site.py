@@ -132,12 +132,6 @@ def test_sets_have_names_of_their_own() -> None:
     assert len(nodes_of(imported_files("s", [*same, *other, *odd]))) == 6
 
 
-def test_texts_that_yaml_reads_as_something_else_are_quoted() -> None:
-    odd = [ImportedMachine("n1", "007", frozenset({"on", "1e3"}), {"yes": "no", "k": "a: b"}, note="x: [y")]
-    (node,) = nodes_of(imported_files("1.0", odd)).values()
-    assert (node.rack, node.tags, node.labels) == ("007", frozenset({"on", "1e3"}), {"yes": "no", "k": "a: b"})
-
-
 def test_what_looks_like_a_secret_is_left_out_and_named() -> None:
     files = imported_files("s", [ImportedMachine("n1", labels={"bmc_password": "hunter2", "role": "x"})])
     assert "hunter2" not in "".join(files.values())

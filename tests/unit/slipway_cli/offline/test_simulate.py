@@ -229,20 +229,6 @@ class TestExampleSite:
         assert {group["state"] for group in data["groups"].values()} == {"success"}
         assert data["nodes"]["r1-compute-07"] == "failure"
 
-    def test_one_control_node_is_forgiven_two_are_not(self, slipway: Slipway, example: Path) -> None:
-        first, second = ("--fail", "deploy:r3-control-01"), ("--fail", "deploy:r3-control-02")
-        assert slipway("simulate", example, *first).exit_code == 0
-        result = slipway("simulate", example, *first, *second, "-o", "json")
-        groups = json.loads(result.stdout)["groups"]
-        assert result.exit_code == 1
-        assert {name: group["reason"] for name, group in groups.items()} == {
-            "monitoring-nodes": None,
-            "ntp-node": None,
-            "control-nodes": "deploy_criteria",
-            "compute-nodes-1": "dependency",
-            "compute-nodes-2": "dependency",
-        }
-
 
 def test_groups_side_by_side_are_shown_in_rounds(slipway: Slipway, write: Write) -> None:
     names = ("a", "b", "c")

@@ -156,23 +156,6 @@ def test_logging_out_forgets_this_server_only(
     assert [login["url"] for login in json.loads(tokens.read_text()).values()] == [URL]
 
 
-def test_a_login_serves_every_profile_of_the_server(
-    slipway: Slipway, wire: responses.RequestsMock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    accept(wire)
-    slipway("login", "-u", "admin", stdin=PASSWORD)
-    monkeypatch.delenv("SLIPWAY_URL")
-    wire.get(f"{API}/actions", json=[], headers={"X-Shipyard-Req": "r"})
-    slipway("profile", "add", "theirs", URL, "--user", "viewer")
-    refused = slipway("get", "actions").stderr
-    assert f"not logged in at {URL} as viewer: run `slipway login`" in refused
-    for options in ((), ("--user", "admin")):
-        slipway("profile", "add", "mine", URL, *options)
-        assert slipway("get", "actions").exit_code == 0
-    assert "nothing to forget" in slipway("logout", "--profile", "theirs").stdout
-    assert "logged out of" in slipway("logout").stdout
-
-
 def test_a_profile_is_for_its_own_user(slipway: Slipway, wire: responses.RequestsMock) -> None:
     slipway("profile", "add", "lab", URL, "--user", "ann")
     result = slipway("login", "--profile", "lab", "--user", "bob", stdin=PASSWORD)
